@@ -1,0 +1,93 @@
+"""Takes a user function as it comes, a class of ``functions`` or a plain callable, to a callable."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.fields import field_getter
+from flinkish.api.functions import (
+    FilterFunction,
+    FilterLike,
+    FlatMapFunction,
+    Function,
+    KeySelector,
+    MapFunction,
+    MapLike,
+    ReduceFunction,
+    ReduceLike,
+)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def function_of(function: object) -> Function | None:
+    """``function`` if it is one of flinkish's function classes, which have a life cycle."""
+    return function if isinstance(function, Function) else None
+
+
+def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
+    """The mapping itself."""
+    if isinstance(function, MapFunction):
+        return function.map
+    return _callable("map", function, "a MapFunction or f(value)")
+
+
+def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
+    """The predicate itself."""
+    if isinstance(function, FilterFunction):
+        return function.filter
+    return _callable("filter", function, "a FilterFunction or f(value)")
+
+
+def flat_map_calls(
+    function: Any,
+) -> tuple[Callable[[Any, Any], None] | None, Callable[[Any], Iterable[Any]] | None]:
+    """``(call, None)`` for what writes to a collector, ``(None, iterate)`` for what returns."""
+    if isinstance(function, FlatMapFunction):
+        return function.flatMap, None
+    checked = _callable("flatMap", function, "a FlatMapFunction, f(value) or f(value, out)")
+    if positional_arity(checked) == 2:
+        return checked, None
+    return None, checked
+
+
+def key_call(selector: Any) -> Callable[[Any], Any]:
+    """The key selector itself; a field name or position selects that field."""
+    if isinstance(selector, KeySelector):
+        return selector.getKey
+    if isinstance(selector, (str, int)):
+        return field_getter(selector)
+    return _callable("keyBy", selector, "a KeySelector, f(value), or the name of a field")
+
+
+def reduce_call(function: ReduceLike[T]) -> Callable[[T, T], T]:
+    """The reduction itself."""
+    if isinstance(function, ReduceFunction):
+        return function.reduce
+    return _callable("reduce", function, "a ReduceFunction or f(a, b)")
+
+
+def positional_arity(function: Callable[..., Any]) -> int:
+    """How many positional arguments without a default ``function`` takes; 1 if it does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    return sum(
+        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        for p in parameters
+    )
+
+
+def _callable(method: str, function: Any, wanted: str) -> Callable[..., Any]:
+    if not callable(function):
+        raise InvalidProgramError(
+            f"{method}: {function!r} of type {type(function).__name__} is not a function. Pass"
+            f" {wanted}."
+        )
+    checked: Callable[..., Any] = function
+    return checked

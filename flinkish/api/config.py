@@ -1,0 +1,77 @@
+"""The settings of a job."""
+
+from __future__ import annotations
+
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.time import TimeLike, to_milliseconds
+
+MAX_KEY_GROUPS = 1 << 15
+"""Flink's upper bound for maxParallelism."""
+
+
+class ExecutionConfig:
+    """How a job runs (Flink: ``ExecutionConfig``)."""
+
+    def __init__(self) -> None:
+        self.autoWatermarkInterval = 200
+        self.parallelism: int | None = None
+        self.maxParallelism: int | None = None
+        self.triggerInterval = 0
+
+    def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
+        """How often generators emit periodic watermarks on the harness, in ms.
+
+        On Spark they do at the end of every partition's slice of a batch.
+        """
+        millis = to_milliseconds(interval)
+        if millis < 0:
+            raise IllegalArgumentError(
+                f"setAutoWatermarkInterval: {millis} ms is negative; 0 switches it off."
+            )
+        self.autoWatermarkInterval = millis
+        return self
+
+    def getAutoWatermarkInterval(self) -> int:
+        """How often generators emit periodic watermarks on the harness, in ms."""
+        return self.autoWatermarkInterval
+
+    def setParallelism(self, parallelism: int) -> ExecutionConfig:
+        """How many tasks keyed operators run in."""
+        if parallelism <= 0:
+            raise IllegalArgumentError(f"setParallelism: {parallelism} is not greater than zero.")
+        self.parallelism = parallelism
+        return self
+
+    def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
+        """The number of key groups."""
+        if not 0 < maxParallelism <= MAX_KEY_GROUPS:
+            raise IllegalArgumentError(
+                f"setMaxParallelism: {maxParallelism} is not in 1 to {MAX_KEY_GROUPS}."
+            )
+        self.maxParallelism = maxParallelism
+        return self
+
+    def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
+        """Begin a batch at most every ``interval``."""
+        millis = to_milliseconds(interval)
+        if millis < 0:
+            raise IllegalArgumentError(f"setTriggerInterval: {millis} ms is negative.")
+        self.triggerInterval = millis
+        return self
+
+
+class CheckpointConfig:
+    """Where a job is checkpointed (Flink: ``CheckpointConfig``). Every batch is a checkpoint."""
+
+    def __init__(self) -> None:
+        self.checkpointStorage: str | None = None
+
+    def setCheckpointStorage(self, directory: str) -> None:
+        """Keep checkpoints in ``directory``, any path that Spark can write."""
+        if not directory:
+            raise IllegalArgumentError("setCheckpointStorage: the directory must not be empty.")
+        self.checkpointStorage = directory
+
+    def getCheckpointStorage(self) -> str | None:
+        """The directory of the checkpoints; None: a temporary one that goes with the job."""
+        return self.checkpointStorage

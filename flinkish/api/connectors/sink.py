@@ -1,0 +1,52 @@
+"""Where elements go, as data. The engine knows how to write each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Sink(Generic[T_contra]):
+    """Base of all sinks (Flink: ``Sink``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrintSink(Sink[Any]):
+    """Prints every element, to standard output or standard error, with an identifier before it."""
+
+    identifier: str = ""
+    standardError: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CollectSink(Sink[Any]):
+    """Hands the elements to the program that started the job (``executeAndCollect``)."""
+
+    identifier: str
+
+
+@dataclass(frozen=True, eq=False)
+class ForEachBatchSink(Sink[T_contra]):
+    """Calls ``function(elements, batchId)`` on the driver once a batch that has elements.
+
+    A batch that is replayed after a crash comes with the batch id it had.
+    """
+
+    function: Callable[[list[Any], int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class FileSink(Sink[T_contra]):
+    """Files in a directory (Flink: ``FileSink``); a replayed batch never doubles a row.
+
+    Build one with ``forText``, ``forCsv``, ``forJson`` or ``forParquet``.
+    """
+
+    format: str
+    path: str
+    schema: str | None = None
+    options: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,103 @@
+"""Where elements come from, as data. The engine knows how to read each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Generic[T_co]):
+    """Base of all sources (Flink: ``Source``)."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the source ends by itself (Flink: ``Boundedness``)."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionSource(Source[T_co]):
+    """The elements of a sequence, in order."""
+
+    values: Sequence[T_co]
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceSource(Source[int]):
+    """The numbers from ``start`` to ``end``, both included, in order."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class DataFrameSource(Source[Any]):
+    """The rows of a Spark DataFrame, static or streaming.
+
+    ``channel`` names a column that tells partitions apart whose order is kept and whose watermarks
+    are taken one by one, such as Kafka's ``partition``. ``timestamp`` names the column that is the
+    element's timestamp.
+    """
+
+    dataframe: DataFrame
+    channel: str | None = None
+    timestamp: str | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return not self.dataframe.isStreaming
+
+
+@dataclass(frozen=True, eq=False)
+class SocketSource(Source[str]):
+    """The lines of text that come over a socket."""
+
+    host: str
+    port: int
+
+    @property
+    def bounded(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class DataGeneratorSource(Source[T_co]):
+    """``generator(0)``, ``generator(1)``, ... (Flink: ``DataGeneratorSource``).
+
+    ``count`` elements in all, endless if None; ``elementsPerSecond`` of them a second, as fast as
+    it goes if None.
+    """
+
+    generator: Callable[[int], T_co]
+    count: int | None = None
+    elementsPerSecond: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return self.count is not None
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource(Source[T_co]):
+    """Files of a directory or a path with wildcards (Flink: ``FileSource``).
+
+    Build one with ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``.
+    """
+
+    format: str
+    path: str
+    schema: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    monitored: bool = False
+    filesPerBatch: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return not self.monitored

@@ -1,0 +1,299 @@
+"""``DataStream``: a stream of elements and what can be done with it without a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+from flinkish.api.callables import (
+    filter_call,
+    flat_map_calls,
+    function_of,
+    key_call,
+    map_call,
+)
+from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.functions import (
+    Collector,
+    FilterLike,
+    FlatMapLike,
+    KeySelectorLike,
+    MapLike,
+)
+from flinkish.api.operators import (
+    FilterDescription,
+    FlatMapDescription,
+    MapDescription,
+    OperatorDescription,
+    TimestampsAndWatermarksDescription,
+)
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.partitioning import ArbitraryPartitioning, HashPartitioning, Partitioning
+from flinkish.api.transformations import (
+    OneInputTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    Transformation,
+    UnionTransformation,
+)
+from flinkish.api.types import TypeInformation
+from flinkish.api.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from flinkish.api.environment import StreamExecutionEnvironment
+    from flinkish.api.job import CloseableIterator
+    from flinkish.api.keyed_stream import KeyedStream
+
+T = TypeVar("T")
+R = TypeVar("R")
+K = TypeVar("K")
+X = TypeVar("X")
+
+
+class DataStream(Generic[T]):
+    """A stream of elements of type ``T`` (Flink: ``DataStream``).
+
+    >>> env.fromElements("to be", "or not").flatMap(str.split)      # doctest: +SKIP
+    """
+
+    def __init__(
+        self, environment: StreamExecutionEnvironment, transformation: Transformation
+    ) -> None:
+        self._environment = environment
+        self._transformation = transformation
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def getTransformation(self) -> Transformation:
+        """The transformation whose output this stream is."""
+        return self._transformation
+
+    def getId(self) -> int:
+        """The id of that transformation."""
+        return self._transformation.id
+
+    # ------------------------------------------------------------------ element by element
+
+    def map(
+        self, mapper: MapLike[T, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """One element for each (Flink: ``DataStream.map``). Timestamps stay."""
+        return self._transform(MapDescription(function_of(mapper), map_call(mapper)), outputType)
+
+    def filter(self, filter: FilterLike[T]) -> SingleOutputStreamOperator[T]:  # noqa: A002
+        """The elements for which ``filter`` is true."""
+        return self._transform(FilterDescription(function_of(filter), filter_call(filter)))
+
+    @overload
+    def flatMap(
+        self,
+        flatMapper: FlatMapLike[T, R],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def flatMap(
+        self,
+        flatMapper: Callable[[T, Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def flatMap(
+        self, flatMapper: Any, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        """Any number of elements for each: ``f(value)`` returns them, ``f(value, out)`` or a
+        FlatMapFunction collects them."""
+        call, iterate = flat_map_calls(flatMapper)
+        description = FlatMapDescription(function_of(flatMapper), call, iterate)
+        return self._transform(description, outputType)
+
+    def assignTimestampsAndWatermarks(
+        self, watermarkStrategy: WatermarkStrategy[T]
+    ) -> SingleOutputStreamOperator[T]:
+        """The same elements with timestamps and watermarks of ``watermarkStrategy``."""
+        return self._transform(TimestampsAndWatermarksDescription(watermarkStrategy))
+
+    # ------------------------------------------------------------------ several streams
+
+    def union(self, *streams: DataStream[T]) -> DataStream[T]:
+        """This stream and ``streams`` as one; its watermark is the lowest of theirs."""
+        if not streams:
+            raise IllegalArgumentError("union: pass at least one other stream.")
+        inputs = [stream._transformation for stream in (self, *streams)]
+        return DataStream(self._environment, UnionTransformation(inputs))
+
+    # ------------------------------------------------------------------ partitioning
+
+    def keyBy(
+        self, key: KeySelectorLike[T, K] | str, keyType: TypeInformation[K] | None = None
+    ) -> KeyedStream[T, K]:
+        """Partition by key: ``f(element)``, a KeySelector, or the name of a field."""
+        from flinkish.api.keyed_stream import KeyedStream
+
+        return KeyedStream(self._environment, self._transformation, key_call(key), keyType)
+
+    def rebalance(self) -> DataStream[T]:
+        """The same stream: how elements are dealt to tasks cannot be seen in the results."""
+        return self._partition(ArbitraryPartitioning("REBALANCE"))
+
+    # ------------------------------------------------------------------ sinks
+
+    def sinkTo(self, sink: Sink[T]) -> DataStreamSink[T]:
+        """Send the elements to ``sink``."""
+        return self._sink("Writer", sink)
+
+    def print(self, sinkIdentifier: str = "") -> DataStreamSink[T]:
+        """Print the elements where the job was started, ``sinkIdentifier> `` before each."""
+        return self._sink("Print to Std. Out", PrintSink(sinkIdentifier))
+
+    def printToErr(self, sinkIdentifier: str = "") -> DataStreamSink[T]:
+        """Like ``print``, to standard error."""
+        return self._sink("Print to Std. Err", PrintSink(sinkIdentifier, standardError=True))
+
+    def forEachBatch(self, function: Callable[[list[T], int], None]) -> DataStreamSink[T]:
+        """Call ``function(elements, batchId)`` where the job was started, once a batch that has
+        elements; a batch replayed after a crash comes with the same id."""
+        return self._sink("For Each Batch", ForEachBatchSink(function))
+
+    @overload
+    def executeAndCollect(self, jobName: str = ...) -> CloseableIterator[T]: ...
+
+    @overload
+    def executeAndCollect(self, jobName: int) -> list[T]: ...
+
+    @overload
+    def executeAndCollect(self, jobName: str, limit: int) -> list[T]: ...
+
+    def executeAndCollect(
+        self, jobName: str | int = "DataStream Collect", limit: int | None = None
+    ) -> CloseableIterator[T] | list[T]:
+        """Run the job and iterate over this stream's elements as they come.
+
+        With a limit, given alone or after the name, the first so many as a list; the job then
+        stops.
+        """
+        if isinstance(jobName, int):
+            return self.executeAndCollect("DataStream Collect", jobName)
+        iterator: CloseableIterator[T] = self._environment._collect(self, jobName)
+        if limit is None:
+            return iterator
+        if limit <= 0:
+            raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
+        with iterator:
+            return [element for element, _ in zip(iterator, range(limit))]
+
+    def toDataFrame(self, schema: Any = None) -> DataFrame:
+        """The stream as a streaming Spark DataFrame, to go on in Spark SQL.
+
+        ``schema`` (a StructType or a DDL string) names its columns; elements are then tuples,
+        Rows, dicts or dataclasses of those fields. Without one the stream's type is taken.
+        """
+        return self._environment._toDataFrame(self, schema)
+
+    # ------------------------------------------------------------------ building
+
+    def _transform(
+        self, operator: OperatorDescription, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        transformation = OneInputTransformation(operator, self._transformation)
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self._environment, transformation)
+
+    def _partition(self, partitioning: Partitioning) -> DataStream[T]:
+        return DataStream(
+            self._environment, PartitionTransformation(partitioning, self._transformation)
+        )
+
+    def _sink(self, name: str, sink: Sink[T]) -> DataStreamSink[T]:
+        transformation = SinkTransformation(name, sink, self._transformation)
+        self._environment._addSink(transformation)
+        return DataStreamSink(transformation)
+
+    def _partitioned_by(self, selector: Callable[[T], Any]) -> PartitionTransformation:
+        return PartitionTransformation(HashPartitioning(selector), self._transformation)
+
+
+class SingleOutputStreamOperator(DataStream[T]):
+    """The output of an operator, which can be named and has side outputs (Flink: the same)."""
+
+    def getName(self) -> str:
+        """The operator's name."""
+        return self._transformation.name
+
+    def name(self, name: str) -> Self:
+        """Name the operator; errors, metrics and the plan show it."""
+        self._transformation.name = name
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Give the operator an identity that stays when the job changes: its state is kept under
+        it in the checkpoint."""
+        if not uid:
+            raise IllegalArgumentError("uid: the uid must not be empty.")
+        self._transformation.uid = uid
+        return self
+
+    def setDescription(self, description: str) -> Self:
+        """Describe the operator in the plan."""
+        self._transformation.description = description
+        return self
+
+    def setParallelism(self, parallelism: int) -> Self:
+        """How many subtasks the operator has."""
+        if parallelism <= 0:
+            raise IllegalArgumentError(f"setParallelism: {parallelism} is not greater than zero.")
+        self._transformation.parallelism = parallelism
+        return self
+
+    def setMaxParallelism(self, maxParallelism: int) -> Self:
+        """Accepted for ported jobs; the number of key groups is that of the environment."""
+        self._transformation.maxParallelism = maxParallelism
+        return self
+
+    def returns(self, typeInfo: TypeInformation[T]) -> Self:
+        """Say the type of the elements."""
+        self._transformation.outputType = typeInfo
+        return self
+
+    def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
+        """The operator's side output of that tag."""
+        if not isinstance(sideOutputTag, OutputTag):
+            raise InvalidProgramError(
+                f"getSideOutput: pass the OutputTag that the operator emits to, not"
+                f" {sideOutputTag!r}."
+            )
+        return DataStream(
+            self._environment, SideOutputTransformation(sideOutputTag, self._transformation)
+        )
+
+
+class DataStreamSource(SingleOutputStreamOperator[T]):
+    """The output of a source (Flink: the same)."""
+
+
+class DataStreamSink(Generic[T]):
+    """A stream that has ended in a sink (Flink: the same)."""
+
+    def __init__(self, transformation: SinkTransformation) -> None:
+        self._transformation = transformation
+
+    def name(self, name: str) -> Self:
+        """Name the sink."""
+        self._transformation.name = name
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Give the sink an identity that stays when the job changes."""
+        self._transformation.uid = uid
+        return self
+
+    def setParallelism(self, parallelism: int) -> Self:
+        """Accepted for ported jobs; Spark decides how many tasks write."""
+        self._transformation.parallelism = parallelism
+        return self

@@ -1,0 +1,87 @@
+"""Every error that flinkish raises on purpose, in one place.
+
+Each message names the operator, the value at fault and the mend, so that a user never has to
+read flinkish's own source to go on.
+"""
+
+from __future__ import annotations
+
+_SHOWN = 300
+
+
+def shown(value: object) -> str:
+    """``repr(value)``, cut so that an error message stays readable."""
+    try:
+        text = repr(value)
+    except Exception as error:  # a broken __repr__ must not hide the error being reported
+        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+class FlinkishError(Exception):
+    """Base of all errors that flinkish raises on purpose."""
+
+
+class IllegalArgumentError(FlinkishError, ValueError):
+    """An argument is outside its range (Flink: ``IllegalArgumentException``)."""
+
+
+class InvalidProgramError(FlinkishError):
+    """The pieces of a job do not fit together (Flink: ``InvalidProgramException``)."""
+
+
+class IllegalStateError(FlinkishError):
+    """A method was called at a time it has no meaning (Flink: ``IllegalStateException``)."""
+
+
+class NotSupportedError(FlinkishError):
+    """A Flink feature that flinkish refuses, with what to use instead."""
+
+
+class MissingTimestampError(FlinkishError):
+    """An element without a timestamp reached an operator that works in event time."""
+
+    def __init__(self, operator: str, element: object) -> None:
+        super().__init__(operator, element)
+        self.operator, self.element = operator, element
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator}: the element {shown(self.element)} has no timestamp, and this operator"
+            " works in event time. Call assignTimestampsAndWatermarks(strategy) on the stream before"
+            " it, with a strategy that has a timestamp assigner (withTimestampAssigner)."
+        )
+
+
+class UnstableKeyError(FlinkishError, TypeError):
+    """A key whose hash differs between Python processes, so its state could not be found again."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return (
+            f"keyBy: the key {shown(self.key)} of type {type(self.key).__name__} cannot be hashed the"
+            " same way in every process. Use None, bool, int, float, str, bytes, Decimal, date,"
+            " datetime, timedelta, UUID, an Enum, or a tuple, frozenset, NamedTuple or frozen"
+            " dataclass of these."
+        )
+
+
+class UserFunctionError(FlinkishError):
+    """A user function raised. The original exception, with its traceback, is the ``__cause__``."""
+
+    def __init__(self, operator: str, element: object, reason: str) -> None:
+        super().__init__(operator, element, reason)
+        self.operator, self.element, self.reason = operator, element, reason
+
+    @classmethod
+    def of(cls, operator: str, element: object, cause: BaseException) -> UserFunctionError:
+        """The error of ``cause``, raised by the user function of ``operator`` on ``element``."""
+        return cls(operator, shown(element), f"{type(cause).__name__}: {cause}")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator}: the user function raised {self.reason} on the element {self.element}"
+        )

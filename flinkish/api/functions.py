@@ -1,0 +1,170 @@
+"""The function classes a user implements, and the collector that process functions write to.
+
+Where Flink takes a functional interface (``MapFunction`` and its kin), flinkish takes the class
+or a plain callable. Functions that need a life cycle or state derive from the ``Rich`` variants.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar, Union
+
+from flinkish.api.errors import IllegalStateError
+from flinkish.api.runtime_context import OpenContext, RuntimeContext
+
+T = TypeVar("T")
+R = TypeVar("R")
+K = TypeVar("K")
+ACC = TypeVar("ACC")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Collector(ABC, Generic[T_contra]):
+    """Where a function puts its results, none, one or many an element (Flink: ``Collector``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def collect(self, value: T_contra) -> None:
+        """Emit ``value``."""
+
+    def close(self) -> None:
+        """Called by nobody in flinkish; there so that ported code finds it."""
+
+
+class Function:
+    """Base of all user functions (Flink: ``Function``)."""
+
+
+class RichFunction(Function):
+    """A function with a life cycle and a runtime context (Flink: ``RichFunction``)."""
+
+    _runtime_context: RuntimeContext | None = None
+
+    def open(self, openContext: OpenContext) -> None:
+        """Called once in every worker before the first element."""
+
+    def close(self) -> None:
+        """Called once in every worker after the last element."""
+
+    def getRuntimeContext(self) -> RuntimeContext:
+        """State, metrics and task information. Only there from ``open`` on."""
+        if self._runtime_context is None:
+            raise IllegalStateError(
+                f"{type(self).__name__}.getRuntimeContext(): the runtime context is only there while"
+                " the job runs. Ask for it in open(), not in __init__()."
+            )
+        return self._runtime_context
+
+    def setRuntimeContext(self, context: RuntimeContext) -> None:
+        """Called by the operator before ``open``."""
+        self._runtime_context = context
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_runtime_context", None)
+        return state
+
+
+class MapFunction(Function, ABC, Generic[T, R]):
+    """One element in, one element out."""
+
+    @abstractmethod
+    def map(self, value: T) -> R:
+        """The element that takes the place of ``value``. The timestamp stays."""
+
+
+class FilterFunction(Function, ABC, Generic[T]):
+    """Keeps or drops an element."""
+
+    @abstractmethod
+    def filter(self, value: T) -> bool:
+        """True to keep ``value``."""
+
+
+class FlatMapFunction(Function, ABC, Generic[T, R]):
+    """One element in, any number out."""
+
+    @abstractmethod
+    def flatMap(self, value: T, out: Collector[R]) -> None:
+        """Put the elements that take the place of ``value`` into ``out``. The timestamp stays."""
+
+
+class KeySelector(Function, ABC, Generic[T, K]):
+    """Takes the key out of an element."""
+
+    @abstractmethod
+    def getKey(self, value: T) -> K:
+        """The key of ``value``: the same each time it is asked, and hashable in a stable way."""
+
+
+class ReduceFunction(Function, ABC, Generic[T]):
+    """Joins two elements into one of the same type."""
+
+    @abstractmethod
+    def reduce(self, value1: T, value2: T) -> T:
+        """The sum, so to say, of what came so far (``value1``) and ``value2``."""
+
+
+class AggregateFunction(Function, ABC, Generic[IN, ACC, OUT]):
+    """Folds elements into an accumulator (Flink: ``AggregateFunction``).
+
+    >>> class Mean(AggregateFunction[float, tuple[float, int], float]):
+    ...     def createAccumulator(self):
+    ...         return (0.0, 0)
+    ...     def add(self, value, accumulator):
+    ...         return (accumulator[0] + value, accumulator[1] + 1)
+    ...     def getResult(self, accumulator):
+    ...         return accumulator[0] / accumulator[1]
+    ...     def merge(self, a, b):
+    ...         return (a[0] + b[0], a[1] + b[1])
+    """
+
+    @abstractmethod
+    def createAccumulator(self) -> ACC:
+        """A new, empty accumulator."""
+
+    @abstractmethod
+    def add(self, value: IN, accumulator: ACC) -> ACC:
+        """The accumulator with ``value`` in it: ``accumulator`` itself, changed, or a new one."""
+
+    @abstractmethod
+    def getResult(self, accumulator: ACC) -> OUT:
+        """The result of what the accumulator holds."""
+
+    def merge(self, a: ACC, b: ACC) -> ACC:
+        """The accumulator of both. Only asked for where windows merge (sessions)."""
+        raise NotImplementedError(
+            f"{type(self).__name__}.merge is needed because the windows merge (session windows do)."
+            " Implement merge(a, b), or use a window assigner that does not merge."
+        )
+
+
+class RichMapFunction(RichFunction, MapFunction[T, R]):
+    """A ``MapFunction`` with open, close and a runtime context."""
+
+
+class RichFilterFunction(RichFunction, FilterFunction[T]):
+    """A ``FilterFunction`` with open, close and a runtime context."""
+
+
+class RichFlatMapFunction(RichFunction, FlatMapFunction[T, R]):
+    """A ``FlatMapFunction`` with open, close and a runtime context."""
+
+
+class RichReduceFunction(RichFunction, ReduceFunction[T]):
+    """A ``ReduceFunction`` with open, close and a runtime context."""
+
+
+class RichAggregateFunction(RichFunction, AggregateFunction[IN, ACC, OUT]):
+    """An ``AggregateFunction`` with open, close and a runtime context."""
+
+
+MapLike = Union[MapFunction[T, R], Callable[[T], R]]
+FilterLike = Union[FilterFunction[T], Callable[[T], bool]]
+FlatMapLike = Union[FlatMapFunction[T, R], Callable[[T], Iterable[R]]]
+KeySelectorLike = Union[KeySelector[T, K], Callable[[T], K]]
+ReduceLike = Union[ReduceFunction[T], Callable[[T, T], T]]

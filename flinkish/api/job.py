@@ -1,0 +1,119 @@
+"""A job that runs, and what it leaves behind."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class JobStatus(enum.Enum):
+    """Where a job stands (Flink: ``JobStatus``)."""
+
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    CANCELED = "CANCELED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True)
+class OperatorMetrics:
+    """The metrics of one operator, over all its key groups.
+
+    Counters count from the start of this run; gauges show the last batch.
+    """
+
+    uid: str
+    name: str
+    numRecordsIn: int = 0
+    numRecordsOut: int = 0
+    numLateRecordsDropped: int = 0
+    currentWatermark: int | None = None
+    timers: int = 0
+    stateEntries: int = 0
+    statePages: int = 0
+    user: dict[str, float] = field(default_factory=dict)
+    """The metrics of the operator's user functions, by name."""
+
+
+@dataclass(frozen=True)
+class JobExecutionResult:
+    """What is left of a job that ended (Flink: ``JobExecutionResult``)."""
+
+    jobName: str
+    jobID: str
+    netRuntime: int
+    """Milliseconds from start to end."""
+    metrics: dict[str, OperatorMetrics]
+    """By operator name, ``name#2`` for the second of a name."""
+
+    def getJobID(self) -> str:
+        """The id of the job."""
+        return self.jobID
+
+    def getNetRuntime(self) -> int:
+        """Milliseconds from start to end."""
+        return self.netRuntime
+
+    def getMetrics(self) -> dict[str, OperatorMetrics]:
+        """The metrics of every operator, by its name."""
+        return self.metrics
+
+
+class JobClient(ABC):
+    """A handle on a job that runs (Flink: ``JobClient``)."""
+
+    @abstractmethod
+    def getJobID(self) -> str:
+        """The id of the job."""
+
+    @abstractmethod
+    def getJobStatus(self) -> JobStatus:
+        """Where the job stands."""
+
+    @abstractmethod
+    def getMetrics(self) -> dict[str, OperatorMetrics]:
+        """The metrics of every operator by its name, as of the last batch."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stop now. What the last committed batch left can be gone on from."""
+
+    @abstractmethod
+    def stopWithSavepoint(self) -> str:
+        """Finish the batch under way, stop, and return the checkpoint directory to go on from."""
+
+    @abstractmethod
+    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        """Wait for the end, ``timeout`` seconds at most, and return the result.
+
+        Raises the job's error if it failed, and TimeoutError.
+        """
+
+    def awaitTermination(self, timeout: float | None = None) -> JobExecutionResult:
+        """``getJobExecutionResult`` by the name it has on a StreamingQuery."""
+        return self.getJobExecutionResult(timeout)
+
+
+class CloseableIterator(ABC, Iterator[T], Generic[T]):
+    """Iterates over the results of a job; closing it stops the job."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the job, if it still runs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

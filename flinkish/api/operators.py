@@ -1,0 +1,133 @@
+"""What each operator is to do, as data: the function and the settings, none of the running.
+
+``runtime.operators.factory`` makes the running operator of a description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from flinkish.api.functions import Function
+from flinkish.api.watermarks import (
+    AscendingTimestampsWatermarks,
+    BoundedOutOfOrdernessWatermarks,
+    NoWatermarksGenerator,
+    WatermarkStrategy,
+)
+
+
+@dataclass(frozen=True)
+class OperatorDescription:
+    """Base of all descriptions.
+
+    ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
+    by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
+    """
+
+    keyed: ClassVar[bool] = False
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the operator needs a stage of its own."""
+        return self.keyed
+
+    @property
+    def name(self) -> str:
+        """The operator's default name, as Flink gives it."""
+        raise NotImplementedError
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        """The user's functions in it: checked for shipping, opened and closed by the operator."""
+        return ()
+
+
+@dataclass(frozen=True)
+class MapDescription(OperatorDescription):
+    """``DataStream.map``."""
+
+    function: Function | None
+    call: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "Map"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class FilterDescription(OperatorDescription):
+    """``DataStream.filter``."""
+
+    function: Function | None
+    call: Callable[[Any], bool]
+
+    @property
+    def name(self) -> str:
+        return "Filter"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class FlatMapDescription(OperatorDescription):
+    """``DataStream.flatMap``; ``call(value, out)`` writes to the collector, ``iterate(value)``
+    gives an iterable; just one of them is there."""
+
+    function: Function | None
+    call: Callable[[Any, Any], None] | None
+    iterate: Callable[[Any], Iterable[Any]] | None
+
+    @property
+    def name(self) -> str:
+        return "Flat Map"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call or self.iterate,)
+
+
+@dataclass(frozen=True)
+class TimestampsAndWatermarksDescription(OperatorDescription):
+    """``DataStream.assignTimestampsAndWatermarks``."""
+
+    strategy: WatermarkStrategy[Any]
+
+    @property
+    def name(self) -> str:
+        return "Timestamps/Watermarks"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        strategy = self.strategy
+        return (strategy.generatorSupplier, strategy.timestampAssigner)
+
+    @property
+    def stateful(self) -> bool:
+        """A generator that is more than a running maximum sees all elements in one place."""
+        return self.foldedBound is None and not self._silent
+
+    @property
+    def foldedBound(self) -> int | None:
+        """The bound in ms, if the watermark is the highest timestamp - bound - 1 and no more: then
+        the receivers fold the maximum themselves, and no stage is needed."""
+        generator = self.strategy.createWatermarkGenerator()
+        if self.strategy.idleTimeout is not None or type(generator) not in _FOLDED:
+            return None
+        assert isinstance(generator, BoundedOutOfOrdernessWatermarks)
+        return generator.outOfOrdernessMillis
+
+    @property
+    def _silent(self) -> bool:
+        generator = self.strategy.createWatermarkGenerator()
+        return self.strategy.idleTimeout is None and type(generator) is NoWatermarksGenerator
+
+
+_FOLDED = (BoundedOutOfOrdernessWatermarks, AscendingTimestampsWatermarks)

@@ -1,0 +1,43 @@
+"""The name of a side output."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from flinkish.api.errors import IllegalArgumentError
+
+T = TypeVar("T")
+
+
+class OutputTag(Generic[T]):
+    """Names a side output and the type of its elements (Flink: ``OutputTag``).
+
+    Two tags with the same id are the same tag.
+
+    >>> late = OutputTag[tuple[str, int]]("late")
+    >>> late.getId()
+    'late'
+    """
+
+    __slots__ = ("id", "type")
+
+    def __init__(self, id: str, type: Any = None) -> None:  # noqa: A002 - Flink's names
+        if not isinstance(id, str) or not id:
+            raise IllegalArgumentError(
+                f"OutputTag: the id must be a string that is not empty, not {id!r}."
+            )
+        self.id = id
+        self.type = type
+
+    def getId(self) -> str:
+        """The id of the side output."""
+        return self.id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutputTag) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"OutputTag({self.id!r})"

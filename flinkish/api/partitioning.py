@@ -1,0 +1,36 @@
+"""The ways elements are spread over tasks; Flink's ``StreamPartitioner``s as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class Partitioning:
+    """Base of the ways."""
+
+    name: str = "FORWARD"
+
+
+@dataclass(frozen=True)
+class HashPartitioning(Partitioning):
+    """By key: all elements of a key go to the task that owns its key group."""
+
+    keySelector: Callable[[Any], Any]
+    name: str = "HASH"
+
+
+@dataclass(frozen=True)
+class BroadcastPartitioning(Partitioning):
+    """Every element to every task."""
+
+    name: str = "BROADCAST"
+
+
+@dataclass(frozen=True)
+class ArbitraryPartitioning(Partitioning):
+    """Rebalance, rescale, shuffle, global, custom: which task gets an element cannot be seen in
+    the result, so flinkish leaves it where it is."""
+
+    name: str

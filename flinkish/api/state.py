@@ -1,0 +1,221 @@
+"""Keyed state as a user sees it: descriptors say what is kept, states read and write it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from flinkish.api.errors import IllegalArgumentError
+
+if TYPE_CHECKING:
+    from flinkish.api.functions import AggregateFunction, ReduceLike
+    from flinkish.api.state_ttl import StateTtlConfig
+    from flinkish.api.types import TypeInformation
+
+T = TypeVar("T")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+ACC = TypeVar("ACC")
+UK = TypeVar("UK")
+UV = TypeVar("UV")
+
+
+class State(ABC):
+    """Base of all states."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove what is kept under the current key."""
+
+
+class ValueState(State, Generic[T]):
+    """One value a key (Flink: ``ValueState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def value(self) -> T | None:
+        """The value, or the descriptor's default, or None."""
+
+    @abstractmethod
+    def update(self, value: T | None) -> None:
+        """Set the value; None removes it."""
+
+
+class AppendingState(State, Generic[IN, OUT]):
+    """A state that elements are added to (Flink: ``AppendingState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def add(self, value: IN) -> None:
+        """Take ``value`` in."""
+
+    @abstractmethod
+    def get(self) -> OUT | None:
+        """What is kept, or None if there is nothing."""
+
+
+class ListState(AppendingState[T, Iterable[T]], Generic[T]):
+    """A list a key (Flink: ``ListState``). ``get()`` of an empty list gives an empty iterable."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self) -> Iterable[T]:
+        """The elements in the order they were added."""
+
+    @abstractmethod
+    def update(self, values: Iterable[T]) -> None:
+        """Set the whole list; an empty one removes it."""
+
+    @abstractmethod
+    def addAll(self, values: Iterable[T]) -> None:
+        """Append all of ``values``."""
+
+
+class ReducingState(AppendingState[T, T], Generic[T]):
+    """The reduced value of all elements added (Flink: ``ReducingState``)."""
+
+    __slots__ = ()
+
+
+class AggregatingState(AppendingState[IN, OUT], Generic[IN, OUT]):
+    """The aggregate of all elements added (Flink: ``AggregatingState``)."""
+
+    __slots__ = ()
+
+
+class MapState(State, Generic[UK, UV]):
+    """A map a key (Flink: ``MapState``); entries are read and written one by one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self, key: UK) -> UV | None:
+        """The value under ``key``, or None."""
+
+    @abstractmethod
+    def put(self, key: UK, value: UV) -> None:
+        """Set the value under ``key``."""
+
+    @abstractmethod
+    def putAll(self, map: dict[UK, UV]) -> None:  # noqa: A002 - Flink's name
+        """Put every entry of ``map``."""
+
+    @abstractmethod
+    def remove(self, key: UK) -> None:
+        """Remove the entry of ``key``, if there is one."""
+
+    @abstractmethod
+    def contains(self, key: UK) -> bool:
+        """Whether there is an entry of ``key``."""
+
+    @abstractmethod
+    def entries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries as pairs."""
+
+    @abstractmethod
+    def keys(self) -> Iterable[UK]:
+        """All keys."""
+
+    @abstractmethod
+    def values(self) -> Iterable[UV]:
+        """All values."""
+
+    @abstractmethod
+    def isEmpty(self) -> bool:
+        """Whether there are no entries."""
+
+    def iterator(self) -> Iterator[tuple[UK, UV]]:
+        """An iterator over the entries."""
+        return iter(self.entries())
+
+    def immutableEntries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries, by the name that read-only broadcast state has in Flink."""
+        return self.entries()
+
+
+class StateDescriptor(Generic[T]):
+    """The name of a state, its type, and how long its entries live (Flink: ``StateDescriptor``)."""
+
+    def __init__(self, name: str, type: TypeInformation[Any] | None = None) -> None:  # noqa: A002
+        if not isinstance(name, str) or not name:
+            raise IllegalArgumentError(
+                f"{self.__class__.__name__}: the name must be a string that is not empty, not"
+                f" {name!r}."
+            )
+        self.name = name
+        self.type = type
+        self.ttlConfig: StateTtlConfig | None = None
+
+    def getName(self) -> str:
+        """The name of the state, unique in its operator."""
+        return self.name
+
+    def enableTimeToLive(self, ttlConfig: StateTtlConfig) -> None:
+        """Let entries expire as ``ttlConfig`` says."""
+        self.ttlConfig = ttlConfig
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class ValueStateDescriptor(StateDescriptor[T]):
+    """Describes a ``ValueState``; ``default`` is what ``value()`` gives while there is none."""
+
+    def __init__(
+        self,
+        name: str,
+        type: TypeInformation[T] | None = None,  # noqa: A002 - Flink's name
+        default: T | None = None,
+    ) -> None:
+        super().__init__(name, type)
+        self.default = default
+
+
+class ListStateDescriptor(StateDescriptor[T]):
+    """Describes a ``ListState``."""
+
+
+class ReducingStateDescriptor(StateDescriptor[T]):
+    """Describes a ``ReducingState`` with its reduce function."""
+
+    def __init__(
+        self,
+        name: str,
+        reduceFunction: ReduceLike[T],
+        type: TypeInformation[T] | None = None,  # noqa: A002 - Flink's name
+    ) -> None:
+        super().__init__(name, type)
+        self.reduceFunction = reduceFunction
+
+
+class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
+    """Describes an ``AggregatingState`` with its aggregate function."""
+
+    def __init__(
+        self,
+        name: str,
+        aggregateFunction: AggregateFunction[IN, ACC, OUT],
+        type: TypeInformation[ACC] | None = None,  # noqa: A002 - Flink's name
+    ) -> None:
+        super().__init__(name, type)
+        self.aggregateFunction = aggregateFunction
+
+
+class MapStateDescriptor(StateDescriptor[Any], Generic[UK, UV]):
+    """Describes a ``MapState``."""
+
+    def __init__(
+        self,
+        name: str,
+        keyType: TypeInformation[UK] | None = None,
+        valueType: TypeInformation[UV] | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.keyType = keyType
+        self.valueType = valueType

@@ -1,0 +1,96 @@
+"""The job as data: a graph of transformations, each pointing at its inputs.
+
+The stream classes only build these; ``graph`` turns them into a plan. Nothing here knows how or
+where a job runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.output_tag import OutputTag
+
+if TYPE_CHECKING:
+    from flinkish.api.connectors.sink import Sink
+    from flinkish.api.connectors.source import Source
+    from flinkish.api.operators import OperatorDescription
+    from flinkish.api.partitioning import Partitioning
+    from flinkish.api.types import TypeInformation
+
+_ids = itertools.count(1)
+
+
+class Transformation:
+    """One step of a job (Flink: ``Transformation``)."""
+
+    def __init__(self, name: str, inputs: Sequence[Transformation]) -> None:
+        self.id = next(_ids)
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.uid: str | None = None
+        self.description: str | None = None
+        self.parallelism: int | None = None
+        self.maxParallelism: int | None = None
+        self.outputType: TypeInformation[Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id}, {self.name!r})"
+
+
+class SourceTransformation(Transformation):
+    """Where elements come from."""
+
+    def __init__(self, name: str, source: Source[Any]) -> None:
+        super().__init__(name, ())
+        self.source = source
+
+
+class OneInputTransformation(Transformation):
+    """An operator with one input."""
+
+    def __init__(self, operator: OperatorDescription, source: Transformation) -> None:
+        super().__init__(operator.name, (source,))
+        self.operator = operator
+
+
+class TwoInputTransformation(Transformation):
+    """An operator with two inputs that it tells apart."""
+
+    def __init__(
+        self, operator: OperatorDescription, first: Transformation, second: Transformation
+    ) -> None:
+        super().__init__(operator.name, (first, second))
+        self.operator = operator
+
+
+class SinkTransformation(Transformation):
+    """Where elements go."""
+
+    def __init__(self, name: str, sink: Sink[Any], source: Transformation) -> None:
+        super().__init__(name, (source,))
+        self.sink = sink
+
+
+class UnionTransformation(Transformation):
+    """Several streams of one type as one."""
+
+    def __init__(self, inputs: Sequence[Transformation]) -> None:
+        super().__init__("Union", inputs)
+
+
+class PartitionTransformation(Transformation):
+    """How the elements of the input are spread over the tasks that read them."""
+
+    def __init__(self, partitioning: Partitioning, source: Transformation) -> None:
+        super().__init__(partitioning.name, (source,))
+        self.partitioning = partitioning
+
+
+class SideOutputTransformation(Transformation):
+    """The side output of the input with that tag."""
+
+    def __init__(self, tag: OutputTag[Any], source: Transformation) -> None:
+        super().__init__("Side Output", (source,))
+        self.tag = tag

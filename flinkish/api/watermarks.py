@@ -1,0 +1,167 @@
+"""Event time: timestamp assigners, watermark generators, and the strategy that joins the two."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar, Union
+
+from flinkish.api.elements import MIN_TIMESTAMP, Watermark
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.time import TimeLike, to_milliseconds
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class WatermarkOutput(ABC):
+    """Where a generator puts its watermarks (Flink: ``WatermarkOutput``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def emitWatermark(self, watermark: Watermark) -> None:
+        """Emit ``watermark``; one that is not above the last is ignored. Also marks active."""
+
+    @abstractmethod
+    def markIdle(self) -> None:
+        """This input does not hold the watermark back until the next watermark."""
+
+    @abstractmethod
+    def markActive(self) -> None:
+        """This input takes part in the watermark again."""
+
+
+class WatermarkGenerator(ABC, Generic[T_contra]):
+    """Makes watermarks from the elements it sees (Flink: ``WatermarkGenerator``).
+
+    What lives in its attributes is checkpointed with the job, so it must be picklable.
+    """
+
+    @abstractmethod
+    def onEvent(self, event: T_contra, eventTimestamp: int, output: WatermarkOutput) -> None:
+        """Called for every element, with its timestamp in ms, right after the element went on.
+
+        A watermark emitted here is visible to the very next element.
+        """
+
+    @abstractmethod
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        """Called at the end of every partition's slice of a batch, and on the harness once per
+        auto-watermark interval."""
+
+
+class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
+    """Emits ``maxTimestamp - bound - 1`` (Flink: the class of this name)."""
+
+    def __init__(self, maxOutOfOrderness: TimeLike) -> None:
+        self.outOfOrdernessMillis = to_milliseconds(maxOutOfOrderness)
+        if self.outOfOrdernessMillis < 0:
+            raise IllegalArgumentError(
+                f"{type(self).__name__}: maxOutOfOrderness is {self.outOfOrdernessMillis} ms, but"
+                " cannot be negative."
+            )
+        self.maxTimestamp = MIN_TIMESTAMP + self.outOfOrdernessMillis + 1
+
+    def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
+        self.maxTimestamp = max(self.maxTimestamp, eventTimestamp)
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        output.emitWatermark(Watermark(self.maxTimestamp - self.outOfOrdernessMillis - 1))
+
+
+class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
+    """For timestamps that never fall: bounded out-of-orderness with a bound of 0 ms."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class NoWatermarksGenerator(WatermarkGenerator[Any]):
+    """Never emits a watermark: for jobs in processing time."""
+
+    def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
+        pass
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+class TimestampAssigner(ABC, Generic[T_contra]):
+    """Gives an element its timestamp (Flink: ``TimestampAssigner``)."""
+
+    @abstractmethod
+    def extractTimestamp(self, element: T_contra, recordTimestamp: int) -> int:
+        """The timestamp of ``element`` in ms since the epoch.
+
+        ``recordTimestamp`` is the one it has so far, -2**63 if none.
+        """
+
+
+@dataclass(frozen=True)
+class WatermarkGeneratorContext:
+    """Passed to the function that makes a generator; empty, as there is nothing to know."""
+
+
+@dataclass(frozen=True)
+class TimestampAssignerContext:
+    """Passed to the function that makes a timestamp assigner; empty, as there is nothing to know."""
+
+
+GeneratorSupplier = Callable[[WatermarkGeneratorContext], WatermarkGenerator[T]]
+TimestampAssignerLike = Union[TimestampAssigner[T], Callable[[T, int], int]]
+
+
+@dataclass(frozen=True)
+class WatermarkStrategy(Generic[T]):
+    """How a stream gets timestamps and watermarks (Flink: ``WatermarkStrategy``).
+
+    >>> strategy = (
+    ...     WatermarkStrategy.forBoundedOutOfOrderness(5_000)
+    ...     .withTimestampAssigner(lambda event, timestamp: event["at"])
+    ... )
+    """
+
+    generatorSupplier: GeneratorSupplier[T]
+    timestampAssigner: TimestampAssignerLike[T] | None = None
+    idleTimeout: int | None = None
+    """Milliseconds of processing time without an element after which the input is idle."""
+
+    @staticmethod
+    def forMonotonousTimestamps() -> WatermarkStrategy[Any]:
+        """For timestamps that never fall within a partition."""
+        return WatermarkStrategy(lambda context: AscendingTimestampsWatermarks())
+
+    @staticmethod
+    def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[Any]:
+        """For elements that come at most ``maxOutOfOrderness`` after a later one."""
+        bound = BoundedOutOfOrdernessWatermarks(maxOutOfOrderness).outOfOrdernessMillis
+        return WatermarkStrategy(lambda context: BoundedOutOfOrdernessWatermarks(bound))
+
+    @staticmethod
+    def noWatermarks() -> WatermarkStrategy[Any]:
+        """Never a watermark: for jobs in processing time."""
+        return WatermarkStrategy(lambda context: NoWatermarksGenerator())
+
+    @staticmethod
+    def forGenerator(generatorSupplier: GeneratorSupplier[T]) -> WatermarkStrategy[T]:
+        """With a generator of your own; called once for every channel of the input."""
+        return WatermarkStrategy(generatorSupplier)
+
+    def withTimestampAssigner(self, assigner: TimestampAssignerLike[T]) -> WatermarkStrategy[T]:
+        """With timestamps from ``assigner``: a TimestampAssigner or ``f(element, timestamp)``."""
+        return replace(self, timestampAssigner=assigner)
+
+    def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T]:
+        """Mark an input idle after ``idleTimeout`` of processing time without an element."""
+        millis = to_milliseconds(idleTimeout)
+        if millis <= 0:
+            raise IllegalArgumentError(
+                f"withIdleness: the timeout is {millis} ms, but must be greater than zero."
+            )
+        return replace(self, idleTimeout=millis)
+
+    def createWatermarkGenerator(self) -> WatermarkGenerator[T]:
+        """A new generator of this strategy."""
+        return self.generatorSupplier(WatermarkGeneratorContext())

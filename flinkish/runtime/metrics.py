@@ -1,0 +1,113 @@
+"""The metrics of one operator as it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from flinkish.api.metrics import Counter, Histogram, Meter, MetricGroup
+
+
+class SimpleCounter(Counter):
+    """A counter (Flink: ``SimpleCounter``)."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def inc(self, n: int = 1) -> None:
+        self.count += n
+
+    def dec(self, n: int = 1) -> None:
+        self.count -= n
+
+    def getCount(self) -> int:
+        return self.count
+
+
+class SimpleMeter(Meter):
+    """Counts events and divides by the time since the first (Flink: ``MeterView``)."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._began: float | None = None
+
+    def markEvent(self, n: int = 1) -> None:
+        if self._began is None:
+            self._began = time.monotonic()
+        self._count += n
+
+    def getCount(self) -> int:
+        return self._count
+
+    def getRate(self) -> float:
+        if self._began is None:
+            return 0.0
+        return self._count / max(time.monotonic() - self._began, 1e-9)
+
+
+class SimpleHistogram(Histogram):
+    """Keeps count, sum, lowest and highest (Flink: a ``Histogram`` and its statistics)."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0.0
+        self.lowest = float("inf")
+        self.highest = float("-inf")
+
+    def update(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.lowest = min(self.lowest, value)
+        self.highest = max(self.highest, value)
+
+    def getCount(self) -> int:
+        return self.count
+
+
+_M = TypeVar("_M", SimpleCounter, SimpleMeter, SimpleHistogram)
+
+
+class OperatorMetricGroup(MetricGroup):
+    """The metrics of an operator: its own and those its functions register."""
+
+    def __init__(self) -> None:
+        self.numRecordsIn = 0
+        self.numRecordsOut = 0
+        self.numLateRecordsDropped = 0
+        self._prefix = ""
+        self._user: dict[str, SimpleCounter | SimpleMeter | SimpleHistogram] = {}
+        self._gauges: dict[str, Callable[[], float]] = {}
+
+    def counter(self, name: str) -> Counter:
+        return self._registered(name, SimpleCounter)
+
+    def gauge(self, name: str, value: Callable[[], float]) -> None:
+        self._gauges[self._prefix + name] = value
+
+    def meter(self, name: str) -> Meter:
+        return self._registered(name, SimpleMeter)
+
+    def histogram(self, name: str) -> Histogram:
+        return self._registered(name, SimpleHistogram)
+
+    def addGroup(self, name: str) -> MetricGroup:
+        group = OperatorMetricGroup()
+        group._prefix = f"{self._prefix}{name}."
+        group._user, group._gauges = self._user, self._gauges
+        return group
+
+    def userValues(self) -> dict[str, float]:
+        """What the user's metrics say now, by name."""
+        values: dict[str, float] = {name: gauge() for name, gauge in self._gauges.items()}
+        for name, metric in self._user.items():
+            values[name] = metric.getCount()
+        return values
+
+    def _registered(self, name: str, kind: type[_M]) -> _M:
+        metric = self._user.setdefault(self._prefix + name, kind())
+        if not isinstance(metric, kind):
+            raise ValueError(f"the metric {name!r} is a {type(metric).__name__} already")
+        return metric

@@ -1,0 +1,153 @@
+"""The base of all running operators."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.api.errors import FlinkishError, UserFunctionError
+from flinkish.api.functions import RichFunction
+from flinkish.api.runtime_context import OpenContext, RuntimeContext, TaskInfo
+from flinkish.runtime.elements import Records
+from flinkish.runtime.metrics import OperatorMetricGroup
+from flinkish.runtime.output import Input, Output
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.backend import KeyedStateBackend
+
+
+@dataclass
+class OperatorContext:
+    """What an operator is given to run with."""
+
+    uid: str
+    name: str
+    backend: KeyedStateBackend
+    clock: ProcessingTimeService
+    output: Output
+    taskInfo: TaskInfo
+    autoWatermarkInterval: int = 200
+    metrics: OperatorMetricGroup = field(default_factory=OperatorMetricGroup)
+
+
+class StreamOperator(ABC):
+    """An operator that runs (Flink: ``AbstractStreamOperator``).
+
+    Its life: made, ``open``, then for the state of each key group it works on ``restore``, inputs,
+    ``snapshot``; ``close``. Keyed state is in the backend; ``snapshot`` holds the rest.
+    """
+
+    def __init__(self, context: OperatorContext) -> None:
+        self.uid = context.uid
+        self.name = context.name
+        self.backend = context.backend
+        self.clock = context.clock
+        self.output = context.output
+        self.metrics = context.metrics
+        self.taskInfo = context.taskInfo
+        self.currentWatermark = MIN_TIMESTAMP
+        self._opened: list[RichFunction] = []
+
+    # ------------------------------------------------------------------ life cycle
+
+    def open(self) -> None:
+        """Called once, before anything else."""
+
+    def close(self) -> None:
+        """Called once, at the end, also after an error."""
+        while self._opened:
+            self._opened.pop().close()
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        """Take up the state of a key group: what ``snapshot`` gave, or None to begin."""
+        self.currentWatermark = MIN_TIMESTAMP if snapshot is None else snapshot["watermark"]
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the operator keeps beside keyed state and timers; must be picklable."""
+        return {"watermark": self.currentWatermark}
+
+    # ------------------------------------------------------------------ inputs
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The operator's inputs, in order."""
+        raise NotImplementedError
+
+    def advanceProcessingTime(self, now: int) -> None:
+        """The clock has been set to ``now`` (ms); fire what is due."""
+
+    def onPeriodicEmit(self) -> None:
+        """A partition's slice of a batch has ended."""
+
+    # ------------------------------------------------------------------ what is pending
+
+    def nextEventTimeTimer(self) -> int | None:
+        """No watermark below this makes the operator do anything but hand it on."""
+        return None
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        """When the operator next wants the clock, or None."""
+        return None
+
+    def numEventTimeTimers(self) -> int:
+        """How many event-time timers are pending."""
+        return 0
+
+    def numProcessingTimeTimers(self) -> int:
+        """How many processing-time timers are pending."""
+        return 0
+
+    # ------------------------------------------------------------------ for subclasses
+
+    def openFunction(self, function: object, context: RuntimeContext) -> None:
+        """Open a user function if it has a life cycle."""
+        if isinstance(function, RichFunction):
+            function.setRuntimeContext(context)
+            with self.userCode("open()"):
+                function.open(OpenContext())
+            self._opened.append(function)
+
+    @contextmanager
+    def userCode(self, element: object) -> Iterator[None]:
+        """Names the operator and the element in whatever a user function raises."""
+        with self.userCodeOf(lambda: element):
+            yield
+
+    @contextmanager
+    def userCodeOf(self, element: Callable[[], object]) -> Iterator[None]:
+        """``userCode`` for a whole run: ``element()`` is asked for only after an error."""
+        try:
+            yield
+        except FlinkishError:
+            raise
+        except Exception as error:
+            raise UserFunctionError.of(self.name, element(), error) from error
+
+    def mapped(self, function: Callable[[Any], Any], values: Any) -> list[Any]:
+        """``function`` of every value; an error names the value."""
+        results: list[Any] = []
+        with self.userCodeOf(lambda: values[len(results)]):
+            # extend() keeps what came before the error, so its length tells the culprit
+            results.extend(map(function, values))
+        return results
+
+
+class OneInputOperator(StreamOperator, Input):
+    """An operator with one input: the operator is that input itself."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return (self,)
+
+    def processRecords(self, records: Records) -> None:
+        raise NotImplementedError
+
+    def processWatermark(self, timestamp: int) -> None:
+        self.currentWatermark = timestamp
+        self.output.emitWatermark(timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        self.output.emitWatermarkStatus(status)

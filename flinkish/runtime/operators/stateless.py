@@ -1,0 +1,91 @@
+"""Operators that look at one element at a time: map, filter, flatMap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain, compress
+from typing import Any
+
+import numpy as np
+
+from flinkish.api.operators import FilterDescription, FlatMapDescription, MapDescription
+from flinkish.runtime.elements import Records
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.output import TimestampedCollector
+
+
+class StatelessOperator(OneInputOperator):
+    """Opens the one function it has."""
+
+    def __init__(self, context: OperatorContext, function: object) -> None:
+        super().__init__(context)
+        self._function = function
+
+    def open(self) -> None:
+        self.openFunction(self._function, StreamingRuntimeContext(self))
+
+
+class StreamMap(StatelessOperator):
+    """``map`` (Flink: ``StreamMap``)."""
+
+    def __init__(self, context: OperatorContext, description: MapDescription) -> None:
+        super().__init__(context, description.function)
+        self._call = description.call
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.output.emitRecords(
+            Records(self.mapped(self._call, records.values), records.timestamps)
+        )
+
+
+class StreamFilter(StatelessOperator):
+    """``filter`` (Flink: ``StreamFilter``)."""
+
+    def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
+        super().__init__(context, description.function)
+        self._call = description.call
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        kept = np.fromiter(
+            map(bool, self.mapped(self._call, records.values)), dtype=bool, count=len(records)
+        )
+        if kept.all():
+            self.output.emitRecords(records)
+        elif kept.any():
+            values = list(compress(records.values, kept))
+            self.output.emitRecords(Records(values, records.timestamps[kept]))
+
+
+class StreamFlatMap(StatelessOperator):
+    """``flatMap`` (Flink: ``StreamFlatMap``)."""
+
+    def __init__(self, context: OperatorContext, description: FlatMapDescription) -> None:
+        super().__init__(context, description.function)
+        self._call = description.call
+        self._iterate = description.iterate
+        self._collector = TimestampedCollector(self.output)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        if self._iterate is not None:
+            self._process_iterables(self._iterate, records)
+        elif self._call is not None:
+            self._process_collected(self._call, records)
+
+    def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
+        lists = self.mapped(lambda value: list(iterate(value)), records.values)
+        counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        values = list(chain.from_iterable(lists))
+        self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))
+
+    def _process_collected(self, call: Callable[[Any, Any], None], records: Records) -> None:
+        collector = self._collector
+        value = None
+        with self.userCodeOf(lambda: value):
+            for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                collector.timestamp = timestamp
+                call(value, collector)
+        self.output.flush()

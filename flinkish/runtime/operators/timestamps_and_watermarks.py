@@ -1,0 +1,135 @@
+"""``assignTimestampsAndWatermarks``: gives elements timestamps and runs a watermark generator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cloudpickle
+
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from flinkish.api.operators import TimestampsAndWatermarksDescription
+from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
+from flinkish.runtime.elements import Records
+from flinkish.runtime.idleness import IdlenessTimer
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.output import Output
+
+
+class TimestampsAndWatermarksOperator(OneInputOperator):
+    """Flink's operator of this name.
+
+    Watermarks from upstream end here, except the last one, which says that the input has ended.
+    """
+
+    def __init__(
+        self, context: OperatorContext, description: TimestampsAndWatermarksDescription
+    ) -> None:
+        super().__init__(context)
+        strategy = description.strategy
+        assigner = strategy.timestampAssigner
+        self._extract = (
+            assigner.extractTimestamp if isinstance(assigner, TimestampAssigner) else assigner
+        )
+        self._strategy = strategy
+        self._interval = context.autoWatermarkInterval
+        self._emitter = WatermarkEmitter(self.output)
+        self.restore(None)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        timeout = self._strategy.idleTimeout
+        self._idleness = None if timeout is None else IdlenessTimer(timeout)
+        if snapshot is None:
+            self._generator = self._strategy.createWatermarkGenerator()
+            self._emitter.restore(MIN_TIMESTAMP, False)
+            self._nextEmit = self.clock.getCurrentProcessingTime() + self._interval
+        else:
+            self._generator = cloudpickle.loads(snapshot["generator"])
+            self._emitter.restore(*snapshot["emitter"])
+            self._nextEmit = snapshot["nextEmit"]
+            if self._idleness is not None:
+                self._idleness.restore(snapshot["idleness"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            **super().snapshot(),
+            "generator": cloudpickle.dumps(self._generator),
+            "emitter": self._emitter.snapshot(),
+            "nextEmit": self._nextEmit,
+            "idleness": None if self._idleness is None else self._idleness.snapshot(),
+        }
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        timestamps = records.timestamps.tolist()
+        extract, on_event, emitter = self._extract, self._generator.onEvent, self._emitter
+        collect = self.output.collect
+        value: Any = None
+        with self.userCodeOf(lambda: value):
+            for value, timestamp in zip(records.values, timestamps):
+                if extract is not None:
+                    timestamp = extract(value, timestamp)
+                if self._idleness is not None:
+                    self._idleness.activity()
+                # Flink emits the element first: a watermark from onEvent comes after it.
+                collect(value, timestamp)
+                on_event(value, timestamp, emitter)
+        self.output.flush()
+
+    def processWatermark(self, timestamp: int) -> None:
+        if timestamp == MAX_TIMESTAMP:
+            self.onPeriodicEmit()
+            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """The status of the input ends here too: the generator decides."""
+
+    def advanceProcessingTime(self, now: int) -> None:
+        if self._interval > 0 and now >= self._nextEmit:
+            self.onPeriodicEmit()
+            self._nextEmit = now + self._interval
+
+    def onPeriodicEmit(self) -> None:
+        if self._idleness is not None and self._idleness.isIdle(
+            self.clock.getCurrentProcessingTime()
+        ):
+            self._emitter.markIdle()
+            return
+        with self.userCode("onPeriodicEmit()"):
+            self._generator.onPeriodicEmit(self._emitter)
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        return None if self._idleness is None else self._idleness.due()
+
+
+class WatermarkEmitter(WatermarkOutput):
+    """Lets only rising watermarks through, and statuses that change (Flink: the same name)."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._watermark = MIN_TIMESTAMP
+        self._idle = False
+
+    def emitWatermark(self, watermark: Watermark) -> None:
+        if watermark.timestamp > self._watermark:
+            self._watermark = watermark.timestamp
+            self.markActive()
+            self._output.emitWatermark(watermark.timestamp)
+
+    def markIdle(self) -> None:
+        if not self._idle:
+            self._idle = True
+            self._output.emitWatermarkStatus(WatermarkStatus.IDLE)
+
+    def markActive(self) -> None:
+        if self._idle:
+            self._idle = False
+            self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
+
+    def snapshot(self) -> tuple[int, bool]:
+        """What ``restore`` takes."""
+        return self._watermark, self._idle
+
+    def restore(self, watermark: int, idle: bool) -> None:
+        """Go on from there."""
+        self._watermark, self._idle = watermark, idle

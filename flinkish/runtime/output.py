@@ -1,0 +1,120 @@
+"""Where an operator puts its results, and the inputs that read them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from flinkish.api.elements import WatermarkStatus
+from flinkish.api.functions import Collector
+from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
+
+
+class Input(ABC):
+    """One input of an operator or of whatever else reads elements (Flink: ``Input``)."""
+
+    @abstractmethod
+    def processRecords(self, records: Records) -> None:
+        """Take a run of records."""
+
+    @abstractmethod
+    def processWatermark(self, timestamp: int) -> None:
+        """Take a watermark: higher than every one before."""
+
+    @abstractmethod
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """Take a status: other than the one before."""
+
+
+class Output:
+    """Collects an operator's results and hands them on as runs (Flink: ``Output``).
+
+    ``collect`` only appends; whatever must keep its place among the records (a watermark, a
+    status) flushes first. Whoever drives an operator flushes at the end of a run.
+    """
+
+    __slots__ = ("_inputs", "_side_inputs", "_sides", "_timestamps", "_values", "emitted")
+
+    def __init__(self) -> None:
+        self._inputs: list[Input] = []
+        self._side_inputs: dict[str, list[Input]] = {}
+        self._values: list[Any] = []
+        self._timestamps: list[int] = []
+        self._sides: dict[str, tuple[list[Any], list[int]]] = {}
+        self.emitted = 0
+        """How many records went to the main output."""
+
+    def connect(self, target: Input, sideOutput: str | None = None) -> None:
+        """Let ``target`` read this output, or the side output of that id."""
+        if sideOutput is None:
+            self._inputs.append(target)
+        else:
+            self._side_inputs.setdefault(sideOutput, []).append(target)
+
+    def collect(self, value: Any, timestamp: int) -> None:
+        """Emit one record."""
+        self._values.append(value)
+        self._timestamps.append(timestamp)
+
+    def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
+        """Emit one record to a side output. Without a reader it is gone, as in Flink."""
+        if sideOutput in self._side_inputs:
+            values, timestamps = self._sides.setdefault(sideOutput, ([], []))
+            values.append(value)
+            timestamps.append(timestamp)
+
+    def emitRecords(self, records: Records) -> None:
+        """Emit a run of records."""
+        if self._values:
+            self.flush()
+        if len(records):
+            self.emitted += len(records)
+            for target in self._inputs:
+                target.processRecords(records)
+
+    def emitWatermark(self, timestamp: int) -> None:
+        """Emit a watermark. It goes to the side outputs too."""
+        self.flush()
+        for target in self._all_inputs():
+            target.processWatermark(timestamp)
+
+    def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """Emit a status. It goes to the side outputs too."""
+        self.flush()
+        for target in self._all_inputs():
+            target.processWatermarkStatus(status)
+
+    def flush(self) -> None:
+        """Hand on what was collected."""
+        if self._values:
+            values, timestamps = self._values, self._timestamps
+            self._values, self._timestamps = [], []
+            self.emitted += len(values)
+            records = Records(values, timestamps_of(timestamps))
+            for target in self._inputs:
+                target.processRecords(records)
+        if self._sides:
+            sides, self._sides = self._sides, {}
+            for tag, (values, timestamps) in sides.items():
+                records = Records(values, timestamps_of(timestamps))
+                for target in self._side_inputs[tag]:
+                    target.processRecords(records)
+
+    def _all_inputs(self) -> Sequence[Input]:
+        if not self._side_inputs:
+            return self._inputs
+        return [*self._inputs, *(t for targets in self._side_inputs.values() for t in targets)]
+
+
+class TimestampedCollector(Collector[Any]):
+    """The collector of a user function: everything it emits gets the timestamp set last."""
+
+    __slots__ = ("_output", "timestamp")
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.timestamp = NO_TIMESTAMP
+
+    def collect(self, value: Any) -> None:
+        self._output.collect(value, self.timestamp)

@@ -1,0 +1,101 @@
+"""The timers of an operator, in both time domains."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.backend import KeyedStateBackend, Timer
+
+
+class Triggerable(ABC):
+    """Whom the timers call (Flink: ``Triggerable``). The current key is set beforehand."""
+
+    @abstractmethod
+    def onEventTime(self, timer: Timer) -> None:
+        """Called when the watermark has reached the timer."""
+
+    @abstractmethod
+    def onProcessingTime(self, timer: Timer) -> None:
+        """Called when the clock has reached the timer."""
+
+
+class InternalTimerService:
+    """Registers, deletes and fires timers of (key, namespace) (Flink: the same name).
+
+    Registering and deleting work under the current key of the backend. Timers fire lowest
+    timestamp first; one that a callback registers at or below the time reached fires in the same
+    sweep.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        backend: KeyedStateBackend,
+        clock: ProcessingTimeService,
+        target: Triggerable,
+    ) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._target = target
+        self._event = backend.timerQueue(f"{name}/event")
+        self._processing = backend.timerQueue(f"{name}/processing")
+        self._watermark = MIN_TIMESTAMP
+
+    def currentProcessingTime(self) -> int:
+        """The clock, in ms."""
+        return self._clock.getCurrentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        """The watermark, in ms."""
+        return self._watermark
+
+    def initializeWatermark(self, watermark: int) -> None:
+        """Set the watermark on restore, firing nothing."""
+        self._watermark = watermark
+
+    def registerEventTimeTimer(self, namespace: object, timestamp: int) -> None:
+        """Call ``onEventTime`` when the watermark reaches ``timestamp``."""
+        self._event.add(timestamp, self._backend.currentKey, namespace)
+
+    def registerProcessingTimeTimer(self, namespace: object, timestamp: int) -> None:
+        """Call ``onProcessingTime`` when the clock reaches ``timestamp``."""
+        self._processing.add(timestamp, self._backend.currentKey, namespace)
+
+    def deleteEventTimeTimer(self, namespace: object, timestamp: int) -> None:
+        """Delete the timer, if it is there."""
+        self._event.remove(timestamp, self._backend.currentKey, namespace)
+
+    def deleteProcessingTimeTimer(self, namespace: object, timestamp: int) -> None:
+        """Delete the timer, if it is there."""
+        self._processing.remove(timestamp, self._backend.currentKey, namespace)
+
+    def advanceWatermark(self, watermark: int) -> None:
+        """Set the watermark and fire every event-time timer it has reached."""
+        self._watermark = watermark
+        while (timer := self._event.pollDue(watermark)) is not None:
+            self._backend.currentKey = timer.key
+            self._target.onEventTime(timer)
+
+    def advanceProcessingTime(self, now: int) -> None:
+        """Fire every processing-time timer that the clock, now at ``now``, has reached."""
+        while (timer := self._processing.pollDue(now)) is not None:
+            self._backend.currentKey = timer.key
+            self._target.onProcessingTime(timer)
+
+    def nextEventTimeTimer(self) -> int | None:
+        """No event-time timer is earlier than this; None if there are none."""
+        return self._event.nextTimestamp()
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        """No processing-time timer is earlier than this; None if there are none."""
+        return self._processing.nextTimestamp()
+
+    def numEventTimeTimers(self) -> int:
+        """How many event-time timers are pending."""
+        return len(self._event)
+
+    def numProcessingTimeTimers(self) -> int:
+        """How many processing-time timers are pending."""
+        return len(self._processing)

@@ -1,0 +1,88 @@
+"""Joins the watermarks and statuses of several channels into those of one input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.output import Input
+
+
+class StatusWatermarkValve:
+    """The lowest watermark of the channels that are not idle (Flink: ``StatusWatermarkValve``).
+
+    The joined watermark never goes back. When all channels are idle it stays, after it has first
+    risen to the highest of them.
+    """
+
+    def __init__(self, channels: int, target: Input) -> None:
+        self._watermarks = [MIN_TIMESTAMP] * channels
+        self._idle = [False] * channels
+        self._target = target
+        self._watermark = MIN_TIMESTAMP
+        self._all_idle = False
+
+    def inputWatermark(self, channel: int, timestamp: int) -> None:
+        """A watermark has come over ``channel``. An idle channel's is not heard."""
+        if not self._idle[channel] and timestamp > self._watermarks[channel]:
+            self._watermarks[channel] = timestamp
+            self._advance()
+
+    def inputWatermarkStatus(self, channel: int, status: WatermarkStatus) -> None:
+        """A status has come over ``channel``."""
+        if status.isIdle() == self._idle[channel]:
+            return
+        self._idle[channel] = status.isIdle()
+        if all(self._idle):
+            if self._watermarks[channel] == self._watermark:
+                self._emit(max(self._watermarks))
+            self._all_idle = True
+            self._target.processWatermarkStatus(WatermarkStatus.IDLE)
+        elif status.isIdle():
+            self._advance()
+        elif self._all_idle:
+            self._all_idle = False
+            self._target.processWatermarkStatus(WatermarkStatus.ACTIVE)
+
+    def snapshot(self) -> dict[str, Any]:
+        """What ``restore`` takes."""
+        return {"watermarks": self._watermarks, "idle": self._idle, "watermark": self._watermark}
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        """Go on from a snapshot, or from the beginning if it is None."""
+        channels = len(self._watermarks)
+        snapshot = snapshot or {}
+        self._watermarks = list(snapshot.get("watermarks", [MIN_TIMESTAMP] * channels))
+        self._idle = list(snapshot.get("idle", [False] * channels))
+        self._watermark = snapshot.get("watermark", MIN_TIMESTAMP)
+        self._all_idle = all(self._idle)
+
+    def _advance(self) -> None:
+        active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
+        if active:
+            self._emit(min(active))
+
+    def _emit(self, watermark: int) -> None:
+        if watermark > self._watermark:
+            self._watermark = watermark
+            self._target.processWatermark(watermark)
+
+
+class ValveInput(Input):
+    """One channel into a valve; records go straight to the target."""
+
+    __slots__ = ("_channel", "_target", "_valve")
+
+    def __init__(self, valve: StatusWatermarkValve, channel: int, target: Input) -> None:
+        self._valve = valve
+        self._channel = channel
+        self._target = target
+
+    def processRecords(self, records: Any) -> None:
+        self._target.processRecords(records)
+
+    def processWatermark(self, timestamp: int) -> None:
+        self._valve.inputWatermark(self._channel, timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        self._valve.inputWatermarkStatus(self._channel, status)

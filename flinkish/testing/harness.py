@@ -1,0 +1,308 @@
+"""Runs a job by hand: every element, watermark and clock step is a call.
+
+The operators are those that run on Spark, on the heap state backend, without Spark.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import cloudpickle
+
+from flinkish.api.connectors.sink import Sink
+from flinkish.api.connectors.source import Source
+from flinkish.api.data_stream import DataStream
+from flinkish.api.elements import (
+    MAX_TIMESTAMP,
+    StreamElement,
+    StreamRecord,
+    Watermark,
+    WatermarkStatus,
+)
+from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.partitioning import HashPartitioning
+from flinkish.api.runtime_context import TaskInfo
+from flinkish.api.transformations import SinkTransformation
+from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.elements import (
+    NO_TIMESTAMP,
+    Records,
+    timestamps_of,
+    visible_timestamp,
+)
+from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode, KeyedInput, OperatorChain
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.output import Input, Output
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.watermark_valve import StatusWatermarkValve, ValveInput
+
+X = TypeVar("X")
+
+Build = Callable[..., "DataStream[Any] | Sequence[DataStream[Any]]"]
+
+
+class StreamTestHarness:
+    """Drives the job that ``build`` makes of one or two streams.
+
+    ``build`` returns the stream to look at, or several of them. The clock starts at 0 ms.
+
+    >>> harness = StreamTestHarness(lambda stream: stream.map(str.upper))
+    >>> harness.processElement("a", 5)
+    >>> harness.processWatermark(7)
+    >>> harness.getOutput()
+    [StreamRecord(value='A', timestamp=5), Watermark(timestamp=7)]
+    """
+
+    def __init__(
+        self, build: Build, autoWatermarkInterval: int = 200, _snapshot: bytes | None = None
+    ) -> None:
+        snapshot = None if _snapshot is None else cloudpickle.loads(_snapshot)
+        graph, self._sources = _graph_of(build)
+        self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
+        self._interval = autoWatermarkInterval
+        self._side_outputs: dict[str, list[StreamRecord[Any]]] = {}
+        self._sinks = {node.uid: _RecordingSink() for node in graph if node.isSink}
+        self._valves: dict[tuple[str, int], StatusWatermarkValve] = {}
+        self._graph = graph
+        self._backends: dict[str, HeapKeyedStateBackend] = {
+            node.uid: HeapKeyedStateBackend(snapshot and snapshot["state"][node.uid])
+            for node in graph
+        }
+        operators = [node for node in graph if not node.isSource and not node.isSink]
+        self._chain = OperatorChain(operators, self._context, self._input)
+        self._outputs = [Output() for _ in self._sources]
+        for uid, output in zip(self._sources, self._outputs):
+            self._chain.wire(output, graph.node(uid).outputs, self._input)
+        self._chain.open()
+        for uid, operator in self._chain.operators.items():
+            operator.restore(snapshot and snapshot["operators"][uid])
+        for valve_id, valve in self._valves.items():
+            valve.restore(snapshot and snapshot["valves"][valve_id])
+
+    @classmethod
+    def restore(
+        cls, build: Build, snapshot: bytes, autoWatermarkInterval: int = 200
+    ) -> StreamTestHarness:
+        """A harness that goes on from ``snapshot``, with nothing in its outputs yet."""
+        return cls(build, autoWatermarkInterval, snapshot)
+
+    def snapshot(self) -> bytes:
+        """State, timers, watermarks and clock, to go on from with ``restore``."""
+        return bytes(
+            cloudpickle.dumps(
+                {
+                    "clock": self._clock.getCurrentProcessingTime(),
+                    "state": {uid: backend.contents for uid, backend in self._backends.items()},
+                    "operators": {
+                        uid: operator.snapshot() for uid, operator in self._chain.operators.items()
+                    },
+                    "valves": {key: valve.snapshot() for key, valve in self._valves.items()},
+                }
+            )
+        )
+
+    # ------------------------------------------------------------------ input
+
+    def processElement(self, value: Any, timestamp: int | None = None) -> None:
+        """An element comes in, with its timestamp in ms or without one."""
+        self._process_element(0, value, timestamp)
+
+    def processElement1(self, value: Any, timestamp: int | None = None) -> None:
+        """An element comes in over the first of two inputs."""
+        self._process_element(0, value, timestamp)
+
+    def processElement2(self, value: Any, timestamp: int | None = None) -> None:
+        """An element comes in over the second of two inputs."""
+        self._process_element(1, value, timestamp)
+
+    def processWatermark(self, timestamp: int | Watermark) -> None:
+        """A watermark (ms) comes in."""
+        self._process_watermark(0, timestamp)
+
+    def processWatermark1(self, timestamp: int | Watermark) -> None:
+        """A watermark comes in over the first of two inputs."""
+        self._process_watermark(0, timestamp)
+
+    def processWatermark2(self, timestamp: int | Watermark) -> None:
+        """A watermark comes in over the second of two inputs."""
+        self._process_watermark(1, timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """The input becomes idle or active."""
+        self._output(0).emitWatermarkStatus(status)
+
+    def processWatermarkStatus1(self, status: WatermarkStatus) -> None:
+        """The first of two inputs becomes idle or active."""
+        self._output(0).emitWatermarkStatus(status)
+
+    def processWatermarkStatus2(self, status: WatermarkStatus) -> None:
+        """The second of two inputs becomes idle or active."""
+        self._output(1).emitWatermarkStatus(status)
+
+    def setProcessingTime(self, now: int) -> None:
+        """Set the clock (ms); what is due fires."""
+        self._clock.advanceTo(now)
+        for operator in self._chain.operators.values():
+            operator.advanceProcessingTime(self._clock.getCurrentProcessingTime())
+
+    def endInput(self) -> None:
+        """The input has ended: ``Watermark(MAX)`` comes in over every input."""
+        for output in self._outputs:
+            output.emitWatermark(MAX_TIMESTAMP)
+
+    def close(self) -> None:
+        """Close the user functions."""
+        self._chain.close()
+
+    # ------------------------------------------------------------------ output
+
+    def getOutput(self, index: int = 0) -> list[StreamElement[Any]]:
+        """Everything that came out since the start, in order; ``index`` tells which of the streams
+        that ``build`` returned."""
+        return list(list(self._sinks.values())[index].elements)
+
+    def getSideOutput(self, tag: OutputTag[X]) -> list[StreamRecord[X]]:
+        """What any operator has put out under ``tag`` since the start."""
+        return list(self._side_outputs.get(tag.getId(), ()))
+
+    def numEventTimeTimers(self) -> int:
+        """How many event-time timers are pending."""
+        return sum(o.numEventTimeTimers() for o in self._chain.operators.values())
+
+    def numProcessingTimeTimers(self) -> int:
+        """How many processing-time timers are pending."""
+        return sum(o.numProcessingTimeTimers() for o in self._chain.operators.values())
+
+    def numKeyedStateEntries(self) -> int:
+        """How many entries keyed state has, a map counting as one."""
+        return sum(backend.numEntries() for backend in self._backends.values())
+
+    def numLateRecordsDropped(self) -> int:
+        """How many late records were dropped."""
+        return sum(o.metrics.numLateRecordsDropped for o in self._chain.operators.values())
+
+    # ------------------------------------------------------------------ wiring
+
+    def _output(self, index: int) -> Output:
+        if index >= len(self._outputs):
+            raise IllegalStateError(
+                "the harness has one input, as build takes one stream: let it take two."
+            )
+        return self._outputs[index]
+
+    def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
+        stamp = NO_TIMESTAMP if timestamp is None else timestamp
+        self._output(index).emitRecords(Records([value], timestamps_of([stamp])))
+
+    def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
+        timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
+        self._output(index).emitWatermark(timestamp)
+
+    def _context(self, node: ChainedNode) -> OperatorContext:
+        return OperatorContext(
+            node.uid,
+            node.name,
+            self._backends[node.uid],
+            self._clock,
+            _HarnessOutput(self._side_outputs),
+            TaskInfo(node.name),
+            self._interval,
+        )
+
+    def _input(self, chain: OperatorChain, edge: ChainedEdge) -> Input:
+        if edge.targetUid in self._sinks:
+            return self._sinks[edge.targetUid]
+        operator = chain.operators[edge.targetUid]
+        target = operator.inputs[edge.inputIndex]
+        channels = sum(
+            e.inputIndex == edge.inputIndex for e in self._graph.node(edge.targetUid).inputs
+        )
+        if channels > 1:
+            key = (edge.targetUid, edge.inputIndex)
+            valve = self._valves.get(key)
+            if valve is None:
+                valve = self._valves[key] = StatusWatermarkValve(channels, target)
+            target = ValveInput(valve, edge.channel, target)
+        if isinstance(edge.partitioning, HashPartitioning):
+            target = KeyedInput(target, edge.partitioning, operator)
+        return target
+
+
+class _HarnessOutput(Output):
+    """Keeps what goes to side outputs, whether or not anything reads them."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, kept: dict[str, list[StreamRecord[Any]]]) -> None:
+        super().__init__()
+        self._kept = kept
+
+    def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
+        record = StreamRecord(value, visible_timestamp(timestamp))
+        self._kept.setdefault(sideOutput, []).append(record)
+        super().collectSide(sideOutput, value, timestamp)
+
+
+class _RecordingSink(Input):
+    def __init__(self) -> None:
+        self.elements: list[StreamElement[Any]] = []
+
+    def processRecords(self, records: Records) -> None:
+        for value, timestamp in zip(records.values, records.timestamps.tolist()):
+            self.elements.append(StreamRecord(value, visible_timestamp(timestamp)))
+
+    def processWatermark(self, timestamp: int) -> None:
+        self.elements.append(Watermark(timestamp))
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        self.elements.append(status)
+
+
+@dataclass(frozen=True, eq=False)
+class _HarnessSource(Source[Any]):
+    """What the test puts in by hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class _HarnessSink(Sink[Any]):
+    """What the test looks at."""
+
+
+def _graph_of(build: Build) -> tuple[StreamGraph, list[str]]:
+    environment = StreamExecutionEnvironment()
+    inputs = [
+        environment.fromSource(_HarnessSource(), None, f"Harness {i}").uid(f"harness-{i}")
+        for i in range(_arity(build))
+    ]
+    result = build(*inputs)
+    streams = [result] if isinstance(result, DataStream) else list(result)
+    if not streams or not all(isinstance(stream, DataStream) for stream in streams):
+        raise IllegalArgumentError(
+            f"StreamTestHarness: build must return a DataStream or several of them, not {result!r}."
+        )
+    sinks = []
+    for i, stream in enumerate(streams):
+        sink = SinkTransformation(f"Output {i}", _HarnessSink(), stream.getTransformation())
+        sink.uid = f"output-{i}"
+        sinks.append(sink)
+    sources = [stream.getTransformation() for stream in inputs]
+    graph = StreamGraph.of([*sources, *sinks])
+    return graph, [graph.uidOf(source) for source in sources]
+
+
+def _arity(build: Build) -> int:
+    count = sum(
+        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        for p in inspect.signature(build).parameters.values()
+    )
+    if count not in (1, 2):
+        raise IllegalArgumentError(
+            f"StreamTestHarness: build takes {count} streams, but must take one or two."
+        )
+    return count
