@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.partitioning import HashPartitioning, Partitioning
 from flinkish.runtime.elements import Records
@@ -12,17 +13,19 @@ from flinkish.runtime.key_groups import KeyHashes
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.factory import create_operator
 from flinkish.runtime.output import Input, Output
+from flinkish.runtime.user_code import mapped
+from flinkish.runtime.watermark_valve import StatusWatermarkValve, ValveInput
 
 
 class ChainedEdge(Protocol):
     """An edge as the chain needs it; ``graph.StreamEdge`` is one."""
 
     @property
+    def sourceUid(self) -> str: ...
+    @property
     def targetUid(self) -> str: ...
     @property
     def inputIndex(self) -> int: ...
-    @property
-    def channel(self) -> int: ...
     @property
     def partitioning(self) -> Partitioning | None: ...
     @property
@@ -39,61 +42,59 @@ class ChainedNode(Protocol):
     @property
     def operator(self) -> OperatorDescription: ...
     @property
+    def inputs(self) -> Sequence[ChainedEdge]: ...
+    @property
     def outputs(self) -> Sequence[ChainedEdge]: ...
 
 
 class KeyedInput(Input):
     """Takes the key of every record before it goes on to a keyed operator."""
 
-    def __init__(self, target: Input, partitioning: HashPartitioning, operator: StreamOperator):
+    def __init__(self, target: Input, partitioning: HashPartitioning, operator: str) -> None:
         self._target = target
         self._select = partitioning.keySelector
         self._operator = operator
         self._hashes = KeyHashes()
 
     def processRecords(self, records: Records) -> None:
-        keys = self._operator.mapped(self._select, records.values)
+        keys = mapped(f"keyBy before {self._operator}", self._select, records.values)
         hashes = self._hashes.column(keys)
         self._target.processRecords(Records(records.values, records.timestamps, keys, hashes))
 
     def processWatermark(self, timestamp: int) -> None:
         self._target.processWatermark(timestamp)
 
-    def processWatermarkStatus(self, status: Any) -> None:
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self._target.processWatermarkStatus(status)
 
 
 class OperatorChain:
-    """The operators of a task, and their outputs wired up (Flink: ``OperatorChain``).
+    """The operators of a task and their outputs, wired up (Flink: ``OperatorChain``).
 
-    ``makeContext`` gives each operator what it runs with; ``connectEdge`` says what reads an edge
-    that leaves the chain.
+    ``sources``: uids of what feeds the chain from outside, with the output each writes to.
+    ``context`` gives an operator what it runs with; ``exit`` says what reads an edge that leaves
+    the chain, None if nothing does.
     """
 
     def __init__(
         self,
         nodes: Iterable[ChainedNode],
-        makeContext: Callable[[ChainedNode], OperatorContext],
-        connectEdge: Callable[[OperatorChain, ChainedEdge], Input | None],
+        sources: dict[str, tuple[Output, Sequence[ChainedEdge]]],
+        context: Callable[[ChainedNode], OperatorContext],
+        exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
     ) -> None:
-        self.operators: dict[str, StreamOperator] = {}
-        nodes = list(nodes)
-        for node in nodes:
-            self.operators[node.uid] = create_operator(makeContext(node), node.operator)
-        for node in nodes:
-            self.wire(self.operators[node.uid].output, node.outputs, connectEdge)
-
-    def wire(
-        self,
-        output: Output,
-        edges: Iterable[ChainedEdge],
-        connectEdge: Callable[[OperatorChain, ChainedEdge], Input | None],
-    ) -> None:
-        """Connect ``output`` to what reads each of ``edges``."""
-        for edge in edges:
-            target = connectEdge(self, edge)
-            if target is not None:
-                output.connect(target, edge.sideOutput)
+        self._nodes = list(nodes)
+        self._fed = {*sources, *(node.uid for node in self._nodes)}
+        self._valves: dict[tuple[str, int], StatusWatermarkValve] = {}
+        self.operators: dict[str, StreamOperator] = {
+            node.uid: create_operator(context(node), node.operator) for node in self._nodes
+        }
+        outputs = [(self.operators[n.uid].output, n.outputs) for n in self._nodes]
+        for output, edges in [*sources.values(), *outputs]:
+            for edge in edges:
+                target = self._input(edge) if edge.targetUid in self.operators else exit(edge)
+                if target is not None:
+                    output.connect(target, edge.sideOutput)
 
     def open(self) -> None:
         """Open all operators, the last first, so that each finds its readers ready."""
@@ -104,3 +105,50 @@ class OperatorChain:
         """Close all operators."""
         for operator in self.operators.values():
             operator.close()
+
+    def advanceProcessingTime(self, now: int) -> None:
+        """The clock has been set to ``now`` (ms)."""
+        for operator in self.operators.values():
+            operator.advanceProcessingTime(now)
+
+    def endSlice(self) -> None:
+        """A partition's slice of a batch has ended."""
+        for operator in self.operators.values():
+            operator.onPeriodicEmit()
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        """Go on from a snapshot, or begin if it is None. What it does not know begins."""
+        operators = {} if snapshot is None else snapshot["operators"]
+        valves = {} if snapshot is None else snapshot["valves"]
+        for uid, operator in self.operators.items():
+            operator.restore(operators.get(uid))
+        for key, valve in self._valves.items():
+            channels = len(self._channels(*key))
+            beginning = [MIN_TIMESTAMP] * channels, [False] * channels, MIN_TIMESTAMP
+            valve.restore(*valves.get(key, beginning))
+
+    def snapshot(self) -> dict[str, Any]:
+        """What ``restore`` takes; keyed state and timers are in the state backends."""
+        return {
+            "operators": {uid: operator.snapshot() for uid, operator in self.operators.items()},
+            "valves": {key: valve.snapshot() for key, valve in self._valves.items()},
+        }
+
+    def _input(self, edge: ChainedEdge) -> Input:
+        operator = self.operators[edge.targetUid]
+        target = operator.inputs[edge.inputIndex]
+        channels = self._channels(edge.targetUid, edge.inputIndex)
+        if len(channels) > 1:
+            key = (edge.targetUid, edge.inputIndex)
+            valve = self._valves.get(key)
+            if valve is None:
+                valve = self._valves[key] = StatusWatermarkValve(len(channels), target)
+            target = ValveInput(valve, channels.index(edge), target)
+        if isinstance(edge.partitioning, HashPartitioning):
+            target = KeyedInput(target, edge.partitioning, operator.name)
+        return target
+
+    def _channels(self, uid: str, index: int) -> list[ChainedEdge]:
+        """The edges inside the chain into that input."""
+        node = next(node for node in self._nodes if node.uid == uid)
+        return [e for e in node.inputs if e.inputIndex == index and e.sourceUid in self._fed]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.elements import Records
 from flinkish.runtime.output import Input
 
 
@@ -19,7 +18,8 @@ class StatusWatermarkValve:
         self._watermarks = [MIN_TIMESTAMP] * channels
         self._idle = [False] * channels
         self._target = target
-        self._watermark = MIN_TIMESTAMP
+        self.watermark = MIN_TIMESTAMP
+        """The joined watermark."""
         self._all_idle = False
 
     def inputWatermark(self, channel: int, timestamp: int) -> None:
@@ -34,7 +34,7 @@ class StatusWatermarkValve:
             return
         self._idle[channel] = status.isIdle()
         if all(self._idle):
-            if self._watermarks[channel] == self._watermark:
+            if self._watermarks[channel] == self.watermark:
                 self._emit(max(self._watermarks))
             self._all_idle = True
             self._target.processWatermarkStatus(WatermarkStatus.IDLE)
@@ -44,18 +44,14 @@ class StatusWatermarkValve:
             self._all_idle = False
             self._target.processWatermarkStatus(WatermarkStatus.ACTIVE)
 
-    def snapshot(self) -> dict[str, Any]:
-        """What ``restore`` takes."""
-        return {"watermarks": self._watermarks, "idle": self._idle, "watermark": self._watermark}
+    def snapshot(self) -> tuple[list[int], list[bool], int]:
+        """What ``restore`` takes: watermark and idleness by channel, and the joined watermark."""
+        return self._watermarks, self._idle, self.watermark
 
-    def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Go on from a snapshot, or from the beginning if it is None."""
-        channels = len(self._watermarks)
-        snapshot = snapshot or {}
-        self._watermarks = list(snapshot.get("watermarks", [MIN_TIMESTAMP] * channels))
-        self._idle = list(snapshot.get("idle", [False] * channels))
-        self._watermark = snapshot.get("watermark", MIN_TIMESTAMP)
-        self._all_idle = all(self._idle)
+    def restore(self, watermarks: list[int], idle: list[bool], watermark: int) -> None:
+        """Go on from there; nothing is emitted."""
+        self._watermarks, self._idle, self.watermark = list(watermarks), list(idle), watermark
+        self._all_idle = bool(idle) and all(idle)
 
     def _advance(self) -> None:
         active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
@@ -63,8 +59,8 @@ class StatusWatermarkValve:
             self._emit(min(active))
 
     def _emit(self, watermark: int) -> None:
-        if watermark > self._watermark:
-            self._watermark = watermark
+        if watermark > self.watermark:
+            self.watermark = watermark
             self._target.processWatermark(watermark)
 
 
@@ -78,7 +74,7 @@ class ValveInput(Input):
         self._channel = channel
         self._target = target
 
-    def processRecords(self, records: Any) -> None:
+    def processRecords(self, records: Records) -> None:
         self._target.processRecords(records)
 
     def processWatermark(self, timestamp: int) -> None:

@@ -25,7 +25,6 @@ from flinkish.api.elements import (
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.partitioning import HashPartitioning
 from flinkish.api.runtime_context import TaskInfo
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.stream_graph import StreamGraph
@@ -35,12 +34,11 @@ from flinkish.runtime.elements import (
     timestamps_of,
     visible_timestamp,
 )
-from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode, KeyedInput, OperatorChain
+from flinkish.runtime.operator_chain import ChainedNode, OperatorChain
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.output import Input, Output
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
-from flinkish.runtime.watermark_valve import StatusWatermarkValve, ValveInput
 
 X = TypeVar("X")
 
@@ -68,22 +66,22 @@ class StreamTestHarness:
         self._interval = autoWatermarkInterval
         self._side_outputs: dict[str, list[StreamRecord[Any]]] = {}
         self._sinks = {node.uid: _RecordingSink() for node in graph if node.isSink}
-        self._valves: dict[tuple[str, int], StatusWatermarkValve] = {}
-        self._graph = graph
         self._backends: dict[str, HeapKeyedStateBackend] = {
             node.uid: HeapKeyedStateBackend(snapshot and snapshot["state"][node.uid])
             for node in graph
         }
-        operators = [node for node in graph if not node.isSource and not node.isSink]
-        self._chain = OperatorChain(operators, self._context, self._input)
         self._outputs = [Output() for _ in self._sources]
-        for uid, output in zip(self._sources, self._outputs):
-            self._chain.wire(output, graph.node(uid).outputs, self._input)
+        self._chain = OperatorChain(
+            [node for node in graph if not node.isSource and not node.isSink],
+            {
+                uid: (output, graph.node(uid).outputs)
+                for uid, output in zip(self._sources, self._outputs)
+            },
+            self._context,
+            lambda edge: self._sinks[edge.targetUid],
+        )
         self._chain.open()
-        for uid, operator in self._chain.operators.items():
-            operator.restore(snapshot and snapshot["operators"][uid])
-        for valve_id, valve in self._valves.items():
-            valve.restore(snapshot and snapshot["valves"][valve_id])
+        self._chain.restore(snapshot and snapshot["chain"])
 
     @classmethod
     def restore(
@@ -99,10 +97,7 @@ class StreamTestHarness:
                 {
                     "clock": self._clock.getCurrentProcessingTime(),
                     "state": {uid: backend.contents for uid, backend in self._backends.items()},
-                    "operators": {
-                        uid: operator.snapshot() for uid, operator in self._chain.operators.items()
-                    },
-                    "valves": {key: valve.snapshot() for key, valve in self._valves.items()},
+                    "chain": self._chain.snapshot(),
                 }
             )
         )
@@ -148,8 +143,7 @@ class StreamTestHarness:
     def setProcessingTime(self, now: int) -> None:
         """Set the clock (ms); what is due fires."""
         self._clock.advanceTo(now)
-        for operator in self._chain.operators.values():
-            operator.advanceProcessingTime(self._clock.getCurrentProcessingTime())
+        self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
     def endInput(self) -> None:
         """The input has ended: ``Watermark(MAX)`` comes in over every input."""
@@ -214,24 +208,6 @@ class StreamTestHarness:
             TaskInfo(node.name),
             self._interval,
         )
-
-    def _input(self, chain: OperatorChain, edge: ChainedEdge) -> Input:
-        if edge.targetUid in self._sinks:
-            return self._sinks[edge.targetUid]
-        operator = chain.operators[edge.targetUid]
-        target = operator.inputs[edge.inputIndex]
-        channels = sum(
-            e.inputIndex == edge.inputIndex for e in self._graph.node(edge.targetUid).inputs
-        )
-        if channels > 1:
-            key = (edge.targetUid, edge.inputIndex)
-            valve = self._valves.get(key)
-            if valve is None:
-                valve = self._valves[key] = StatusWatermarkValve(channels, target)
-            target = ValveInput(valve, edge.channel, target)
-        if isinstance(edge.partitioning, HashPartitioning):
-            target = KeyedInput(target, edge.partitioning, operator)
-        return target
 
 
 class _HarnessOutput(Output):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
-from flinkish.api.errors import FlinkishError, UserFunctionError
 from flinkish.api.functions import RichFunction
 from flinkish.api.runtime_context import OpenContext, RuntimeContext, TaskInfo
 from flinkish.runtime.elements import Records
@@ -17,6 +16,7 @@ from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.output import Input, Output
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.user_code import mapped, user_code_of
 
 
 @dataclass
@@ -119,20 +119,12 @@ class StreamOperator(ABC):
     @contextmanager
     def userCodeOf(self, element: Callable[[], object]) -> Iterator[None]:
         """``userCode`` for a whole run: ``element()`` is asked for only after an error."""
-        try:
+        with user_code_of(self.name, element):
             yield
-        except FlinkishError:
-            raise
-        except Exception as error:
-            raise UserFunctionError.of(self.name, element(), error) from error
 
     def mapped(self, function: Callable[[Any], Any], values: Any) -> list[Any]:
         """``function`` of every value; an error names the value."""
-        results: list[Any] = []
-        with self.userCodeOf(lambda: values[len(results)]):
-            # extend() keeps what came before the error, so its length tells the culprit
-            results.extend(map(function, values))
-        return results
+        return mapped(self.name, function, values)
 
 
 class OneInputOperator(StreamOperator, Input):

@@ -1,0 +1,136 @@
+"""The graph cut at shuffles: vertices of chained operators, levelled.
+
+A vertex begins at a source or at an operator that needs a stage of its own, and holds everything
+that follows without a shuffle. All vertices of a level run in the same stage; what a vertex reads
+comes from lower levels only, so one pass through the stages finishes a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from flinkish.api.operators import TimestampsAndWatermarksDescription
+from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
+
+
+@dataclass(eq=False)
+class JobEdge:
+    """An edge between vertices; ``gate`` numbers those into the target.
+
+    ``folded``: the watermarks on it are running maxima of slices, to be folded by the receiver.
+    """
+
+    edge: StreamEdge
+    source: JobVertex
+    target: JobVertex
+    gate: int
+    folded: bool
+
+    @property
+    def name(self) -> str:
+        """The same by uids."""
+        side = f"[{self.edge.sideOutput}]" if self.edge.sideOutput else ""
+        return f"{self.source.uid}>{self.edge.sourceUid}{side}>{self.edge.inputIndex}"
+
+
+@dataclass(eq=False)
+class JobVertex:
+    """A head and the operators chained to it (Flink: ``JobVertex``). Sinks are vertices too."""
+
+    head: StreamNode
+    nodes: list[StreamNode]
+    level: int = 0
+    inputs: list[JobEdge] = field(default_factory=list)
+    outputs: list[JobEdge] = field(default_factory=list)
+
+    @property
+    def uid(self) -> str:
+        """The uid of the head."""
+        return self.head.uid
+
+    @property
+    def operators(self) -> list[StreamNode]:
+        """The nodes that are operators, the head first if it is one."""
+        return [node for node in self.nodes if not node.isSource and not node.isSink]
+
+    def contains(self, uid: str) -> bool:
+        """Whether a node of that uid is chained in it."""
+        return any(node.uid == uid for node in self.nodes)
+
+
+class JobGraph:
+    """The vertices of a job, every one after those it reads (Flink: ``JobGraph``)."""
+
+    def __init__(self, graph: StreamGraph) -> None:
+        self._graph = graph
+        self._heads = {node.uid for node in graph if self._is_head(node)}
+        self.vertices = [self._vertex(node) for node in graph if node.uid in self._heads]
+        for vertex in self.vertices:
+            self._connect(vertex)
+        self.levels = 1 + max((v.level for v in self.vertices if not v.head.isSink), default=0)
+        """How many stages there are, the sources' among them."""
+        for vertex in self.sinks:
+            vertex.level = self.levels
+
+    @property
+    def sources(self) -> list[JobVertex]:
+        """The vertices that begin at a source."""
+        return [vertex for vertex in self.vertices if vertex.head.isSource]
+
+    @property
+    def sinks(self) -> list[JobVertex]:
+        """The vertices that are sinks."""
+        return [vertex for vertex in self.vertices if vertex.head.isSink]
+
+    def stage(self, level: int) -> list[JobVertex]:
+        """The vertices of a level."""
+        return [v for v in self.vertices if v.level == level and not v.head.isSink]
+
+    def _is_head(self, node: StreamNode) -> bool:
+        return node.isSource or node.isSink or node.isStateful or self._must_not_fold(node)
+
+    def _must_not_fold(self, node: StreamNode) -> bool:
+        """Whether watermarks that could be folded meet others before they reach a stage: the lowest
+        of several running maxima cannot be folded."""
+        if not isinstance(node.content, TimestampsAndWatermarksDescription):
+            return False
+        following = [edge.targetUid for edge in node.outputs]
+        seen: set[str] = set()
+        while following:
+            target = self._graph.node(following.pop())
+            if target.isStateful or target.isSink or target.uid in seen:
+                continue
+            seen.add(target.uid)
+            if len(target.inputs) > 1:
+                return True
+            following.extend(edge.targetUid for edge in target.outputs)
+        return False
+
+    def _vertex(self, head: StreamNode) -> JobVertex:
+        chained = {head.uid}
+        for node in self._graph:
+            if node.uid not in self._heads and any(e.sourceUid in chained for e in node.inputs):
+                chained.add(node.uid)
+        return JobVertex(head, [node for node in self._graph if node.uid in chained])
+
+    def _connect(self, vertex: JobVertex) -> None:
+        for edge in vertex.head.inputs:
+            for source in self._vertices_with(edge.sourceUid):
+                folded = self._is_folded(source, edge.sourceUid)
+                job_edge = JobEdge(edge, source, vertex, len(vertex.inputs), folded)
+                vertex.inputs.append(job_edge)
+                source.outputs.append(job_edge)
+                vertex.level = max(vertex.level, source.level + 1)
+
+    def _vertices_with(self, uid: str) -> Iterator[JobVertex]:
+        return (vertex for vertex in self.vertices if vertex.contains(uid))
+
+    def _is_folded(self, vertex: JobVertex, uid: str) -> bool:
+        """Whether the last watermarks assigned on the way to ``uid`` are a running maximum."""
+        while uid != vertex.uid:
+            node = self._graph.node(uid)
+            if isinstance(node.content, TimestampsAndWatermarksDescription):
+                return True
+            uid = next(e.sourceUid for e in node.inputs if vertex.contains(e.sourceUid))
+        return False

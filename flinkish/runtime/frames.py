@@ -1,0 +1,201 @@
+"""Frames: ordered runs of stream elements as bytes, the unit that crosses between stages.
+
+As Flink ships network buffers of serialized elements, flinkish ships frames: the records of one
+key group as columns, and the watermarks and statuses among them by position.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from flinkish.api.elements import WatermarkStatus
+from flinkish.api.errors import FlinkishError, shown
+from flinkish.api.row import Row, row_type
+from flinkish.runtime.elements import Hashes, Records, Timestamps
+
+VERSION = 1
+
+_WATERMARK, _IDLE, _ACTIVE = 0, 1, 2
+
+
+@dataclass
+class Marks:
+    """Watermarks and statuses, each with the number of records that come before it."""
+
+    positions: NDArray[np.int64]
+    kinds: NDArray[np.int8]
+    watermarks: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def at(self, positions: NDArray[np.int64]) -> Marks:
+        """The same marks at other positions."""
+        return Marks(positions, self.kinds, self.watermarks)
+
+
+class MarksBuilder:
+    """Collects marks in order."""
+
+    def __init__(self) -> None:
+        self._positions: list[int] = []
+        self._kinds: list[int] = []
+        self._watermarks: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def addWatermark(self, position: int, timestamp: int) -> None:
+        """A watermark comes after ``position`` records."""
+        self._positions.append(position)
+        self._kinds.append(_WATERMARK)
+        self._watermarks.append(timestamp)
+
+    def addStatus(self, position: int, status: WatermarkStatus) -> None:
+        """A status comes after ``position`` records."""
+        self._positions.append(position)
+        self._kinds.append(_IDLE if status.isIdle() else _ACTIVE)
+        self._watermarks.append(0)
+
+    def build(self) -> Marks:
+        """The marks collected."""
+        return Marks(
+            np.array(self._positions, dtype=np.int64),
+            np.array(self._kinds, dtype=np.int8),
+            np.array(self._watermarks, dtype=np.int64),
+        )
+
+
+@dataclass
+class Frame:
+    """A run of records with the marks among them."""
+
+    records: Records
+    marks: Marks
+
+    def segments(self) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
+        """The elements in order: runs of records, runs of watermarks, statuses."""
+        done = 0
+        index, positions, kinds = 0, self.marks.positions, self.marks.kinds
+        while index < len(positions):
+            position = int(positions[index])
+            if position > done:
+                yield _slice(self.records, done, position)
+                done = position
+            if kinds[index] != _WATERMARK:
+                yield WatermarkStatus.IDLE if kinds[index] == _IDLE else WatermarkStatus.ACTIVE
+                index += 1
+                continue
+            end = int(np.searchsorted(positions, position, side="right"))
+            statuses = np.nonzero(kinds[index:end])[0]
+            if len(statuses):
+                end = index + int(statuses[0])
+            yield self.marks.watermarks[index:end].tolist()
+            index = end
+        if done < len(self.records):
+            yield _slice(self.records, done, len(self.records))
+
+
+def _slice(records: Records, start: int, end: int) -> Records:
+    if start == 0 and end == len(records):
+        return records
+    return Records(
+        records.values[start:end],
+        records.timestamps[start:end],
+        None if records.keys is None else records.keys[start:end],
+        None if records.hashes is None else records.hashes[start:end],
+    )
+
+
+def encode_frame(frame: Frame, operator: str) -> bytes:
+    """``frame`` as bytes; ``operator`` is named if a value cannot be pickled."""
+    records, marks = frame.records, frame.marks
+    content = (
+        _columns(records.values),
+        records.timestamps.tobytes(),
+        records.keys,
+        None if records.hashes is None else records.hashes.tobytes(),
+        (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
+        if len(marks)
+        else None,
+    )
+    return bytes((VERSION,)) + _pickled(content, operator)
+
+
+def decode_frame(data: bytes) -> Frame:
+    """The frame that ``encode_frame`` made bytes of."""
+    if data[0] != VERSION:
+        raise FlinkishError(
+            f"a frame has version {data[0]}, but this flinkish reads version {VERSION}: all workers"
+            " must run the flinkish that the driver runs."
+        )
+    columns, timestamps, keys, hashes, marks = pickle.loads(memoryview(data)[1:])
+    records = Records(
+        _values(columns),
+        np.frombuffer(timestamps, dtype=np.int64),
+        keys,
+        None if hashes is None else np.frombuffer(hashes, dtype=np.uint32),
+    )
+    return Frame(records, NO_MARKS if marks is None else _marks(*marks))
+
+
+def _marks(positions: bytes, kinds: bytes, watermarks: bytes) -> Marks:
+    return Marks(
+        np.frombuffer(positions, dtype=np.int64),
+        np.frombuffer(kinds, dtype=np.int8),
+        np.frombuffer(watermarks, dtype=np.int64),
+    )
+
+
+NO_MARKS = MarksBuilder().build()
+NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
+NO_HASHES: Hashes = np.array([], dtype=np.uint32)
+
+
+def _columns(values: Sequence[Any]) -> Any:
+    """Rows of one type as columns, which pickle without a call per row; anything else as it is."""
+    first = values[0] if values else None
+    kind = type(first)
+    if isinstance(first, Row) and all(type(value) is kind for value in values):
+        return kind._fields, list(map(list, zip(*map(tuple.__iter__, values))))
+    return values
+
+
+def _values(columns: Any) -> Sequence[Any]:
+    if isinstance(columns, tuple):
+        fields, lists = columns
+        return list(map(tuple.__new__, repeat(row_type(fields)), zip(*lists)))
+    values: list[Any] = columns
+    return values
+
+
+def _pickled(content: Any, operator: str) -> bytes:
+    try:
+        return pickle.dumps(content, protocol=5)
+    except Exception:
+        # Classes of __main__ (scripts, notebooks) pickle only by value, which cloudpickle does.
+        try:
+            return bytes(cloudpickle.dumps(content, protocol=5))
+        except Exception as error:
+            culprit = next((v for v in content[0] if not _picklable(v)), content[0])
+            raise FlinkishError(
+                f"{operator}: the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
+                f" pickled, so it cannot go to the next operator: {error}. Emit plain values instead"
+                " of files, locks, generators or connections."
+            ) from error
+
+
+def _picklable(value: Any) -> bool:
+    try:
+        cloudpickle.dumps(value)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""Brings the frames of all channels of a vertex into one order, watermark by watermark.
+
+Any interleaving of channels is a legal Flink run; this one is deterministic, so that a batch that
+is tried again gives the same output, and lets no channel run ahead: the channel with the lowest
+watermark is read first, until its watermark rises.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.elements import Records
+from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.output import Input
+from flinkish.runtime.record_writer import FrameRow, Gate
+from flinkish.runtime.watermark_valve import StatusWatermarkValve
+
+
+@dataclass
+class _Channel:
+    """The frames of one gate from one upstream slice, read in order."""
+
+    gate: Gate
+    slice: int
+    segments: Iterator[Records | Sequence[int] | WatermarkStatus]
+    watermark: int
+    idle: bool = False
+
+
+class InputGates:
+    """Reads a batch's frames of one vertex (Flink: ``StreamMultipleInputProcessor``).
+
+    ``inputs`` are those of the vertex's operator. What it keeps from batch to batch is the
+    watermark of each gate.
+    """
+
+    def __init__(self, gates: Sequence[Gate], inputs: Sequence[Input]) -> None:
+        self._gates = {gate.index: gate for gate in gates}
+        self._inputs = inputs
+        self._watermarks: dict[int, int] = {}
+        self._idle: dict[int, bool] = {}
+        self._members = [[g for g in gates if g.inputIndex == i] for i in range(len(inputs))]
+        self._valves = [
+            StatusWatermarkValve(max(len(members), 1), target)
+            for members, target in zip(self._members, inputs)
+        ]
+        self._channel_of = {
+            gate.index: channel for members in self._members for channel, gate in enumerate(members)
+        }
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        """Go on from a snapshot, or begin if it is None. A gate that it does not know begins."""
+        gates = {} if snapshot is None else snapshot["gates"]
+        inputs = [MIN_TIMESTAMP] * len(self._inputs) if snapshot is None else snapshot["inputs"]
+        for index, gate in self._gates.items():
+            self._watermarks[index], self._idle[index] = gates.get(
+                gate.name, (MIN_TIMESTAMP, False)
+            )
+        for members, valve, watermark in zip(self._members, self._valves, inputs):
+            valve.restore(
+                [self._watermarks[gate.index] for gate in members],
+                [self._idle[gate.index] for gate in members],
+                watermark,
+            )
+
+    def snapshot(self) -> dict[str, Any]:
+        """What ``restore`` takes."""
+        return {
+            "gates": {
+                gate.name: (self._watermarks[index], self._idle[index])
+                for index, gate in self._gates.items()
+            },
+            "inputs": [valve.watermark for valve in self._valves],
+        }
+
+    def process(self, rows: Iterable[FrameRow]) -> None:
+        """Read all frames of a batch."""
+        channels = self._channels(rows)
+        queue = [self._rank(channel) for channel in channels]
+        heapq.heapify(queue)
+        by_gate: dict[int, list[_Channel]] = {}
+        for channel in channels:
+            by_gate.setdefault(channel.gate.index, []).append(channel)
+        while queue:
+            _, gate, part = heapq.heappop(queue)
+            channel = next(c for c in by_gate[gate] if c.slice == part)
+            if self._read(channel, by_gate[gate]):
+                heapq.heappush(queue, self._rank(channel))
+        for gate, members in by_gate.items():
+            if self._gates[gate].folded:
+                self._advance(self._gates[gate], max(c.watermark for c in members))
+
+    def _channels(self, rows: Iterable[FrameRow]) -> list[_Channel]:
+        frames: dict[tuple[int, int], list[FrameRow]] = {}
+        for row in rows:
+            frames.setdefault((row.gate, row.slice), []).append(row)
+        return [
+            _Channel(
+                self._gates[gate],
+                part,
+                _segments(members),
+                self._watermarks[gate],
+                self._idle[gate],
+            )
+            for (gate, part), members in sorted(frames.items())
+        ]
+
+    def _rank(self, channel: _Channel) -> tuple[int, int, int]:
+        return channel.watermark, channel.gate.index, channel.slice
+
+    def _read(self, channel: _Channel, members: list[_Channel]) -> bool:
+        """Read a channel until its watermark has risen; False at its end."""
+        gate = channel.gate
+        for segment in channel.segments:
+            if isinstance(segment, Records):
+                self._inputs[gate.inputIndex].processRecords(segment)
+            elif isinstance(segment, WatermarkStatus):
+                channel.idle = segment.isIdle()
+                self._set_idle(gate, all(c.idle for c in members))
+            elif gate.folded:
+                channel.watermark = max(channel.watermark, segment[-1])
+            elif len(members) == 1:
+                for watermark in segment:
+                    self._advance(gate, watermark)
+                channel.watermark = segment[-1]
+                return True
+            else:
+                for watermark in segment:
+                    channel.watermark = watermark
+                    self._advance(gate, min(c.watermark for c in members))
+                return True
+        return False
+
+    def _advance(self, gate: Gate, watermark: int) -> None:
+        if watermark > self._watermarks[gate.index]:
+            self._watermarks[gate.index] = watermark
+            self._valves[gate.inputIndex].inputWatermark(self._channel_of[gate.index], watermark)
+
+    def _set_idle(self, gate: Gate, idle: bool) -> None:
+        if idle != self._idle[gate.index]:
+            self._idle[gate.index] = idle
+            status = WatermarkStatus.IDLE if idle else WatermarkStatus.ACTIVE
+            self._valves[gate.inputIndex].inputWatermarkStatus(self._channel_of[gate.index], status)
+
+
+def _segments(rows: list[FrameRow]) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
+    for row in sorted(rows, key=lambda row: row.sequence):
+        yield from decode_frame(row.frame).segments()
