@@ -34,6 +34,8 @@ def with_field(element: Any, field: Field, value: Any) -> Any:
     if hasattr(element, "_replace"):
         name = element._fields[field] if isinstance(field, int) else field
         return element._replace(**{name: value})
+    if hasattr(element, "__fields__"):
+        return _row_with(element, field, value)
     if isinstance(element, (tuple, list)) and isinstance(field, int):
         items = list(element)
         items[field] = value
@@ -42,6 +44,15 @@ def with_field(element: Any, field: Field, value: Any) -> Any:
         name = dataclasses.fields(element)[field].name if isinstance(field, int) else field
         return dataclasses.replace(element, **{name: value})
     raise TypeError(
-        f"cannot set field {field!r} of {element!r}: elements must be tuples, NamedTuples, lists,"
-        " dicts or dataclasses."
+        f"cannot set field {field!r} of {element!r}: elements must be tuples, NamedTuples, Rows,"
+        " lists, dicts or dataclasses."
     )
+
+
+def _row_with(row: Any, field: Field, value: Any) -> Any:
+    """A Spark ``Row`` is a tuple that carries the names of its fields."""
+    items = list(row)
+    items[field if isinstance(field, int) else row.__fields__.index(field)] = value
+    changed = type(row)(*items)
+    changed.__fields__ = row.__fields__
+    return changed

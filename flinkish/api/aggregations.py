@@ -1,0 +1,119 @@
+"""The reduce functions behind ``sum``, ``min``, ``max``, ``minBy`` and ``maxBy``."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, TypeVar
+
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.fields import Field, field_getter, with_field
+from flinkish.api.functions import ReduceFunction
+
+T = TypeVar("T")
+
+AggregationKind = Literal["min", "max", "minBy", "maxBy"]
+
+
+class FieldAggregator(ReduceFunction[T]):
+    """Base of both: reads and sets one field (Flink: ``AggregationFunction``).
+
+    ``field``: a position from 0 in tuples, lists, Rows and dataclasses, or a name in dicts, Rows,
+    NamedTuples and dataclasses.
+    """
+
+    def __init__(self, field: Field) -> None:
+        if isinstance(field, bool) or not isinstance(field, (int, str)) or field == "":
+            raise IllegalArgumentError(
+                f"the field to aggregate is {field!r}, but must be a position from 0 or the name of"
+                " a field."
+            )
+        if isinstance(field, int) and field < 0:
+            raise IllegalArgumentError(
+                f"the field to aggregate is {field}, but positions count from 0."
+            )
+        self._field = field
+        self._getter = field_getter(field)
+
+    def fieldOf(self, element: T) -> Any:
+        """The field's value in ``element``."""
+        try:
+            return self._getter(element)
+        except (TypeError, KeyError, IndexError, AttributeError):
+            return self._other_field_of(element)
+
+    def withField(self, element: T, value: Any) -> T:
+        """A copy of ``element`` in which the field is ``value``."""
+        field = self._field
+        old: Any = element
+        changed: T
+        if type(old) is tuple and isinstance(field, int):
+            changed = (*old[:field], value, *old[field + 1 :])  # type: ignore[assignment]
+        else:
+            changed = with_field(old, field, value)
+        return changed
+
+    def _other_field_of(self, element: T) -> Any:
+        # A dataclass has positions too, but cannot be indexed.
+        if (
+            isinstance(self._field, int)
+            and dataclasses.is_dataclass(element)
+            and self._field < len(dataclasses.fields(element))
+        ):
+            return getattr(element, dataclasses.fields(element)[self._field].name)
+        raise InvalidProgramError(
+            f"the element {shown(element)} has no field {self._field!r} to aggregate. Name a field"
+            " that every element has, by position or by name."
+        )
+
+
+class SumAggregator(FieldAggregator[T]):
+    """Adds the field up; the other fields stay those of the first element (Flink: the same name).
+
+    >>> SumAggregator(1).reduce(("a", 2, "first"), ("a", 3, "second"))
+    ('a', 5, 'first')
+    """
+
+    def reduce(self, value1: T, value2: T) -> T:
+        total = self.fieldOf(value1) + self.fieldOf(value2)
+        if isinstance(total, _NOT_NUMBERS):
+            raise InvalidProgramError(
+                f"sum: field {self._field!r} of {shown(value2)} is no number, so there is no sum."
+                " Use reduce(f) to join such values."
+            )
+        return self.withField(value1, total)
+
+
+class ComparableAggregator(FieldAggregator[T]):
+    """Keeps the lowest or highest value of the field (Flink: the same name).
+
+    ``min`` and ``max`` keep the first element and only change its field; ``minBy`` and ``maxBy``
+    keep the whole element, and of equal ones the first or, with ``first`` false, the last.
+
+    >>> ComparableAggregator(1, "max").reduce(("a", 2, "first"), ("a", 3, "second"))
+    ('a', 3, 'first')
+    >>> ComparableAggregator(1, "maxBy").reduce(("a", 2, "first"), ("a", 3, "second"))
+    ('a', 3, 'second')
+    """
+
+    def __init__(self, field: Field, kind: AggregationKind, first: bool = True) -> None:
+        super().__init__(field)
+        self._highest = kind in ("max", "maxBy")
+        self._by = kind in ("minBy", "maxBy")
+        self._first = first
+
+    def reduce(self, value1: T, value2: T) -> T:
+        field1, field2 = self.fieldOf(value1), self.fieldOf(value2)
+        more, less = (field1, field2) if self._highest else (field2, field1)
+        if _greater(more, less):
+            return value1
+        if not self._by:
+            return self.withField(value1, field2)
+        return value1 if self._first and not _greater(less, more) else value2
+
+
+def _greater(a: Any, b: Any) -> bool:
+    """Whether a > b; NaN is above all numbers, as in Java."""
+    return bool(a > b) or bool(a != a and b == b)
+
+
+_NOT_NUMBERS = (str, bytes, bytearray, tuple, list)
