@@ -1,0 +1,270 @@
+"""The broadcast state pattern: a stream of rules that all tasks see, and elements they apply to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, Protocol, TypeVar, Union, overload
+
+from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.process_functions import TimeDomain, TimerService
+from flinkish.api.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+OUT = TypeVar("OUT")
+ACC = TypeVar("ACC")
+K = TypeVar("K")
+K_co = TypeVar("K_co", covariant=True)
+K_contra = TypeVar("K_contra", contravariant=True)
+S_contra = TypeVar("S_contra", bound=State, contravariant=True)
+S = TypeVar("S", bound=State)
+T = TypeVar("T")
+X = TypeVar("X")
+UK = TypeVar("UK")
+UV = TypeVar("UV")
+
+
+class ReadOnlyBroadcastState(State, Generic[UK, UV]):
+    """Broadcast state as elements see it (Flink: ``ReadOnlyBroadcastState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self, key: UK) -> UV | None:
+        """The value under ``key``, or None."""
+
+    @abstractmethod
+    def contains(self, key: UK) -> bool:
+        """Whether there is an entry of ``key``."""
+
+    @abstractmethod
+    def immutableEntries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries as pairs, in the order they were first put."""
+
+
+class BroadcastState(ReadOnlyBroadcastState[UK, UV]):
+    """Broadcast state as broadcast elements see it: theirs to change (Flink: ``BroadcastState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def put(self, key: UK, value: UV) -> None:
+        """Set the value under ``key``."""
+
+    @abstractmethod
+    def putAll(self, map: Mapping[UK, UV]) -> None:  # noqa: A002 - Flink's name
+        """Put every entry of ``map``."""
+
+    @abstractmethod
+    def remove(self, key: UK) -> None:
+        """Remove the entry of ``key``, if there is one."""
+
+    @abstractmethod
+    def entries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries as pairs; the state may be changed meanwhile."""
+
+    @abstractmethod
+    def iterator(self) -> Iterator[tuple[UK, UV]]:
+        """An iterator over the entries."""
+
+
+class KeyedStateFunction(Protocol[K_contra, S_contra]):
+    """What ``applyToKeyedState`` calls, as a class (Flink: ``KeyedStateFunction``)."""
+
+    def process(self, key: K_contra, state: S_contra, /) -> None:
+        """Called with every key and its state, which may be read and changed."""
+
+
+KeyedStateLike = Union[KeyedStateFunction[Any, S], Callable[[Any, S], None]]
+
+
+class BaseBroadcastContext(ABC):
+    """What all contexts of broadcast process functions offer."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timestamp(self) -> int | None:
+        """The timestamp in ms of the element or timer at hand, None if the element has none."""
+
+    @abstractmethod
+    def currentProcessingTime(self) -> int:
+        """The processing-time clock, in ms."""
+
+    @abstractmethod
+    def currentWatermark(self) -> int:
+        """The watermark of both inputs, in ms."""
+
+    @abstractmethod
+    def output(self, outputTag: OutputTag[X], value: X) -> None:
+        """Emit ``value`` to a side output, with the timestamp of the element or timer at hand."""
+
+
+class BroadcastReadOnlyContext(BaseBroadcastContext):
+    """The context of an element that is not broadcast."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getBroadcastState(
+        self, stateDescriptor: MapStateDescriptor[UK, UV]
+    ) -> ReadOnlyBroadcastState[UK, UV]:
+        """The broadcast state of a descriptor that was given to ``broadcast(...)``."""
+
+
+class BroadcastContext(BaseBroadcastContext):
+    """The context of a broadcast element."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getBroadcastState(
+        self, stateDescriptor: MapStateDescriptor[UK, UV]
+    ) -> BroadcastState[UK, UV]:
+        """The broadcast state of a descriptor that was given to ``broadcast(...)``.
+
+        Every task keeps a state of its own, so change it only by what the element says.
+        """
+
+
+class KeyedBroadcastReadOnlyContext(BroadcastReadOnlyContext, Generic[K_co]):
+    """The context of an element that is not broadcast, under its key."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timerService(self) -> TimerService:
+        """The clocks and the timers of the key."""
+
+    @abstractmethod
+    def getCurrentKey(self) -> K_co:
+        """The key of the element or timer at hand."""
+
+
+class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co]):
+    """The context of a timer."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timeDomain(self) -> TimeDomain:
+        """Which clock the timer went by."""
+
+
+class KeyedBroadcastContext(BroadcastContext, Generic[K]):
+    """The context of a broadcast element, which has no key."""
+
+    __slots__ = ()
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: ValueStateDescriptor[T],
+        function: KeyedStateLike[ValueState[T]],
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self, stateDescriptor: ListStateDescriptor[T], function: KeyedStateLike[ListState[T]]
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: MapStateDescriptor[UK, UV],
+        function: KeyedStateLike[MapState[UK, UV]],
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: ReducingStateDescriptor[T],
+        function: KeyedStateLike[ReducingState[T]],
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: AggregatingStateDescriptor[IN1, ACC, OUT],
+        function: KeyedStateLike[AggregatingState[IN1, OUT]],
+    ) -> None: ...
+
+    @abstractmethod
+    def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
+        """Call ``function(key, state)`` with every key that has something in that state.
+
+        The state is live: what the function changes is kept.
+        """
+
+
+class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
+    """Joins a stream with a broadcast one (Flink: ``BroadcastProcessFunction``)."""
+
+    ReadOnlyContext = BroadcastReadOnlyContext
+    Context = BroadcastContext
+
+    @abstractmethod
+    def processElement(
+        self, value: IN1, ctx: BroadcastReadOnlyContext, out: Collector[OUT]
+    ) -> None:
+        """Called for elements of the first stream; what goes to ``out`` gets their timestamp."""
+
+    @abstractmethod
+    def processBroadcastElement(
+        self, value: IN2, ctx: BroadcastContext, out: Collector[OUT]
+    ) -> None:
+        """Called for broadcast elements; what goes to ``out`` gets their timestamp."""
+
+
+class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
+    """Joins a keyed stream with a broadcast one (Flink: ``KeyedBroadcastProcessFunction``).
+
+    >>> from flinkish.api.state import MapStateDescriptor
+    >>> limits = MapStateDescriptor[str, int]("limits")
+    >>> class Above(KeyedBroadcastProcessFunction[str, tuple[str, int], tuple[str, int], int]):
+    ...     def processElement(self, value, ctx, out):
+    ...         limit = ctx.getBroadcastState(limits).get(ctx.getCurrentKey())
+    ...         if limit is not None and value[1] > limit:
+    ...             out.collect(value[1])
+    ...     def processBroadcastElement(self, value, ctx, out):
+    ...         ctx.getBroadcastState(limits).put(*value)
+    """
+
+    ReadOnlyContext = KeyedBroadcastReadOnlyContext
+    Context = KeyedBroadcastContext
+    OnTimerContext = KeyedBroadcastTimerContext
+
+    @abstractmethod
+    def processElement(
+        self, value: IN1, ctx: KeyedBroadcastReadOnlyContext[K], out: Collector[OUT]
+    ) -> None:
+        """Called for elements of the keyed stream; what goes to ``out`` gets their timestamp."""
+
+    @abstractmethod
+    def processBroadcastElement(
+        self, value: IN2, ctx: KeyedBroadcastContext[K], out: Collector[OUT]
+    ) -> None:
+        """Called for broadcast elements; what goes to ``out`` gets their timestamp."""
+
+    def onTimer(
+        self, timestamp: int, ctx: KeyedBroadcastTimerContext[K], out: Collector[OUT]
+    ) -> None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        """

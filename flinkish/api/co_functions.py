@@ -1,0 +1,110 @@
+"""Functions of two connected streams, which share what they keep."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from flinkish.api.functions import Collector, Function, RichFunction
+from flinkish.api.process_functions import (
+    KeyedProcessContext,
+    KeyedTimerContext,
+    ProcessContext,
+    TimerContext,
+)
+
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+OUT = TypeVar("OUT")
+K = TypeVar("K")
+
+
+class CoMapFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+    """One element in, from either stream, one element out (Flink: ``CoMapFunction``)."""
+
+    @abstractmethod
+    def map1(self, value: IN1) -> OUT:
+        """Called for elements of the first stream. The timestamp stays."""
+
+    @abstractmethod
+    def map2(self, value: IN2) -> OUT:
+        """Called for elements of the second stream. The timestamp stays."""
+
+
+class CoFlatMapFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+    """One element in, from either stream, any number out (Flink: ``CoFlatMapFunction``)."""
+
+    @abstractmethod
+    def flatMap1(self, value: IN1, out: Collector[OUT]) -> None:
+        """Called for elements of the first stream. The timestamp stays."""
+
+    @abstractmethod
+    def flatMap2(self, value: IN2, out: Collector[OUT]) -> None:
+        """Called for elements of the second stream. The timestamp stays."""
+
+
+class RichCoMapFunction(RichFunction, CoMapFunction[IN1, IN2, OUT]):
+    """A ``CoMapFunction`` with open, close and a runtime context."""
+
+
+class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1, IN2, OUT]):
+    """A ``CoFlatMapFunction`` with open, close and a runtime context."""
+
+
+class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
+    """A process function of two streams (Flink: ``CoProcessFunction``).
+
+    Timers and keyed state are only there if both streams are keyed; write a
+    ``KeyedCoProcessFunction`` then, whose contexts also know the key.
+    """
+
+    Context = ProcessContext
+    OnTimerContext = TimerContext
+
+    @abstractmethod
+    def processElement1(self, value: IN1, ctx: ProcessContext, out: Collector[OUT]) -> None:
+        """Called for elements of the first stream; what goes to ``out`` gets their timestamp."""
+
+    @abstractmethod
+    def processElement2(self, value: IN2, ctx: ProcessContext, out: Collector[OUT]) -> None:
+        """Called for elements of the second stream; what goes to ``out`` gets their timestamp."""
+
+    def onTimer(self, timestamp: int, ctx: TimerContext, out: Collector[OUT]) -> None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        """
+
+
+class KeyedCoProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
+    """A process function of two streams under one key (Flink: ``KeyedCoProcessFunction``).
+
+    Both streams read and write the same keyed state and timers:
+
+    >>> class Enrich(KeyedCoProcessFunction[int, str, float, tuple[str, float]]):
+    ...     def open(self, openContext):
+    ...         from flinkish.api.state import ValueStateDescriptor
+    ...         self.ride = self.getRuntimeContext().getState(ValueStateDescriptor("ride"))
+    ...     def processElement1(self, value, ctx, out):
+    ...         self.ride.update(value)
+    ...     def processElement2(self, value, ctx, out):
+    ...         if self.ride.value() is not None:
+    ...             out.collect((self.ride.value(), value))
+    """
+
+    Context = KeyedProcessContext
+    OnTimerContext = KeyedTimerContext
+
+    @abstractmethod
+    def processElement1(self, value: IN1, ctx: KeyedProcessContext[K], out: Collector[OUT]) -> None:
+        """Called for elements of the first stream; what goes to ``out`` gets their timestamp."""
+
+    @abstractmethod
+    def processElement2(self, value: IN2, ctx: KeyedProcessContext[K], out: Collector[OUT]) -> None:
+        """Called for elements of the second stream; what goes to ``out`` gets their timestamp."""
+
+    def onTimer(self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[OUT]) -> None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        """

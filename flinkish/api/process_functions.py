@@ -1,0 +1,162 @@
+"""Functions that see each element with its time and its timers: the process functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import Enum
+from typing import Generic, TypeVar, Union
+
+from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.output_tag import OutputTag
+
+T = TypeVar("T")
+R = TypeVar("R")
+K = TypeVar("K")
+X = TypeVar("X")
+K_co = TypeVar("K_co", covariant=True)
+
+
+class TimeDomain(Enum):
+    """Which clock a timer goes by (Flink: ``TimeDomain``)."""
+
+    EVENT_TIME = "EVENT_TIME"
+    """The watermark."""
+    PROCESSING_TIME = "PROCESSING_TIME"
+    """The clock of the machine; on Spark the batch's timestamp."""
+
+
+class TimerService(ABC):
+    """The clocks, and the timers of the current key (Flink: ``TimerService``). Times are in ms.
+
+    Timers are only there on a keyed stream; elsewhere setting one raises IllegalStateError.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def currentProcessingTime(self) -> int:
+        """The processing-time clock."""
+
+    @abstractmethod
+    def currentWatermark(self) -> int:
+        """The watermark, -2**63 before the first."""
+
+    @abstractmethod
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        """Call ``onTimer`` when the clock reaches ``time``. Twice is once."""
+
+    @abstractmethod
+    def registerEventTimeTimer(self, time: int) -> None:
+        """Call ``onTimer`` when the watermark reaches ``time``. Twice is once."""
+
+    @abstractmethod
+    def deleteProcessingTimeTimer(self, time: int) -> None:
+        """Delete the timer; does nothing if there is none."""
+
+    @abstractmethod
+    def deleteEventTimeTimer(self, time: int) -> None:
+        """Delete the timer; does nothing if there is none."""
+
+
+class ProcessContext(ABC):
+    """What all contexts of process functions offer. Good only during the call it is passed to."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timestamp(self) -> int | None:
+        """The timestamp in ms of the element or timer at hand, None if the element has none."""
+
+    @abstractmethod
+    def timerService(self) -> TimerService:
+        """The clocks and timers."""
+
+    @abstractmethod
+    def output(self, outputTag: OutputTag[X], value: X) -> None:
+        """Emit ``value`` to a side output, with the timestamp of the element or timer at hand."""
+
+
+class KeyedProcessContext(ProcessContext, Generic[K_co]):
+    """A context under a current key."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getCurrentKey(self) -> K_co:
+        """The key of the element or timer at hand."""
+
+
+class TimerContext(ProcessContext):
+    """A context of a timer."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timeDomain(self) -> TimeDomain:
+        """Which clock the timer went by."""
+
+
+class KeyedTimerContext(TimerContext, KeyedProcessContext[K_co], Generic[K_co]):
+    """A context of a timer under a current key."""
+
+    __slots__ = ()
+
+
+class ProcessFunction(RichFunction, ABC, Generic[T, R]):
+    """One element in, any number out, to the main and to side outputs (Flink: ``ProcessFunction``).
+
+    >>> class Split(ProcessFunction[int, int]):
+    ...     odd = OutputTag[int]("odd")
+    ...     def processElement(self, value, ctx, out):
+    ...         if value % 2:
+    ...             ctx.output(self.odd, value)
+    ...         else:
+    ...             out.collect(value)
+    """
+
+    Context = ProcessContext
+    OnTimerContext = TimerContext
+
+    @abstractmethod
+    def processElement(self, value: T, ctx: ProcessContext, out: Collector[R]) -> None:
+        """Called for every element. What goes to ``out`` gets the element's timestamp."""
+
+
+class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
+    """A process function under a key, with keyed state and timers (``KeyedProcessFunction``).
+
+    Emits a key once it has been quiet for a minute of event time:
+
+    >>> class Quiet(KeyedProcessFunction[str, tuple[str, int], str]):
+    ...     def open(self, openContext):
+    ...         from flinkish.api.state import ValueStateDescriptor
+    ...         self.last = self.getRuntimeContext().getState(ValueStateDescriptor("last"))
+    ...     def processElement(self, value, ctx, out):
+    ...         self.last.update(ctx.timestamp())
+    ...         ctx.timerService().registerEventTimeTimer(ctx.timestamp() + 60_000)
+    ...     def onTimer(self, timestamp, ctx, out):
+    ...         if timestamp == self.last.value() + 60_000:
+    ...             out.collect(ctx.getCurrentKey())
+    """
+
+    Context = KeyedProcessContext
+    OnTimerContext = KeyedTimerContext
+
+    @abstractmethod
+    def processElement(self, value: T, ctx: KeyedProcessContext[K], out: Collector[R]) -> None:
+        """Called for every element. What goes to ``out`` gets the element's timestamp."""
+
+    def onTimer(self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[R]) -> None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        """
+
+
+ProcessLike = Union[ProcessFunction[T, R], Callable[[T, ProcessContext, Collector[R]], None]]
+KeyedProcessLike = Union[
+    KeyedProcessFunction[K, T, R],
+    ProcessFunction[T, R],
+    Callable[[T, KeyedProcessContext[K], Collector[R]], None],
+]
