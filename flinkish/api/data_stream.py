@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, overload
 
 from flinkish.api.callables import (
     filter_call,
@@ -13,7 +13,8 @@ from flinkish.api.callables import (
     map_call,
 )
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
+from flinkish.api.fields import TupleOfFields
 from flinkish.api.functions import (
     Collector,
     FilterLike,
@@ -29,7 +30,15 @@ from flinkish.api.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.partitioning import ArbitraryPartitioning, HashPartitioning, Partitioning
+from flinkish.api.partitioning import (
+    ArbitraryPartitioning,
+    BroadcastPartitioning,
+    HashPartitioning,
+    Partitioning,
+)
+from flinkish.api.process_functions import ProcessLike
+from flinkish.api.process_operators import process_description
+from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
     OneInputTransformation,
     PartitionTransformation,
@@ -44,6 +53,11 @@ from flinkish.api.watermarks import WatermarkStrategy
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from flinkish.api.connected_streams import (
+        BroadcastConnectedStream,
+        BroadcastStream,
+        ConnectedStreams,
+    )
     from flinkish.api.environment import StreamExecutionEnvironment
     from flinkish.api.job import CloseableIterator
     from flinkish.api.keyed_stream import KeyedStream
@@ -113,6 +127,23 @@ class DataStream(Generic[T]):
         description = FlatMapDescription(function_of(flatMapper), call, iterate)
         return self._transform(description, outputType)
 
+    def process(
+        self,
+        processFunction: ProcessLike[T, R],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Call a ProcessFunction or ``f(value, ctx, out)`` for every element. The context has its
+        timestamp, the clocks, and side outputs."""
+        return self._transform(process_description(processFunction), outputType)
+
+    def project(self, *fields: int) -> SingleOutputStreamOperator[tuple[Any, ...]]:
+        """Tuples of the fields at those positions, in that order."""
+        if not fields or not all(isinstance(field, int) and field >= 0 for field in fields):
+            raise IllegalArgumentError(
+                f"project: {fields!r} are not positions of fields. Pass at least one, from 0."
+            )
+        return self.map(TupleOfFields(fields)).name("Projection")
+
     def assignTimestampsAndWatermarks(
         self, watermarkStrategy: WatermarkStrategy[T]
     ) -> SingleOutputStreamOperator[T]:
@@ -128,6 +159,58 @@ class DataStream(Generic[T]):
         inputs = [stream._transformation for stream in (self, *streams)]
         return DataStream(self._environment, UnionTransformation(inputs))
 
+    @overload
+    def connect(self, dataStream: DataStream[R]) -> ConnectedStreams[T, R]: ...
+
+    @overload
+    def connect(self, dataStream: BroadcastStream[R]) -> BroadcastConnectedStream[T, R]: ...
+
+    def connect(self, dataStream: Any) -> Any:
+        """This stream and another, of any type, for one operator that tells them apart; or with a
+        broadcast one, for the broadcast state pattern."""
+        from flinkish.api.connected_streams import (
+            BroadcastConnectedStream,
+            BroadcastStream,
+            ConnectedStreams,
+        )
+
+        if isinstance(dataStream, BroadcastStream):
+            return BroadcastConnectedStream(self._environment, self, dataStream)
+        if isinstance(dataStream, DataStream):
+            return ConnectedStreams(self._environment, self, dataStream)
+        raise InvalidProgramError(f"connect: pass a stream, not {dataStream!r}.")
+
+    @overload
+    def broadcast(self) -> DataStream[T]: ...
+
+    @overload
+    def broadcast(
+        self,
+        descriptor: MapStateDescriptor[Any, Any],
+        /,
+        *broadcastStateDescriptors: MapStateDescriptor[Any, Any],
+    ) -> BroadcastStream[T]: ...
+
+    def broadcast(
+        self, *broadcastStateDescriptors: MapStateDescriptor[Any, Any]
+    ) -> DataStream[T] | BroadcastStream[T]:
+        """Every element to every task; with descriptors, to connect with for the broadcast state
+        pattern: ``stream.connect(rules.broadcast(descriptor)).process(f)``."""
+        from flinkish.api.connected_streams import BroadcastStream
+
+        for descriptor in broadcastStateDescriptors:
+            if not isinstance(descriptor, MapStateDescriptor):
+                raise InvalidProgramError(
+                    f"broadcast: broadcast state is a map, but {descriptor!r} describes none. Pass"
+                    " a MapStateDescriptor."
+                )
+        everywhere = self._partition(BroadcastPartitioning())
+        if not broadcastStateDescriptors:
+            return everywhere
+        return BroadcastStream(
+            self._environment, everywhere.getTransformation(), broadcastStateDescriptors
+        )
+
     # ------------------------------------------------------------------ partitioning
 
     def keyBy(
@@ -141,6 +224,40 @@ class DataStream(Generic[T]):
     def rebalance(self) -> DataStream[T]:
         """The same stream: how elements are dealt to tasks cannot be seen in the results."""
         return self._partition(ArbitraryPartitioning("REBALANCE"))
+
+    def rescale(self) -> DataStream[T]:
+        """The same stream, like ``rebalance``."""
+        return self._partition(ArbitraryPartitioning("RESCALE"))
+
+    def shuffle(self) -> DataStream[T]:
+        """The same stream, like ``rebalance``."""
+        return self._partition(ArbitraryPartitioning("SHUFFLE"))
+
+    def forward(self) -> DataStream[T]:
+        """The same stream, like ``rebalance``."""
+        return self._partition(ArbitraryPartitioning("FORWARD"))
+
+    def global_(self) -> DataStream[T]:
+        """The same stream, like ``rebalance`` (Flink: ``global``, which Python keeps)."""
+        return self._partition(ArbitraryPartitioning("GLOBAL"))
+
+    def partitionCustom(
+        self, partitioner: Callable[[K, int], int], keySelector: KeySelectorLike[T, K] | str
+    ) -> DataStream[T]:
+        """The same stream, like ``rebalance``: which task has an element cannot be seen in the
+        results, so ``partitioner(key, numPartitions)`` is not asked."""
+        key_call(keySelector)
+        return self._partition(ArbitraryPartitioning("CUSTOM"))
+
+    # ------------------------------------------------------------------ what there is no use for
+
+    def iterate(self, *arguments: object) -> NoReturn:
+        """Refused: Flink 2 has no iterations either."""
+        raise NotSupportedError(
+            "iterate is not supported: Flink 2 has dropped iterations too. Keep what goes round in"
+            " keyed state with timers (KeyedProcessFunction), or write results to a topic or a"
+            " directory that the job also reads."
+        )
 
     # ------------------------------------------------------------------ sinks
 

@@ -22,6 +22,16 @@ class NamedField:
         return getattr(element, self.name)
 
 
+@dataclasses.dataclass(frozen=True)
+class TupleOfFields:
+    """Takes the fields at ``positions`` as a tuple."""
+
+    positions: tuple[int, ...]
+
+    def __call__(self, element: Any) -> tuple[Any, ...]:
+        return tuple(element[position] for position in self.positions)
+
+
 def field_getter(field: Field) -> Callable[[Any], Any]:
     """A function that reads ``field`` of an element."""
     return itemgetter(field) if isinstance(field, int) else NamedField(field)

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
-from flinkish.api.data_stream import DataStream
-from flinkish.api.partitioning import HashPartitioning
+from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.callables import function_of, reduce_call
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.fields import Field
+from flinkish.api.functions import ReduceLike
+from flinkish.api.interval_join import IntervalJoin
+from flinkish.api.operators import OperatorDescription
+from flinkish.api.partitioning import HashPartitioning, Partitioning
+from flinkish.api.process_functions import KeyedProcessLike
+from flinkish.api.process_operators import (
+    KeyedReduceDescription,
+    keyed_process_description,
+    under_key,
+)
 from flinkish.api.transformations import PartitionTransformation, Transformation
 from flinkish.api.types import TypeInformation
 
@@ -15,6 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 K = TypeVar("K")
+R = TypeVar("R")
+T2 = TypeVar("T2")
 
 
 class KeyedStream(DataStream[T], Generic[T, K]):
@@ -39,3 +54,84 @@ class KeyedStream(DataStream[T], Generic[T, K]):
     def getKeyType(self) -> TypeInformation[Any] | None:
         """The type of the keys, if it was given."""
         return self._keyType
+
+    # ------------------------------------------------------------------ process functions
+
+    def process(
+        self,
+        processFunction: KeyedProcessLike[K, T, R],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Call ``processFunction`` for every element, under its key, with keyed state and timers:
+        a KeyedProcessFunction or ``f(value, ctx, out)``; a ProcessFunction has no timers."""
+        return self._transform(keyed_process_description(processFunction), outputType)
+
+    # ------------------------------------------------------------------ rolling aggregations
+
+    def reduce(self, reducer: ReduceLike[T]) -> SingleOutputStreamOperator[T]:
+        """For each element the reduction of all elements of its key up to it."""
+        return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
+
+    def sum(self, field: Field) -> SingleOutputStreamOperator[T]:
+        """The first element of the key, with the sum so far in ``field`` (a position or a name)."""
+        return self._aggregate(SumAggregator(field))
+
+    def min(self, field: Field) -> SingleOutputStreamOperator[T]:
+        """The first element of the key, with the lowest value so far in ``field``."""
+        return self._aggregate(ComparableAggregator(field, "min"))
+
+    def max(self, field: Field) -> SingleOutputStreamOperator[T]:
+        """The first element of the key, with the highest value so far in ``field``."""
+        return self._aggregate(ComparableAggregator(field, "max"))
+
+    def minBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the lowest value of ``field`` so far; of equal ones the first, or with
+        ``first=False`` the last."""
+        return self._aggregate(ComparableAggregator(field, "minBy", first))
+
+    def maxBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the highest value of ``field`` so far; of equal ones the first, or with
+        ``first=False`` the last."""
+        return self._aggregate(ComparableAggregator(field, "maxBy", first))
+
+    def _aggregate(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+        return self._transform(
+            KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
+        )
+
+    # ------------------------------------------------------------------ interval join
+
+    def intervalJoin(self, otherStream: KeyedStream[T2, K]) -> IntervalJoin[T, T2, K]:
+        """Join with elements of ``otherStream`` of the same key whose timestamps lie close:
+        ``a.intervalJoin(b).between(lower, upper).process(f)``."""
+        if not isinstance(otherStream, KeyedStream):
+            raise InvalidProgramError(
+                "intervalJoin: the other stream is not keyed. Call keyBy(...) on it too."
+            )
+        return IntervalJoin(self, otherStream)
+
+    # ------------------------------------------------------------------ what there is no use for
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+    def asQueryableState(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has deprecated queryable state too."""
+        raise NotSupportedError(
+            "asQueryableState is not supported. Write the state to a sink that can be queried, or"
+            " read the checkpoint with Spark's state data source."
+        )
+
+    # ------------------------------------------------------------------ building
+
+    def _transform(
+        self, operator: OperatorDescription, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        return super()._transform(under_key(operator), outputType)
+
+    def _partition(self, partitioning: Partitioning) -> DataStream[T]:
+        raise InvalidProgramError(
+            f"{partitioning.name.lower()}: a keyed stream is partitioned by its key already. Call it"
+            " before keyBy, or on the result of the keyed operator."
+        )

@@ -81,15 +81,15 @@ class StateTtlConfig:
         """How long an entry lives."""
         return Duration.ofMillis(self.timeToLive)
 
-    def getUpdateType(self) -> UpdateType:
+    def getUpdateType(self) -> _UpdateType:
         """What makes an entry's life begin anew."""
         return self.updateType
 
-    def getStateVisibility(self) -> StateVisibility:
+    def getStateVisibility(self) -> _StateVisibility:
         """Whether an expired entry may still be read."""
         return self.stateVisibility
 
-    def getTtlTimeCharacteristic(self) -> TtlTimeCharacteristic:
+    def getTtlTimeCharacteristic(self) -> _TtlTimeCharacteristic:
         """The clock that lives are measured with."""
         return self.ttlTimeCharacteristic
 

@@ -1,0 +1,277 @@
+"""Two streams of different types with one operator over both, and broadcast streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from flinkish.api.broadcast_functions import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from flinkish.api.co_functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+)
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions import KeySelectorLike
+from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.process_operators import (
+    BroadcastProcessDescription,
+    CoFlatMapDescription,
+    CoMapDescription,
+    CoProcessDescription,
+    KeyedBroadcastProcessDescription,
+    KeyedCoFlatMapDescription,
+    KeyedCoMapDescription,
+    KeyedCoProcessDescription,
+    TwoInputDescription,
+)
+from flinkish.api.state import MapStateDescriptor
+from flinkish.api.transformations import Transformation, TwoInputTransformation
+from flinkish.api.types import TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.api.environment import StreamExecutionEnvironment
+
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+OUT = TypeVar("OUT")
+K = TypeVar("K")
+
+
+class ConnectedStreams(Generic[IN1, IN2]):
+    """Two streams that one operator reads, each with a method of its own (``ConnectedStreams``).
+
+    If both are keyed, they share keyed state and timers. The operator's watermark is the lower of
+    the two.
+
+    >>> from flinkish.api.environment import StreamExecutionEnvironment
+    >>> class Label(CoMapFunction[int, str, str]):
+    ...     def map1(self, value):
+    ...         return f"number {value}"
+    ...     def map2(self, value):
+    ...         return f"word {value}"
+    >>> env = StreamExecutionEnvironment()
+    >>> env.fromElements(1, 2).connect(env.fromElements("a")).map(Label()).getName()
+    'Co-Map'
+    """
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        input1: DataStream[IN1],
+        input2: DataStream[IN2],
+    ) -> None:
+        _check_environments(input1, input2.getExecutionEnvironment())
+        self._environment = environment
+        self._input1 = input1
+        self._input2 = input2
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the streams belong to."""
+        return self._environment
+
+    def getFirstInput(self) -> DataStream[IN1]:
+        """The first stream."""
+        return self._input1
+
+    def getSecondInput(self) -> DataStream[IN2]:
+        """The second stream."""
+        return self._input2
+
+    def keyBy(
+        self,
+        keySelector1: KeySelectorLike[IN1, K] | str,
+        keySelector2: KeySelectorLike[IN2, K] | str,
+        keyType: TypeInformation[K] | None = None,
+    ) -> ConnectedStreams[IN1, IN2]:
+        """Partition both streams by key, so that elements of one key meet."""
+        return ConnectedStreams(
+            self._environment,
+            self._input1.keyBy(keySelector1, keyType),
+            self._input2.keyBy(keySelector2, keyType),
+        )
+
+    def map(
+        self,
+        coMapper: CoMapFunction[IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]:
+        """One element for each of either stream. Timestamps stay."""
+        _check("map", coMapper, CoMapFunction)
+        description = KeyedCoMapDescription if self._keyed() else CoMapDescription
+        return self._transform(description(coMapper), outputType)
+
+    def flatMap(
+        self,
+        coFlatMapper: CoFlatMapFunction[IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]:
+        """Any number of elements for each of either stream. Timestamps stay."""
+        _check("flatMap", coFlatMapper, CoFlatMapFunction)
+        description = KeyedCoFlatMapDescription if self._keyed() else CoFlatMapDescription
+        return self._transform(description(coFlatMapper), outputType)
+
+    @overload
+    def process(
+        self,
+        coProcessFunction: CoProcessFunction[IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    @overload
+    def process(
+        self,
+        coProcessFunction: KeyedCoProcessFunction[Any, IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    def process(
+        self, coProcessFunction: Any, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        """A process function of both streams; with state and timers if both are keyed."""
+        _check("process", coProcessFunction, CoProcessFunction, KeyedCoProcessFunction)
+        if self._keyed():
+            return self._transform(KeyedCoProcessDescription(coProcessFunction), outputType)
+        if isinstance(coProcessFunction, KeyedCoProcessFunction):
+            raise InvalidProgramError(
+                f"{type(coProcessFunction).__name__} is a KeyedCoProcessFunction, but not both of"
+                " the connected streams are keyed. Call keyBy(key1, key2) before process, or write"
+                " a CoProcessFunction."
+            )
+        return self._transform(CoProcessDescription(coProcessFunction), outputType)
+
+    def _keyed(self) -> bool:
+        first, second = self._input1, self._input2
+        if not (isinstance(first, KeyedStream) and isinstance(second, KeyedStream)):
+            return False
+        type1, type2 = first.getKeyType(), second.getKeyType()
+        if type1 is not None and type2 is not None and type1 != type2:
+            raise InvalidProgramError(
+                f"the connected streams are keyed by different types, {type1} and {type2}, so their"
+                " keys can never be equal. Make both key selectors give the same type."
+            )
+        return True
+
+    def _transform(
+        self, operator: TwoInputDescription, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        transformation = TwoInputTransformation(
+            operator, self._input1.getTransformation(), self._input2.getTransformation()
+        )
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self._environment, transformation)
+
+
+class BroadcastStream(Generic[IN2]):
+    """A stream whose every element goes to every task, with the states that it keeps there
+    (Flink: ``BroadcastStream``). All there is to do with it is ``stream.connect(broadcast)``."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: Transformation,
+        broadcastStateDescriptors: tuple[MapStateDescriptor[Any, Any], ...],
+    ) -> None:
+        self._environment = environment
+        self._transformation = transformation
+        self._descriptors = broadcastStateDescriptors
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def getTransformation(self) -> Transformation:
+        """The transformation whose output this stream is."""
+        return self._transformation
+
+    def getBroadcastStateDescriptors(self) -> tuple[MapStateDescriptor[Any, Any], ...]:
+        """The descriptors of the broadcast states."""
+        return self._descriptors
+
+
+class BroadcastConnectedStream(Generic[IN1, IN2]):
+    """A stream, keyed or not, connected with a broadcast one (``BroadcastConnectedStream``)."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        input1: DataStream[IN1],
+        input2: BroadcastStream[IN2],
+    ) -> None:
+        _check_environments(input1, input2.getExecutionEnvironment())
+        self._environment = environment
+        self._input1 = input1
+        self._input2 = input2
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the streams belong to."""
+        return self._environment
+
+    def getFirstInput(self) -> DataStream[IN1]:
+        """The stream that is not broadcast."""
+        return self._input1
+
+    def getSecondInput(self) -> BroadcastStream[IN2]:
+        """The broadcast stream."""
+        return self._input2
+
+    @overload
+    def process(
+        self,
+        function: KeyedBroadcastProcessFunction[Any, IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    @overload
+    def process(
+        self,
+        function: BroadcastProcessFunction[IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    def process(
+        self, function: Any, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        """A KeyedBroadcastProcessFunction if the stream is keyed, else a BroadcastProcessFunction."""
+        _check("process", function, KeyedBroadcastProcessFunction, BroadcastProcessFunction)
+        keyed = isinstance(self._input1, KeyedStream)
+        name = type(function).__name__
+        if keyed and isinstance(function, BroadcastProcessFunction):
+            raise InvalidProgramError(
+                f"{name} is a BroadcastProcessFunction, but the stream is keyed. Write a"
+                " KeyedBroadcastProcessFunction, or connect before keyBy."
+            )
+        if not keyed and isinstance(function, KeyedBroadcastProcessFunction):
+            raise InvalidProgramError(
+                f"{name} is a KeyedBroadcastProcessFunction, but the stream is not keyed. Call"
+                " keyBy(...) before connect, or write a BroadcastProcessFunction."
+            )
+        description = KeyedBroadcastProcessDescription if keyed else BroadcastProcessDescription
+        transformation = TwoInputTransformation(
+            description(function, self._input2.getBroadcastStateDescriptors()),
+            self._input1.getTransformation(),
+            self._input2.getTransformation(),
+        )
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self._environment, transformation)
+
+
+def _check(method: str, function: Any, *kinds: type[Any]) -> None:
+    if not isinstance(function, kinds):
+        wanted = " or a ".join(kind.__name__ for kind in kinds)
+        raise InvalidProgramError(
+            f"{method} of connected streams: {function!r} of type {type(function).__name__} is not"
+            f" a function of two streams. Pass a {wanted}."
+        )
+
+
+def _check_environments(first: DataStream[Any], environment: StreamExecutionEnvironment) -> None:
+    if first.getExecutionEnvironment() is not environment:
+        raise InvalidProgramError(
+            "connect: the two streams come from different environments. Make both from one"
+            " StreamExecutionEnvironment."
+        )
