@@ -17,6 +17,7 @@ class ExecutionConfig:
         self.parallelism: int | None = None
         self.maxParallelism: int | None = None
         self.triggerInterval = 0
+        self.elementsPerBatch: int | None = None
 
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
         """How often generators emit periodic watermarks on the harness, in ms.
@@ -57,6 +58,13 @@ class ExecutionConfig:
         if millis < 0:
             raise IllegalArgumentError(f"setTriggerInterval: {millis} ms is negative.")
         self.triggerInterval = millis
+        return self
+
+    def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
+        """Let collections and sequences come in batches of so many elements; else in one."""
+        if elements <= 0:
+            raise IllegalArgumentError(f"setElementsPerBatch: {elements} is not greater than zero.")
+        self.elementsPerBatch = elements
         return self
 
 

@@ -85,3 +85,15 @@ class UserFunctionError(FlinkishError):
         return (
             f"{self.operator}: the user function raised {self.reason} on the element {self.element}"
         )
+
+
+class JavaNotFoundError(FlinkishError):
+    """There is no Java that Spark can run on."""
+
+
+class IncompatibleCheckpointError(FlinkishError):
+    """The job differs from the one that the checkpoint is of, in a way that loses state."""
+
+
+class JobExecutionError(FlinkishError):
+    """A job failed for a reason that is not a user function's (Flink: ``JobExecutionException``)."""

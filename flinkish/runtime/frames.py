@@ -163,9 +163,8 @@ NO_HASHES: Hashes = np.array([], dtype=np.uint32)
 def _columns(values: Sequence[Any]) -> Any:
     """Rows of one type as columns, which pickle without a call per row; anything else as it is."""
     first = values[0] if values else None
-    kind = type(first)
-    if isinstance(first, Row) and all(type(value) is kind for value in values):
-        return kind._fields, list(map(list, zip(*map(tuple.__iter__, values))))
+    if isinstance(first, Row) and all(type(value) is type(first) for value in values):
+        return first._fields, list(map(list, zip(*map(tuple.__iter__, values))))
     return values
 
 

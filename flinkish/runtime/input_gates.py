@@ -22,7 +22,7 @@ from flinkish.runtime.watermark_valve import StatusWatermarkValve
 
 @dataclass
 class _Channel:
-    """The frames of one gate from one upstream slice, read in order."""
+    """The frames of a gate that come in one order."""
 
     gate: Gate
     slice: int
@@ -97,7 +97,8 @@ class InputGates:
     def _channels(self, rows: Iterable[FrameRow]) -> list[_Channel]:
         frames: dict[tuple[int, int], list[FrameRow]] = {}
         for row in rows:
-            frames.setdefault((row.gate, row.slice), []).append(row)
+            part = 0 if self._gates[row.gate].sequential else row.slice
+            frames.setdefault((row.gate, part), []).append(row)
         return [
             _Channel(
                 self._gates[gate],
@@ -148,5 +149,5 @@ class InputGates:
 
 
 def _segments(rows: list[FrameRow]) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
-    for row in sorted(rows, key=lambda row: row.sequence):
+    for row in sorted(rows, key=lambda row: (row.slice, row.sequence)):
         yield from decode_frame(row.frame).segments()

@@ -75,11 +75,16 @@ class OperatorMetricGroup(MetricGroup):
 
     def __init__(self) -> None:
         self.numRecordsIn = 0
-        self.numRecordsOut = 0
         self.numLateRecordsDropped = 0
         self._prefix = ""
         self._user: dict[str, SimpleCounter | SimpleMeter | SimpleHistogram] = {}
         self._gauges: dict[str, Callable[[], float]] = {}
+
+    def reset(self) -> None:
+        """Begin counting anew."""
+        self.numRecordsIn = self.numLateRecordsDropped = 0
+        for metric in self._user.values():
+            metric.__init__()  # type: ignore[misc]
 
     def counter(self, name: str) -> Counter:
         return self._registered(name, SimpleCounter)

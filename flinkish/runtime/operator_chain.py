@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
@@ -79,7 +79,7 @@ class OperatorChain:
     def __init__(
         self,
         nodes: Iterable[ChainedNode],
-        sources: dict[str, tuple[Output, Sequence[ChainedEdge]]],
+        sources: Mapping[str, tuple[Output, Sequence[ChainedEdge]]],
         context: Callable[[ChainedNode], OperatorContext],
         exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
     ) -> None:

@@ -15,6 +15,7 @@ from flinkish.api.elements import WatermarkStatus
 from flinkish.runtime.elements import Hashes, Records, Timestamps
 from flinkish.runtime.frames import (
     NO_HASHES,
+    NO_MARKS,
     NO_TIMESTAMPS,
     Frame,
     Marks,
@@ -33,7 +34,10 @@ RECORDS_A_FRAME = 1 << 16
 class Gate:
     """Where a frame arrives: the edges into a vertex, numbered, each from one upstream vertex.
 
-    ``name`` says the same by uids, so that it is good beyond a change of the graph. ``folded``: its watermarks are those of slices of one channel, of which the highest counts.
+    ``name`` says the same by uids, so that it is good beyond a change of the graph.
+    ``sequential``: the slices are parts of one channel, in order (those of a source); else each is a
+    channel of its own (the key groups of an operator). ``folded``: the watermark of a batch is the
+    highest of all slices (the running maximum of a built-in strategy), taken at the end of it.
     """
 
     level: int
@@ -41,6 +45,7 @@ class Gate:
     index: int
     name: str
     inputIndex: int
+    sequential: bool
     folded: bool
 
 
@@ -198,11 +203,11 @@ class SingleRecordWriter(RecordWriter):
 
 
 class SinkRecordWriter(RecordWriter):
-    """Sends records to a sink, which wants no marks. Key groups there only spread the work."""
+    """Sends records to a sink, which wants no marks and has no key groups."""
 
     def _partition(self, records: Records, marks: Marks) -> None:
         if len(records):
-            self._add(self._slice.number, Frame(records, MarksBuilder().build()))
+            self._add(0, Frame(records, NO_MARKS))
 
 
 def _joined(runs: list[Sequence[Any]]) -> Sequence[Any]:

@@ -26,8 +26,6 @@ class PrintSink(Sink[Any]):
 class CollectSink(Sink[Any]):
     """Hands the elements to the program that started the job (``executeAndCollect``)."""
 
-    identifier: str
-
 
 @dataclass(frozen=True, eq=False)
 class ForEachBatchSink(Sink[T_contra]):

@@ -1,0 +1,98 @@
+"""What an operator reports at the end of a batch, and the sum of what all of them reported."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.api.job import OperatorMetrics
+
+
+class OperatorReport(NamedTuple):
+    """The metrics of one operator in one key group (-1: in a source's partition) in one batch.
+
+    The first counters count this batch only, what follows is the state after it.
+    """
+
+    uid: str
+    name: str
+    keyGroup: int
+    numRecordsIn: int
+    numRecordsOut: int
+    numLateRecordsDropped: int
+    watermark: int
+    timers: int
+    stateEntries: int
+    statePages: int
+    nextProcessingTime: int | None
+    user: dict[str, float]
+
+
+def encode_reports(reports: list[OperatorReport]) -> bytes:
+    """Reports as bytes."""
+    return pickle.dumps([tuple(report) for report in reports], protocol=5)
+
+
+def decode_reports(data: bytes) -> list[OperatorReport]:
+    """The reports that ``encode_reports`` made bytes of."""
+    return [OperatorReport(*fields) for fields in pickle.loads(data)]
+
+
+class MetricsTotals:
+    """Adds up the reports of a job, batch by batch."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, list[int]] = {}
+        self._user: dict[str, dict[str, float]] = {}
+        self._last: dict[str, dict[int, OperatorReport]] = {}
+
+    def add(self, reports: Iterable[OperatorReport]) -> None:
+        """Take in the reports of a batch."""
+        for report in reports:
+            self._names[report.uid] = report.name
+            counts = self._counts.setdefault(report.uid, [0, 0, 0])
+            counts[0] += report.numRecordsIn
+            counts[1] += report.numRecordsOut
+            counts[2] += report.numLateRecordsDropped
+            user = self._user.setdefault(report.uid, {})
+            for name, value in report.user.items():
+                user[name] = user.get(name, 0) + value
+            self._last.setdefault(report.uid, {})[report.keyGroup] = report
+
+    def nextProcessingTime(self) -> int | None:
+        """When any operator next wants the clock, in ms."""
+        times = [
+            report.nextProcessingTime
+            for groups in self._last.values()
+            for report in groups.values()
+            if report.nextProcessingTime is not None
+        ]
+        return min(times, default=None)
+
+    def metrics(self) -> dict[str, OperatorMetrics]:
+        """The metrics by operator name; operators that share a name are numbered."""
+        result: dict[str, OperatorMetrics] = {}
+        for uid, name in sorted(self._names.items(), key=lambda item: item[1]):
+            groups = list(self._last[uid].values())
+            received, emitted, dropped = self._counts[uid]
+            watermark = min(group.watermark for group in groups)
+            key, number = name, 1
+            while key in result:
+                number += 1
+                key = f"{name}#{number}"
+            result[key] = OperatorMetrics(
+                uid,
+                name,
+                received,
+                emitted,
+                dropped,
+                None if watermark == MIN_TIMESTAMP else watermark,
+                sum(group.timers for group in groups),
+                sum(group.stateEntries for group in groups),
+                sum(group.statePages for group in groups),
+                self._user[uid],
+            )
+        return result

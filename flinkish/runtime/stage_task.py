@@ -1,0 +1,72 @@
+"""Runs all vertices of a level: what a Spark task of a stage does, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import cloudpickle
+
+from flinkish.runtime.metrics_report import OperatorReport, encode_reports
+from flinkish.runtime.record_writer import FrameRow
+from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.task_plan import TaskSettings, VertexPlan
+from flinkish.runtime.vertex_task import KeyGroupTask
+
+METRICS = "metrics"
+"""The target of metrics rows."""
+
+DIRECTORY = b"directory"
+"""The page that holds, for every vertex, what is not in pages of its own."""
+
+
+class StageTask:
+    """The vertices of one level in one process; ``process`` is called a key group and batch."""
+
+    def __init__(self, plans: Sequence[VertexPlan], settings: TaskSettings) -> None:
+        self._settings = settings
+        self._tasks = {plan.uid: KeyGroupTask(plan, settings) for plan in plans}
+
+    def open(self) -> None:
+        """Open the user functions."""
+        for task in self._tasks.values():
+            task.open()
+
+    def close(self) -> None:
+        """Close the user functions."""
+        for task in self._tasks.values():
+            task.close()
+
+    def process(
+        self, key_group: int, rows: Iterable[FrameRow], store: PageStore
+    ) -> Iterator[FrameRow]:
+        """Take all frames that a batch has for a key group, and give the frames written."""
+        by_target: dict[str, list[FrameRow]] = {}
+        clock = 0
+        for row in rows:
+            by_target.setdefault(row.target, []).append(row)
+            clock = row.clock
+        directory = _loaded(store.get(DIRECTORY))
+        reports: list[OperatorReport] = []
+        for uid, task in self._tasks.items():
+            if uid in by_target:
+                written, directory[uid], reported = task.process(
+                    key_group, by_target[uid], store, directory.get(uid)
+                )
+                reports.extend(reported)
+                yield from written
+        store.put(DIRECTORY, cloudpickle.dumps(directory))
+        yield metrics_row(self._settings, key_group, clock, reports)
+
+
+def metrics_row(
+    settings: TaskSettings, part: int, clock: int, reports: list[OperatorReport]
+) -> FrameRow:
+    """The row that carries metrics to the driver."""
+    return FrameRow(settings.sinkLevel, METRICS, part, 0, part, 0, clock, encode_reports(reports))
+
+
+def _loaded(data: bytes | None) -> dict[str, Any]:
+    directory: dict[str, Any] = {} if data is None else pickle.loads(data)
+    return directory

@@ -1,0 +1,55 @@
+"""What a task is told to run: its operators, where its input comes from and its output goes."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode
+from flinkish.runtime.record_writer import Gate
+
+
+class Exchange(enum.Enum):
+    """How records leave a task."""
+
+    KEYED = "keyed"
+    BROADCAST = "broadcast"
+    SINGLE = "single"
+    SINK = "sink"
+
+
+@dataclass(frozen=True)
+class ExitPlan:
+    """An edge that leaves a task."""
+
+    edge: ChainedEdge
+    gate: Gate
+    exchange: Exchange
+    operator: str
+    """The name of the operator that writes to it."""
+
+
+@dataclass(frozen=True)
+class VertexPlan:
+    """A vertex: chained operators, after a source or a shuffle.
+
+    ``source`` is the uid of the source it begins with, None if it begins with an operator.
+    """
+
+    uid: str
+    level: int
+    source: str | None
+    sourceEdges: tuple[ChainedEdge, ...]
+    nodes: tuple[ChainedNode, ...]
+    gates: tuple[Gate, ...]
+    exits: tuple[ExitPlan, ...]
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """What holds for all tasks of a job."""
+
+    keyGroups: int
+    parallelism: int
+    sinkLevel: int
+    autoWatermarkInterval: int

@@ -1,0 +1,180 @@
+"""Runs one vertex: feeds its chain, and cuts what comes out into frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flinkish.api.elements import MAX_TIMESTAMP
+from flinkish.api.runtime_context import TaskInfo
+from flinkish.runtime.elements import Records
+from flinkish.runtime.input_gates import InputGates
+from flinkish.runtime.key_groups import key_group_of, stable_hash
+from flinkish.runtime.metrics_report import OperatorReport
+from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode, OperatorChain
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.output import Input, Output
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.record_writer import (
+    BroadcastRecordWriter,
+    FrameRow,
+    KeyedRecordWriter,
+    RecordWriter,
+    SingleRecordWriter,
+    SinkRecordWriter,
+    Slice,
+)
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexPlan
+
+
+class VertexTask:
+    """The chain of a vertex with its writers (Flink: ``StreamTask``)."""
+
+    def __init__(self, plan: VertexPlan, settings: TaskSettings) -> None:
+        self.plan = plan
+        self._settings = settings
+        self._clock = ProcessingTimeService()
+        self._backend = PagedKeyedStateBackend(plan.uid)
+        self._writers: list[RecordWriter] = []
+        self.sourceOutput = Output()
+        sources = (
+            {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
+        )
+        self._chain = OperatorChain(plan.nodes, sources, self._context, self._exit)
+
+    def open(self) -> None:
+        """Open the user functions."""
+        self._chain.open()
+
+    def close(self) -> None:
+        """Close the user functions."""
+        self._chain.close()
+
+    def _begin(self, part: Slice, snapshot: dict[str, Any] | None) -> None:
+        self._clock.advanceTo(part.clock)
+        for operator in self._chain.operators.values():
+            operator.metrics.reset()
+            operator.output.emitted = 0
+        self._chain.restore(snapshot)
+        for writer in self._writers:
+            writer.begin(part)
+
+    def _finish(self) -> list[FrameRow]:
+        self._chain.endSlice()
+        return [row for writer in self._writers for row in writer.finish()]
+
+    def _reports(self, key_group: int, backend: PagedKeyedStateBackend | None) -> list[Any]:
+        reports = []
+        for uid, operator in self._chain.operators.items():
+            keyed = backend is not None and uid == self.plan.uid
+            reports.append(
+                OperatorReport(
+                    uid,
+                    operator.name,
+                    key_group,
+                    operator.metrics.numRecordsIn,
+                    operator.output.emitted,
+                    operator.metrics.numLateRecordsDropped,
+                    operator.currentWatermark,
+                    operator.numEventTimeTimers() + operator.numProcessingTimeTimers(),
+                    backend.numEntries() if keyed and backend else 0,
+                    backend.numPages() if keyed and backend else 0,
+                    operator.nextProcessingTimeTimer(),
+                    operator.metrics.userValues(),
+                )
+            )
+        return reports
+
+    def _context(self, node: ChainedNode) -> OperatorContext:
+        head = node.uid == self.plan.uid
+        return OperatorContext(
+            node.uid,
+            node.name,
+            self._backend if head else HeapKeyedStateBackend(),
+            self._clock,
+            Output(),
+            TaskInfo(node.name, self._settings.parallelism, self._settings.keyGroups),
+            self._settings.autoWatermarkInterval,
+        )
+
+    def _exit(self, edge: ChainedEdge) -> Input | None:
+        for exit_plan in self.plan.exits:
+            if exit_plan.edge is edge:
+                writer = self._writer(exit_plan)
+                self._writers.append(writer)
+                return writer
+        return None
+
+    def _writer(self, plan: ExitPlan) -> RecordWriter:
+        groups = self._settings.keyGroups
+        if plan.exchange is Exchange.KEYED:
+            selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
+            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups)
+        if plan.exchange is Exchange.BROADCAST:
+            return BroadcastRecordWriter(plan.gate, plan.operator, groups)
+        if plan.exchange is Exchange.SINGLE:
+            group = key_group_of(stable_hash(plan.gate.target), groups)
+            return SingleRecordWriter(plan.gate, plan.operator, group)
+        return SinkRecordWriter(plan.gate, plan.operator)
+
+
+class SourceTask(VertexTask):
+    """A vertex that begins at a source: keeps nothing from one slice to the next."""
+
+    def begin(self, part: Slice) -> None:
+        """Begin the slice of a partition."""
+        self._begin(part, None)
+
+    def process(self, records: Records) -> list[FrameRow]:
+        """Take a run of the source's records; frames come when enough has been written."""
+        self.sourceOutput.emitRecords(records)
+        return [row for writer in self._writers for row in writer.rows()]
+
+    def endInput(self) -> None:
+        """The source has ended: nothing will come any more."""
+        self.sourceOutput.emitWatermark(MAX_TIMESTAMP)
+
+    def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
+        """End the slice."""
+        return self._finish(), self._reports(-1, None)
+
+
+class KeyGroupTask(VertexTask):
+    """A vertex after a shuffle: works on one key group after another."""
+
+    def __init__(self, plan: VertexPlan, settings: TaskSettings) -> None:
+        super().__init__(plan, settings)
+        self._head = self._chain.operators[plan.uid]
+        self._gates = InputGates(plan.gates, self._head.inputs)
+
+    def process(
+        self,
+        key_group: int,
+        rows: Sequence[FrameRow],
+        store: PageStore,
+        snapshot: dict[str, Any] | None,
+    ) -> tuple[list[FrameRow], dict[str, Any], list[OperatorReport]]:
+        """Take the frames that a batch has for a key group.
+
+        ``snapshot`` is what the call for the group's last batch returned, None for the first.
+        Gives the frames written, the new snapshot, and the operators' metrics.
+        """
+        clock = max(row.clock for row in rows)
+        self._backend.load(store, snapshot and snapshot["backend"])
+        self._begin(Slice(key_group, clock), snapshot and snapshot["chain"])
+        self._gates.restore(snapshot and snapshot["gates"])
+        self._chain.advanceProcessingTime(clock)
+        self._gates.process(rows)
+        self._chain.advanceProcessingTime(clock)
+        written = self._finish()
+        chain = self._chain.snapshot()
+        reports = self._reports(key_group, self._backend)
+        directory = {
+            "backend": self._backend.flush(),
+            "chain": chain,
+            "gates": self._gates.snapshot(),
+        }
+        return written, directory, reports

@@ -1,0 +1,75 @@
+"""Whether a job may go on from a checkpoint, and what says so if not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.task_plan import TaskSettings
+from flinkish.spark.storage import CheckpointStorage
+
+_PLAN = "plan"
+_VERSION = 1
+
+
+def check_compatible(storage: CheckpointStorage, graph: JobGraph, settings: TaskSettings) -> None:
+    """Compare a job with the one that ``storage`` is a checkpoint of, and note the new one.
+
+    Raises IncompatibleCheckpointError with everything that differs and loses state.
+    """
+    plan = _described(graph, settings)
+    text = storage.readText(_PLAN)
+    if text is not None:
+        problems = list(_problems(json.loads(text), plan))
+        if problems:
+            raise IncompatibleCheckpointError(
+                f"the job cannot go on from the checkpoint {storage.path}: {'; '.join(problems)}."
+                " Undo the change, give operators the uid(...) they had, or begin anew with another"
+                " checkpoint directory."
+            )
+    if text is None or json.loads(text) != plan:
+        storage.writeText(_PLAN, json.dumps(plan, indent=2))
+
+
+def _described(graph: JobGraph, settings: TaskSettings) -> dict[str, Any]:
+    return {
+        "version": _VERSION,
+        "maxParallelism": settings.keyGroups,
+        "parallelism": settings.parallelism,
+        "stages": graph.levels,
+        "sources": [[vertex.uid, vertex.head.name] for vertex in graph.sources],
+        "operators": {
+            vertex.uid: {"name": vertex.head.name, "stage": vertex.level}
+            for level in range(1, graph.levels)
+            for vertex in graph.stage(level)
+        },
+    }
+
+
+def _problems(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    problems = []
+    if old["version"] != new["version"]:
+        problems.append(f"it is of format {old['version']}, this flinkish writes {new['version']}")
+    for setting in ("maxParallelism", "parallelism"):
+        if old[setting] != new[setting]:
+            problems.append(f"{setting} was {old[setting]} and is {new[setting]}")
+    if [s[0] for s in old["sources"]] != [s[0] for s in new["sources"]]:
+        was = ", ".join(f"{name} ({uid})" for uid, name in old["sources"])
+        now = ", ".join(f"{name} ({uid})" for uid, name in new["sources"])
+        problems.append(f"the sources were {was} and are {now}")
+    if old["stages"] != new["stages"]:
+        problems.append(
+            f"the job had {old['stages'] - 1} stages after shuffles and has {new['stages'] - 1}"
+        )
+    for uid, operator in old["operators"].items():
+        now_there = new["operators"].get(uid)
+        if now_there is None:
+            problems.append(f"the operator {operator['name']!r} with state ({uid}) is gone")
+        elif now_there["stage"] != operator["stage"]:
+            problems.append(
+                f"the operator {operator['name']!r} ({uid}) was in stage {operator['stage']} and is"
+                f" in stage {now_there['stage']}"
+            )
+    return problems

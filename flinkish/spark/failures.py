@@ -1,0 +1,51 @@
+"""What Spark raises when a job fails, as the error that the user needs to see."""
+
+from __future__ import annotations
+
+import re
+
+from flinkish.api import errors
+from flinkish.api.errors import FlinkishError, JobExecutionError
+
+_OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*?(?=\n\s+at |\Z)", re.DOTALL)
+
+
+def translated(error: BaseException) -> BaseException:
+    """``error`` as flinkish's own error, with the worker's traceback as a note.
+
+    The class is the one raised in the worker, so ``except UserFunctionError`` works.
+    """
+    if isinstance(error, FlinkishError):
+        return error
+    text = str(error)
+    trace = max(_TRACEBACK.findall(text), key=len, default="")
+    found = _OURS.findall(trace) or _OURS.findall(text)
+    if found:
+        name, message = found[-1]
+        kind = getattr(errors, name, FlinkishError)
+        result = _with_message(kind, message)
+    else:
+        last = trace.strip().splitlines()[-1] if trace else text.strip().splitlines()[0]
+        result = JobExecutionError(f"the job failed: {last}")
+    if trace:
+        result.add_note(f"In the worker:\n{trace.strip()}")
+    result.__cause__ = error if not trace else None
+    return result
+
+
+def _with_message(kind: type[FlinkishError], message: str) -> FlinkishError:
+    """An error of ``kind`` that says ``message``, whatever ``kind`` makes its messages of."""
+    members = {"__init__": _no_fields, "__str__": _only_message, "__module__": kind.__module__}
+    remote: type[FlinkishError] = type(kind.__name__, (kind,), members)
+    error = remote()
+    error.args = (message,)
+    return error
+
+
+def _no_fields(self: FlinkishError) -> None:
+    FlinkishError.__init__(self)
+
+
+def _only_message(self: FlinkishError) -> str:
+    return str(self.args[0])

@@ -1,0 +1,42 @@
+"""Frames as the rows of a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from flinkish.runtime.record_writer import FrameRow
+
+FRAME_SCHEMA = (
+    "level int, target string, key_group int, gate int, slice long, sequence int, clock long,"
+    " frame binary"
+)
+"""The columns of a frame's row, as FrameRow has them."""
+
+_ARROW_SCHEMA = pa.schema(
+    [
+        ("level", pa.int32()),
+        ("target", pa.string()),
+        ("key_group", pa.int32()),
+        ("gate", pa.int32()),
+        ("slice", pa.int64()),
+        ("sequence", pa.int32()),
+        ("clock", pa.int64()),
+        ("frame", pa.binary()),
+    ]
+)
+
+
+def arrow_batch(rows: Sequence[FrameRow]) -> pa.RecordBatch:
+    """Rows as an Arrow batch."""
+    columns = zip(*rows)
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, _ARROW_SCHEMA)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
+
+
+def frame_rows(rows: Iterable[Any]) -> Iterable[FrameRow]:
+    """Spark's rows as frames' rows."""
+    for row in rows:
+        yield FrameRow(*row[: len(FrameRow._fields)])

@@ -1,0 +1,117 @@
+"""A job that runs on Spark: starts the query, ends bounded input, and is the user's handle."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
+from flinkish.runtime.metrics_report import MetricsTotals
+from flinkish.spark.control import ControlStream
+from flinkish.spark.failures import translated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+class SparkJobClient(JobClient):
+    """One streaming query and the thread that watches it."""
+
+    def __init__(
+        self,
+        name: str,
+        writer: DataStreamWriter,
+        control: ControlStream,
+        metrics: MetricsTotals,
+        checkpoint: str,
+        cleanUp: Callable[[], None],
+    ) -> None:
+        self._name = name
+        self._id = uuid.uuid4().hex
+        self._control = control
+        self._metrics = metrics
+        self._checkpoint = checkpoint
+        self._cleanUp = cleanUp
+        self._error: BaseException | None = None
+        self._status = JobStatus.RUNNING
+        self._cancelled = False
+        self._began = time.monotonic()
+        self._runtime = 0
+        self._query: StreamingQuery = writer.start()
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
+        self._watch.start()
+
+    def getJobID(self) -> str:
+        return self._id
+
+    def getJobStatus(self) -> JobStatus:
+        return self._status
+
+    def getMetrics(self) -> dict[str, OperatorMetrics]:
+        return self._metrics.metrics()
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._query.stop()
+        self._ended.wait()
+
+    def stopWithSavepoint(self) -> str:
+        self.cancel()
+        return self._checkpoint
+
+    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        if not self._ended.wait(timeout):
+            raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
+        if self._error is not None:
+            raise self._error
+        return JobExecutionResult(self._name, self._id, self._runtime, self._metrics.metrics())
+
+    def whenEnded(self, callback: Callable[[BaseException | None], None]) -> None:
+        """Call ``callback`` with the job's error, or None, once it has ended."""
+
+        def wait() -> None:
+            self._ended.wait()
+            callback(self._error)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._drive()
+            self._status = JobStatus.CANCELED if self._cancelled else JobStatus.FINISHED
+        except BaseException as error:
+            if self._cancelled:
+                self._status = JobStatus.CANCELED
+            else:
+                self._error = translated(error)
+                self._status = JobStatus.FAILED
+        finally:
+            self._runtime = round((time.monotonic() - self._began) * 1000)
+            self._cleanUp()
+            self._ended.set()
+
+    def _drive(self) -> None:
+        if not self._control.bounded:
+            self._query.awaitTermination()
+            return
+        self._query.processAllAvailable()
+        if self._control.endInput():
+            self._query.processAllAvailable()
+        self._query.stop()
+
+
+def query_writer(
+    frames: DataFrame, sinks: Any, checkpoint: str, triggerInterval: int
+) -> DataStreamWriter:
+    """The writer of the query, to be started."""
+    return (
+        frames.writeStream.foreachBatch(sinks)
+        .option("checkpointLocation", checkpoint)
+        .trigger(processingTime=f"{triggerInterval} milliseconds")
+    )

@@ -1,0 +1,107 @@
+"""The SparkSession a job runs on: the caller's, the active one, or a new local one set up right."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from flinkish.api.errors import JavaNotFoundError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+
+_STATE_STORE = "spark.sql.streaming.stateStore"
+
+JOB_SETTINGS = {
+    f"{_STATE_STORE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What every query of flinkish needs, whoever made the session."""
+
+
+def session_for(sparkSession: SparkSession | None) -> SparkSession:
+    """``sparkSession``, else the active session, else a new local one.
+
+    Raises JavaNotFoundError if there is no Java to start one with.
+    """
+    from pyspark.sql import SparkSession
+
+    return sparkSession or SparkSession.getActiveSession() or _local_session()
+
+
+def _local_session() -> SparkSession:
+    check_java()
+    from pyspark.sql import SparkSession
+
+    # Spark starts its Python workers from these: the same Python, finding the same modules.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
+    cores = os.cpu_count() or 2
+    session = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("flinkish")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", str(cores))
+        # The machine's own name may not resolve, or change when a network comes and goes.
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.streaming.metricsEnabled", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+@contextmanager
+def job_settings(session: SparkSession, parallelism: int | None) -> Iterator[None]:
+    """Settings for the queries started inside; the session has its own again afterwards."""
+    settings = dict(JOB_SETTINGS)
+    if parallelism is not None:
+        settings["spark.sql.shuffle.partitions"] = str(parallelism)
+    before = {name: session.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, previous in before.items():
+            if previous is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, previous)
+
+
+def check_java() -> None:
+    """Raise JavaNotFoundError unless a Java is there that is new enough for Spark."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if java is None or not os.path.exists(java):
+        raise JavaNotFoundError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, and there is none"
+            f" {f'in JAVA_HOME={home}' if home else 'on the PATH'}: install one (Debian: apt install"
+            " openjdk-17-jre-headless) or set JAVA_HOME to it."
+        )
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', output)
+    version = 0
+    if found:
+        major, minor = found.groups()
+        version = int(minor or 0) if major == "1" else int(major)
+    if version < OLDEST_JAVA:
+        raise JavaNotFoundError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version or 'unknown'}:"
+            f" install Java {OLDEST_JAVA} or set JAVA_HOME to one."
+        )

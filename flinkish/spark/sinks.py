@@ -1,0 +1,119 @@
+"""What a batch does at its end: elements to the sinks, metrics to the job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial, singledispatchmethod
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.connectors.sink import CollectSink, FileSink, ForEachBatchSink, PrintSink, Sink
+from flinkish.api.errors import NotSupportedError
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
+from flinkish.runtime.stage_task import METRICS
+from flinkish.runtime.user_code import user_code_of
+from flinkish.spark.element_columns import ColumnsFunction, LinesFunction, csv_line, json_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LINES: dict[str, Callable[[Any], str]] = {"text": str, "csv": csv_line, "json": json_line}
+
+
+class BatchSinks:
+    """Writes each batch to all sinks of a job; the function of ``foreachBatch``.
+
+    A batch that failed or was not committed comes again with its id, and is then written again:
+    files of that id are replaced, the driver's own sinks get what a first try gave them only once
+    within one run.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[StreamNode],
+        metrics: MetricsTotals,
+        collected: Callable[[list[Any]], None],
+    ) -> None:
+        self._sinks = {node.uid: node for node in sinks}
+        self._files = [node.uid for node in sinks if isinstance(node.content, FileSink)]
+        self._metrics = metrics
+        self._collected = collected
+
+    def __call__(self, frame: DataFrame, batchId: int) -> None:
+        """Write a batch."""
+        from pyspark.sql import functions as F
+
+        if self._files:
+            # The files are written by other Spark jobs than the one that collects.
+            frame = frame.persist()
+        try:
+            content = F.when(~F.col("target").isin(self._files), F.col("frame")).alias("frame")
+            rows = frame.select("target", "gate", "slice", "sequence", content).collect()
+            by_target: dict[str, list[Any]] = {}
+            for row in sorted(rows, key=lambda row: row[1:4]):
+                by_target.setdefault(row[0], []).append(row[4])
+            for uid in self._files:
+                if uid in by_target:
+                    self._write_files(self._sinks[uid], frame, batchId)
+            for uid, node in self._sinks.items():
+                if uid in by_target and uid not in self._files:
+                    values = [
+                        v for data in by_target[uid] for v in decode_frame(data).records.values
+                    ]
+                    with user_code_of(node.name, partial(list, values)):
+                        self._write(node.content, values, batchId)
+            for data in by_target.get(METRICS, ()):
+                self._metrics.add(decode_reports(data))
+        finally:
+            if self._files:
+                frame.unpersist()
+
+    @singledispatchmethod
+    def _write(self, sink: Sink[Any], values: list[Any], batchId: int) -> None:
+        raise NotSupportedError(
+            f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Use a FileSink,"
+            " print(), forEachBatch(function), or toDataFrame() and Spark's writers."
+        )
+
+    @_write.register
+    def _print(self, sink: PrintSink, values: list[Any], batchId: int) -> None:
+        stream = sys.stderr if sink.standardError else sys.stdout
+        prefix = f"{sink.identifier}> " if sink.identifier else ""
+        stream.write("".join(f"{prefix}{value}\n" for value in values))
+        stream.flush()
+
+    @_write.register
+    def _collect(self, sink: CollectSink, values: list[Any], batchId: int) -> None:
+        self._collected(values)
+
+    @_write.register
+    def _call(self, sink: ForEachBatchSink, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]
+        sink.function(values, batchId)
+
+    def _write_files(self, node: StreamNode, frame: DataFrame, batchId: int) -> None:
+        sink = node.content
+        assert isinstance(sink, FileSink)
+        rows = frame.filter(frame["target"] == node.uid).sortWithinPartitions(
+            "gate", "slice", "sequence"
+        )
+        if sink.schema is None:
+            lines = LinesFunction(_LINES[sink.format])
+            written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
+        else:
+            written, format_ = to_columns(rows, sink.schema, node.name), sink.format
+        # A directory a batch: a batch that comes again replaces just what it wrote before.
+        target = f"{sink.path}/batch={batchId}"
+        written.write.format(format_).options(**sink.options).mode("overwrite").save(target)
+
+
+def to_columns(rows: DataFrame, schema: Any, name: str) -> DataFrame:
+    """Rows of frames as rows of ``schema`` (a StructType or a DDL string)."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    assert isinstance(struct, StructType)
+    columns = ColumnsFunction(name, to_arrow_schema(struct, timezone="UTC"))
+    return rows.mapInArrow(columns.__call__, struct)

@@ -1,0 +1,123 @@
+"""What runs before the first shuffle: a source's chain, as a function over Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cloudpickle
+import pyarrow as pa
+
+from flinkish.runtime.elements import Records
+from flinkish.runtime.frames import NO_MARKS, NO_TIMESTAMPS, Frame, encode_frame
+from flinkish.runtime.record_writer import FrameRow, Slice
+from flinkish.runtime.stage_task import metrics_row
+from flinkish.runtime.task_plan import TaskSettings, VertexPlan
+from flinkish.runtime.vertex_task import SourceTask
+from flinkish.spark.arrow_decoding import ArrowDecoder, clock_of
+from flinkish.spark.frame_rows import arrow_batch
+
+END_OF_INPUT = "end"
+CLOCK_TICK = "tick"
+
+_LAST_SLICE = 1 << 62
+"""The end of the input comes after all slices of its batch."""
+
+
+@dataclass(frozen=True)
+class SourceFunction:
+    """Runs the chain of one source over a partition's slice of a batch.
+
+    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder).
+    """
+
+    payload: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        plan, settings, decoder = _loaded(self.payload)
+        task = SourceTask(plan, settings)
+        task.open()
+        try:
+            part: int | None = None
+            for batch in batches:
+                if batch.num_rows == 0:
+                    continue
+                clock = clock_of(batch)
+                for number, records in decoder.decode(batch):
+                    number = partition if number is None else number
+                    if number != part:
+                        if part is not None:
+                            yield from _finished(task, settings, part, clock)
+                        part = number
+                        task.begin(Slice(part, clock))
+                    yield from _batches(task.process(records))
+            if part is not None:
+                yield from _finished(task, settings, part, clock)
+        finally:
+            task.close()
+
+
+@dataclass(frozen=True)
+class ControlFunction:
+    """Turns the job's own signals into frames: the end of bounded sources, and the clock's ticks.
+
+    ``payload`` is the pickled ([bounded VertexPlan], [VertexPlan after a shuffle], TaskSettings).
+    """
+
+    payload: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sources, vertices, settings = cloudpickle.loads(self.payload)
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            clock = clock_of(batch)
+            signals = batch.column(0).to_pylist()
+            yield from _batches(_ticks(vertices, settings, clock))
+            if END_OF_INPUT in signals:
+                for plan in sources:
+                    yield from self._end(plan, settings, clock)
+
+    def _end(
+        self, plan: VertexPlan, settings: TaskSettings, clock: int
+    ) -> Iterator[pa.RecordBatch]:
+        task = SourceTask(plan, settings)
+        task.open()
+        try:
+            task.begin(Slice(_LAST_SLICE, clock))
+            task.endInput()
+            rows, _ = task.finish()
+            yield from _batches(rows)
+        finally:
+            task.close()
+
+
+def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
+    plan, settings, decoder = cloudpickle.loads(payload)
+    return plan, settings, decoder
+
+
+def _finished(
+    task: SourceTask, settings: TaskSettings, part: int, clock: int
+) -> Iterator[pa.RecordBatch]:
+    rows, reports = task.finish()
+    yield from _batches([*rows, metrics_row(settings, part, clock, reports)])
+
+
+def _ticks(vertices: list[VertexPlan], settings: TaskSettings, clock: int) -> list[FrameRow]:
+    """A frame without elements for every key group of every vertex: it carries the clock."""
+    empty = encode_frame(Frame(Records([], NO_TIMESTAMPS), NO_MARKS), "the clock")
+    return [
+        FrameRow(plan.level, plan.uid, group, plan.gates[0].index, _LAST_SLICE, 0, clock, empty)
+        for plan in vertices
+        for group in range(settings.keyGroups)
+    ]
+
+
+def _batches(rows: list[FrameRow]) -> Iterator[pa.RecordBatch]:
+    if rows:
+        yield arrow_batch(rows)

@@ -1,0 +1,207 @@
+"""Sources as streaming DataFrames, with what turns their rows into records.
+
+Whatever is bounded and not in files yet (collections, numbers, static DataFrames) is written into
+the checkpoint directory when the job starts: a restarted job reads what it read before, and Spark
+ships it to the workers in parallel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from flinkish.api.connectors.source import (
+    CollectionSource,
+    DataFrameSource,
+    DataGeneratorSource,
+    FileSource,
+    SequenceSource,
+    SocketSource,
+    Source,
+)
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.frames import NO_MARKS, Frame, encode_frame
+from flinkish.spark.arrow_decoding import (
+    CLOCK,
+    PART,
+    ArrowDecoder,
+    ArrowFrameDecoder,
+    FrameDecoder,
+    GeneratorDecoder,
+    RangeDecoder,
+    RowDecoder,
+    SingleColumnDecoder,
+)
+from flinkish.spark.storage import CheckpointStorage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ELEMENTS_A_FRAME = 10_000
+
+_FRAMES = f"{PART} long, frame binary"
+_RANGES = f"{PART} long, first long, last long"
+
+
+@dataclass(frozen=True)
+class SourceStream:
+    """A streaming DataFrame and how to decode it. ``whole``: all of it comes in one batch."""
+
+    dataframe: DataFrame
+    decoder: ArrowDecoder
+    whole: bool
+
+
+class SourceReader:
+    """Opens the sources of one job."""
+
+    def __init__(
+        self, session: SparkSession, storage: CheckpointStorage, elementsPerBatch: int | None
+    ) -> None:
+        self._session = session
+        self._storage = storage
+        self._elementsPerBatch = elementsPerBatch
+
+    def open(self, uid: str, source: Source[Any]) -> SourceStream:
+        """The stream of ``source``, whose node has that uid, with the clock in a column."""
+        from pyspark.sql import functions as F
+
+        stream = self._open(source, uid)
+        clocked = stream.dataframe.withColumn(CLOCK, F.unix_millis(F.current_timestamp()))
+        return SourceStream(clocked, stream.decoder, stream.whole)
+
+    @singledispatchmethod
+    def _open(self, source: Source[Any], uid: str) -> SourceStream:
+        raise NotSupportedError(
+            f"{type(source).__name__} is not a source that flinkish can read on Spark. Read it with"
+            " Spark and pass the DataFrame to env.fromDataFrame(...)."
+        )
+
+    @_open.register
+    def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        name = f"sources/{uid}"
+        values = list(source.values)
+        a_batch = self._elementsPerBatch or max(len(values), 1)
+        if not self._written(name):
+            for start in range(0, max(len(values), 1), a_batch):
+                frames = _frames(values[start : start + a_batch], start)
+                self._write(name, self._session.createDataFrame(frames, _FRAMES))
+            self._finish(name)
+        return self._materialised(name, _FRAMES, FrameDecoder(), a_batch < len(values))
+
+    @_open.register
+    def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
+        return self._numbers(source.start, source.end, uid, RangeDecoder(None))
+
+    @_open.register
+    def _generator(self, source: DataGeneratorSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        if source.elementsPerSecond is None and source.count is not None:
+            return self._numbers(0, source.count - 1, uid, RangeDecoder(source.generator))
+        if source.count is not None:
+            raise NotSupportedError(
+                "DataGeneratorSource: a count and a rate cannot be given together on Spark. Leave"
+                " elementsPerSecond out for a bounded source, or count for an endless one."
+            )
+        rate = source.elementsPerSecond or 100_000
+        stream = self._session.readStream.format("rate").option("rowsPerSecond", rate).load()
+        return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
+
+    @_open.register
+    def _dataframe(self, source: DataFrameSource, uid: str) -> SourceStream:
+        frame = source.dataframe
+        for column in (source.channel, source.timestamp):
+            if column is not None and column not in frame.columns:
+                raise IllegalArgumentError(
+                    f"fromDataFrame: there is no column {column!r}; the columns are"
+                    f" {', '.join(frame.columns)}."
+                )
+        rows = RowDecoder(tuple(frame.columns), source.timestamp)
+        if frame.isStreaming:
+            return SourceStream(frame, rows, False)
+        name = f"sources/{uid}"
+        if not self._written(name):
+            self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES))
+            self._finish(name)
+        return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), False)
+
+    @_open.register
+    def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        reader = self._session.readStream.format(source.format).options(**source.options)
+        if source.schema is not None:
+            reader = reader.schema(source.schema)
+        if source.filesPerBatch is not None:
+            reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
+        stream = reader.load(source.path)
+        if source.format == "text":
+            return SourceStream(stream.select("value"), SingleColumnDecoder("value"), False)
+        return SourceStream(stream, RowDecoder(tuple(stream.columns)), False)
+
+    @_open.register
+    def _socket(self, source: SocketSource, uid: str) -> SourceStream:
+        reader = self._session.readStream.format("socket")
+        stream = reader.option("host", source.host).option("port", source.port).load()
+        return SourceStream(stream, SingleColumnDecoder("value"), False)
+
+    def _numbers(self, first: int, last: int, uid: str, decoder: ArrowDecoder) -> SourceStream:
+        name = f"sources/{uid}"
+        count = last - first + 1
+        a_batch = self._elementsPerBatch or max(count, 1)
+        if not self._written(name):
+            for start in range(first, last + 1, a_batch):
+                end = min(start + a_batch, last + 1)
+                a_part = max(math.ceil((end - start) / 64), ELEMENTS_A_FRAME)
+                ranges = [
+                    (part, part, min(part + a_part, end) - 1) for part in range(start, end, a_part)
+                ]
+                self._write(name, self._session.createDataFrame(ranges, _RANGES))
+            self._finish(name)
+        return self._materialised(name, _RANGES, decoder, a_batch < count)
+
+    def _materialised(
+        self, name: str, schema: str, decoder: ArrowDecoder, throttled: bool
+    ) -> SourceStream:
+        reader = self._session.readStream.schema(schema)
+        if throttled:
+            reader = reader.option("maxFilesPerTrigger", 1)
+        stream = reader.parquet(self._storage.child(name))
+        return SourceStream(stream, decoder, not throttled)
+
+    def _written(self, name: str) -> bool:
+        return self._storage.readText(f"{name}-written") is not None
+
+    def _finish(self, name: str) -> None:
+        self._storage.writeText(f"{name}-written", "written")
+
+    def _write(self, name: str, frame: DataFrame) -> None:
+        self._storage.writeTable(name, frame, "append")
+
+
+def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
+    return [
+        (start + i, encode_frame(_frame(values[i : i + ELEMENTS_A_FRAME]), "Collection Source"))
+        for i in range(0, len(values), ELEMENTS_A_FRAME)
+    ]
+
+
+def _frame(values: list[Any]) -> Frame:
+    return Frame(Records(values, timestamps_of([NO_TIMESTAMP] * len(values))), NO_MARKS)
+
+
+def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    part = (context.partitionId() if context else 0) << 32
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        data = sink.getvalue().to_pybytes()
+        yield pa.RecordBatch.from_pydict({PART: pa.array([part], pa.int64()), "frame": [data]})
+        part += 1

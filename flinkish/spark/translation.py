@@ -1,0 +1,142 @@
+"""A job graph as one streaming DataFrame of frames.
+
+Sources become ``mapInArrow`` over their DataFrames, each level one ``transformWithState``. Rows
+meant for a later level or a sink pass through the levels between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.partitioning import BroadcastPartitioning, HashPartitioning
+from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.record_writer import Gate
+from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexPlan
+from flinkish.spark.frame_rows import FRAME_SCHEMA
+from flinkish.spark.placement import balanced_integers
+from flinkish.spark.processor import GROUP, StageProcessor
+from flinkish.spark.source_function import ControlFunction, SourceFunction
+from flinkish.spark.sources import SourceStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def vertex_plan(vertex: JobVertex) -> VertexPlan:
+    """What a task of ``vertex`` is told to run."""
+    head = vertex.head
+    return VertexPlan(
+        vertex.uid,
+        vertex.level,
+        head.uid if head.isSource else None,
+        tuple(head.outputs) if head.isSource else (),
+        tuple(vertex.operators),
+        tuple(_gate(edge) for edge in vertex.inputs),
+        tuple(_exit(edge) for edge in vertex.outputs),
+    )
+
+
+def _exit(edge: JobEdge) -> ExitPlan:
+    source = next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
+    return ExitPlan(edge.edge, _gate(edge), _exchange(edge), source.name)
+
+
+def _gate(edge: JobEdge) -> Gate:
+    return Gate(
+        edge.target.level,
+        edge.target.uid,
+        edge.gate,
+        edge.name,
+        edge.edge.inputIndex,
+        edge.source.head.isSource,
+        edge.folded,
+    )
+
+
+def _exchange(edge: JobEdge) -> Exchange:
+    if edge.target.head.isSink:
+        return Exchange.SINK
+    if isinstance(edge.edge.partitioning, HashPartitioning):
+        return Exchange.KEYED
+    if isinstance(edge.edge.partitioning, BroadcastPartitioning):
+        return Exchange.BROADCAST
+    return Exchange.SINGLE
+
+
+def translate(
+    graph: JobGraph,
+    sources: dict[str, SourceStream],
+    control: DataFrame | None,
+    settings: TaskSettings,
+) -> DataFrame:
+    """The streaming DataFrame of the frames that arrive at the job's sinks.
+
+    ``sources`` are the opened sources by uid, ``control`` the stream of the job's own signals.
+    """
+    streams = [_source_frames(vertex, sources[vertex.uid], settings) for vertex in graph.sources]
+    if control is not None:
+        streams.append(_control_frames(graph, control, settings))
+    frames = streams[0]
+    for stream in streams[1:]:
+        frames = frames.unionAll(stream)
+    for level in range(1, graph.levels):
+        frames = _stage(frames, graph.stage(level), level, settings)
+    return frames
+
+
+def _source_frames(vertex: JobVertex, stream: SourceStream, settings: TaskSettings) -> DataFrame:
+    payload = shipped(vertex.operators, (vertex_plan(vertex), settings, stream.decoder))
+    return stream.dataframe.mapInArrow(SourceFunction(payload).__call__, FRAME_SCHEMA)
+
+
+def _control_frames(graph: JobGraph, control: DataFrame, settings: TaskSettings) -> DataFrame:
+    bounded = [vertex_plan(v) for v in graph.sources if v.head.content.bounded]  # type: ignore[union-attr]
+    stages = [vertex_plan(v) for level in range(1, graph.levels) for v in graph.stage(level)]
+    operators = [node for vertex in graph.vertices for node in vertex.operators]
+    payload = shipped(operators, (bounded, stages, settings))
+    return control.mapInArrow(ControlFunction(payload).__call__, FRAME_SCHEMA)
+
+
+def _stage(
+    frames: DataFrame, vertices: Sequence[JobVertex], level: int, settings: TaskSettings
+) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    operators = [node for vertex in vertices for node in vertex.operators]
+    payload = shipped(operators, ([vertex_plan(vertex) for vertex in vertices], settings))
+    own = balanced_integers(settings.keyGroups, settings.parallelism)
+    own_groups = F.element_at(F.array(*map(F.lit, own)), F.col("key_group") + 1)
+    passing = -1 - F.pmod(F.col("slice"), F.lit(settings.parallelism)).cast("int")
+    grouped = frames.withColumn(
+        GROUP, F.when(F.col("level") == level, own_groups).otherwise(passing)
+    )
+    return grouped.groupBy(GROUP).transformWithState(
+        StageProcessor(payload), outputStructType=FRAME_SCHEMA, outputMode="append", timeMode="none"
+    )
+
+
+def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
+    """``content`` as bytes for the workers; an operator whose function cannot go is named."""
+    try:
+        return bytes(cloudpickle.dumps(content))
+    except Exception as error:
+        for node in operators:
+            for function in node.operator.userFunctions:
+                _check_ships(node.name, function)
+        raise InvalidProgramError(f"the job cannot be pickled for the workers: {error}") from error
+
+
+def _check_ships(operator: str, function: Any) -> None:
+    try:
+        cloudpickle.dumps(function)
+    except Exception as error:
+        raise InvalidProgramError(
+            f"{operator}: its function {function!r} cannot be pickled for the workers: {error}. It"
+            " probably refers to a lock, a file, a connection or the SparkSession: create that in"
+            " open() of a rich function instead."
+        ) from error
