@@ -1,0 +1,215 @@
+"""Map state in pages: small maps share pages, a big map lives in pages of its own.
+
+A small map is a dict inside the page of its key. When it grows beyond ``MOST_SMALL`` entries, or
+its bytes fill a page, it becomes a *big* map: in its place in the key's page there is then a
+tuple, the number of the big map and the catalogue of its pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from flinkish.api.errors import UnstableKeyError
+from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.state.backend import MapStateTable, Page
+from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
+from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.paged_tables import hashes_of_keys, hashes_of_named
+
+MOST_SMALL = 1_000
+
+
+class PagedMapStateTable(MapStateTable, Paged):
+    """Entries of a small map come in the order they were first put, those of a big map in any.
+
+    ``items`` of a small map is a copy; of a big map it reads page after page, and shows changes
+    made to pages it has yet to reach. A map with a key that has no stable hash is never big; a
+    big map that shrinks stays big until it is empty.
+    """
+
+    __slots__ = (
+        "_big",
+        "_bigPages",
+        "_catalogue",
+        "_dropped",
+        "_hashes",
+        "_named",
+        "_nextNumber",
+        "_space",
+        "_void",
+    )
+
+    def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
+        self._space = space
+        self._hashes = hashes
+        self._void = HashedPages(space, b"v", hashes_of_keys, self._promoteHeavy)
+        self._named = HashedPages(space, b"n", hashes_of_named, self._promoteHeavy)
+        self._reset(None)
+
+    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
+        self._space.store = store
+        self._reset(catalogue)
+
+    def flush(self) -> tuple[Any, ...] | None:
+        for dropped in self._dropped:
+            self._bigPages -= dropped.numPages()
+            dropped.destroy()
+        for (key, namespace), (number, pages) in self._big.items():
+            if pages.dirty():
+                home, name = self._home(key, namespace)
+                home.write(self._hashes[key])[name] = (number, self._flushBig(pages))
+        self._reset(self._flushHomes())
+        return self._catalogue
+
+    def get(self, key: Any, namespace: Any, mapKey: Any, default: Any = None) -> Any:
+        home, name = self._home(key, namespace)
+        entry = home.read(self._hashes[key]).get(name)
+        if entry is None:
+            return default
+        if type(entry) is dict:
+            return entry.get(mapKey, default)
+        mapHash = self._stableHash(mapKey)
+        if mapHash is None:
+            return default
+        return self._bigMap(key, namespace, entry).read(mapHash).get(mapKey, default)
+
+    def put(self, key: Any, namespace: Any, mapKey: Any, value: Any) -> None:
+        home, name = self._home(key, namespace)
+        keyHash = self._hashes[key]
+        entry = home.read(keyHash).get(name)
+        if type(entry) is tuple:
+            mapHash = self._stableHash(mapKey)
+            if mapHash is not None:
+                self._bigMap(key, namespace, entry).write(mapHash)[mapKey] = value
+                return
+            entry = dict(self.items(key, namespace))
+            self.clear(key, namespace)
+        page = home.write(keyHash)
+        if entry is None:
+            page[name] = {mapKey: value}
+        else:
+            entry[mapKey] = value
+            page[name] = entry
+
+    def remove(self, key: Any, namespace: Any, mapKey: Any) -> None:
+        home, name = self._home(key, namespace)
+        keyHash = self._hashes[key]
+        entry = home.read(keyHash).get(name)
+        if type(entry) is tuple:
+            self._removeBig(key, namespace, self._bigMap(key, namespace, entry), mapKey)
+        elif entry is not None and mapKey in entry:
+            page = home.write(keyHash)
+            del entry[mapKey]
+            if not entry:
+                del page[name]
+
+    def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
+        home, name = self._home(key, namespace)
+        entry = home.read(self._hashes[key]).get(name)
+        if type(entry) is tuple:
+            pages = self._bigMap(key, namespace, entry).all()
+            return chain.from_iterable(list(page.items()) for page in pages)
+        return iter(list(entry.items()) if entry else ())
+
+    def isEmpty(self, key: Any, namespace: Any) -> bool:
+        home, name = self._home(key, namespace)
+        return name not in home.read(self._hashes[key])
+
+    def clear(self, key: Any, namespace: Any) -> None:
+        home, name = self._home(key, namespace)
+        entry = home.read(self._hashes[key]).get(name)
+        if entry is not None:
+            if type(entry) is tuple:
+                self._dropped.append(self._bigMap(key, namespace, entry))
+                del self._big[key, namespace]
+            del home.write(self._hashes[key])[name]
+
+    def maps(self) -> Iterator[tuple[Any, Any]]:
+        for page in self._void.all():
+            for key in list(page):
+                yield key, None
+        for page in self._named.all():
+            yield from list(page)
+
+    def __len__(self) -> int:
+        return len(self._void) + len(self._named)
+
+    def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
+        self._catalogue = catalogue
+        _, _, void, named, self._bigPages, self._nextNumber = catalogue or (0, 0, None, None, 0, 0)
+        self._void.load(void)
+        self._named.load(named)
+        self._big: dict[tuple[Any, Any], tuple[int, HashedPages]] = {}
+        self._dropped: list[HashedPages] = []
+
+    def _home(self, key: Any, namespace: Any) -> tuple[HashedPages, Any]:
+        """The pages that hold the map or what stands for it, and its name in them."""
+        return (self._void, key) if namespace is None else (self._named, (key, namespace))
+
+    def _stableHash(self, mapKey: Any) -> int | None:
+        try:
+            return self._hashes[mapKey]
+        except UnstableKeyError:
+            return None
+
+    def _bigMap(self, key: Any, namespace: Any, entry: tuple[int, Catalogue]) -> HashedPages:
+        opened = self._big.get((key, namespace))
+        if opened is None:
+            number, catalogue = entry
+            opened = self._big[key, namespace] = number, self._newBig(number)
+            opened[1].load(catalogue)
+        return opened[1]
+
+    def _newBig(self, number: int) -> HashedPages:
+        return HashedPages(self._space, b"%x." % number, hashes_of_keys)
+
+    def _removeBig(self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any) -> None:
+        mapHash = self._stableHash(mapKey)
+        if mapHash is not None and mapKey in pages.read(mapHash):
+            page = pages.write(mapHash)
+            del page[mapKey]
+            if not page and not len(pages):
+                self.clear(key, namespace)
+
+    def _flushBig(self, pages: HashedPages) -> Catalogue | None:
+        self._bigPages -= pages.numPages()
+        catalogue = pages.flush()
+        self._bigPages += pages.numPages()
+        return catalogue
+
+    def _flushHomes(self) -> tuple[Any, ...] | None:
+        for home in (self._void, self._named):
+            for page in home.dirty():
+                for name in [name for name, entry in page.items() if len(entry) > MOST_SMALL]:
+                    self._promote(page, name)
+        void, named = self._void.flush(), self._named.flush()
+        if void is None and named is None:
+            return None
+        catalogue = self._catalogue
+        if catalogue is None or void is not catalogue[2] or named is not catalogue[3]:
+            maps = len(self._void) + len(self._named)
+            pages = self._void.numPages() + self._named.numPages() + self._bigPages
+            catalogue = (maps, pages, void, named, self._bigPages, self._nextNumber)
+        return catalogue
+
+    def _promoteHeavy(self, page: Page) -> bool:
+        """Called for a page with too many bytes: make the maps big that have most of them."""
+        encode = self._space.codec.encode
+        small = [name for name, entry in page.items() if type(entry) is dict and len(entry) > 1]
+        heavy = [name for name in small if len(encode(page[name])) > TARGET_BYTES]
+        promoted = [self._promote(page, name) for name in heavy]
+        return any(promoted)
+
+    def _promote(self, page: Page, name: Any) -> bool:
+        entries = page[name]
+        try:
+            hashes_of_keys(entries)
+        except UnstableKeyError:
+            return False
+        pages = self._newBig(self._nextNumber)
+        pages.write(0).update(entries)
+        page[name] = (self._nextNumber, self._flushBig(pages))
+        self._nextNumber += 1
+        return True

@@ -1,0 +1,101 @@
+"""Keyed state in pages: the entries (key, namespace) -> value, by the hash of the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from flinkish.runtime.elements import Hashes
+from flinkish.runtime.key_groups import KeyHashes, stable_hash
+from flinkish.runtime.state.backend import Page, StateTable
+from flinkish.runtime.state.hashed_pages import HashedPages
+from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+
+
+def hashes_of(keys: Iterable[Any], number: int) -> Hashes:
+    """The stable hashes of ``number`` keys, remembered nowhere: pages are split rarely."""
+    return np.fromiter(map(stable_hash, keys), dtype=np.uint32, count=number)
+
+
+def hashes_of_keys(page: Page) -> Hashes:
+    """The hashes of a page whose entries are under keys."""
+    return hashes_of(page, len(page))
+
+
+def hashes_of_named(page: Page) -> Hashes:
+    """The hashes of a page whose entries are under (key, namespace)."""
+    return hashes_of((key for key, _ in page), len(page))
+
+
+class PagedStateTable(StateTable, Paged):
+    """Pages of the void namespace hold key -> value, those of others (key, namespace) -> value.
+
+    All entries of one key in named namespaces share a page, however many they are.
+    """
+
+    __slots__ = ("_catalogue", "_hashes", "_named", "_space", "_void")
+
+    def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
+        self._space = space
+        self._hashes = hashes
+        self._void = HashedPages(space, b"v", hashes_of_keys)
+        self._named = HashedPages(space, b"n", hashes_of_named)
+        self._catalogue: tuple[Any, ...] | None = None
+
+    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
+        self._space.store = store
+        self._catalogue = catalogue
+        _, _, void, named = catalogue or (0, 0, None, None)
+        self._void.load(void)
+        self._named.load(named)
+
+    def flush(self) -> tuple[Any, ...] | None:
+        self._catalogue = joint_catalogue(
+            self._catalogue, (self._void.flush(), self._named.flush())
+        )
+        return self._catalogue
+
+    def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
+        if namespace is None:
+            return self._void.read(self._hashes[key]).get(key, default)
+        return self._named.read(self._hashes[key]).get((key, namespace), default)
+
+    def put(self, key: Any, namespace: Any, value: Any) -> None:
+        if namespace is None:
+            self._void.write(self._hashes[key])[key] = value
+        else:
+            self._named.write(self._hashes[key])[key, namespace] = value
+
+    def remove(self, key: Any, namespace: Any) -> None:
+        pages, name = (self._void, key) if namespace is None else (self._named, (key, namespace))
+        if name in pages.read(self._hashes[key]):
+            del pages.write(self._hashes[key])[name]
+
+    def entries(self) -> Iterator[tuple[Any, Any, Any]]:
+        for page in self._void.all():
+            for key, value in page.items():
+                yield key, None, value
+        for page in self._named.all():
+            for (key, namespace), value in page.items():
+                yield key, namespace, value
+
+    def __len__(self) -> int:
+        return len(self._void) + len(self._named)
+
+
+def joint_catalogue(
+    previous: tuple[Any, ...] | None, parts: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
+    """The catalogue of those parts: the previous one itself if they are in it, None if all are."""
+    if previous is not None and all(map(_same, previous[2:], parts)):
+        return previous
+    present = [part for part in parts if part is not None]
+    if not present:
+        return None
+    return sum(part[0] for part in present), sum(part[1] for part in present), *parts
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other

@@ -1,0 +1,317 @@
+"""Timers in pages, as a log: registering and deleting read nothing.
+
+What a batch registers and deletes is written as sorted pages of records (``timer_records``), each
+with its range of timestamps in the catalogue. When timers come due, the pages that begin at or
+before that time are read and replayed; what is not due of them is written again, merged. So a
+page is read when its first timer is due. Only when more than ``MOST_SMALL_PAGES`` small pages
+have piled up are those read and merged before their time, which is about one read a batch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import chain, pairwise, repeat
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flinkish.runtime.state.backend import Timer, TimerQueue
+from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.timer_records import (
+    DELETED,
+    FRESH,
+    NEW,
+    REGISTERED,
+    Numbers,
+    TimerRecords,
+    TimerRun,
+    decoded,
+    merged,
+    settled,
+    timers_of,
+)
+
+PAGE_TIMERS = 2_000
+SMALL_PAGE = 1_000
+MOST_SMALL_PAGES = 64
+
+_NEVER = 2**63
+"""After every timestamp; before every one when negative."""
+
+_Due: TypeAlias = OrderedDict[tuple[Any, Any], None]
+
+
+class TimerPage(NamedTuple):
+    """What the catalogue says of a page."""
+
+    first: int
+    last: int
+    number: int
+    records: int
+    timers: int
+
+
+_PACKED = np.dtype(
+    [("first", "<i8"), ("last", "<i8"), ("number", "<i4"), ("records", "<i4"), ("timers", "<i4")]
+)
+
+
+class PagedTimerQueue(TimerQueue, Paged):
+    """Timers at or before the *horizon* are in memory exactly; of later ones there are pages that
+    were not read, runs of records that were, and the log of this batch. Polling moves the horizon.
+
+    ``nextTimestamp`` may be that of a timer deleted meanwhile. ``len`` takes it that a registered
+    timer was not pending and a deleted one was; it is put right as pages are merged.
+    """
+
+    __slots__ = (
+        "_catalogue",
+        "_due",
+        "_dueTimes",
+        "_horizon",
+        "_log",
+        "_logTimes",
+        "_nextNumber",
+        "_read",
+        "_runs",
+        "_sequence",
+        "_space",
+        "_unread",
+    )
+
+    def __init__(self, space: PageSpace) -> None:
+        self._space = space
+        self._reset(None)
+
+    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
+        self._space.store = store
+        self._reset(catalogue)
+
+    def flush(self) -> tuple[Any, ...] | None:
+        if self._due or self._log or self._read:
+            unread = self._unreadPages()
+            self._readSmallPages(unread)
+            runs = [run.rest() for run in self._runs]
+            records = merged([*runs, self._newRecords()])
+            complete = _complete(records.timestamps, unread)
+            written = self._write(settled(records, complete, distinct=not runs))
+            self._reset(self._encode(sorted(unread + written)))
+        return self._catalogue
+
+    def add(self, timestamp: int, key: Any, namespace: Any) -> None:
+        if timestamp <= self._horizon:
+            timers = self._due.get(timestamp)
+            if timers is None:
+                timers = self._newDue(timestamp)
+            timers[key, namespace] = None  # keeps its place if it is there
+            return
+        log = self._logAt(timestamp)
+        timer = key, namespace
+        code = log.get(timer)
+        if code is None:
+            log[timer] = NEW
+        elif not code & REGISTERED:
+            del log[timer]  # so that it comes last
+            log[timer] = code | REGISTERED
+
+    def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
+        timer = key, namespace
+        if timestamp <= self._horizon:
+            timers = self._due.get(timestamp)
+            if timers is not None:
+                timers.pop(timer, None)
+            return
+        log = self._logAt(timestamp)
+        log[timer] = log.get(timer, 0) & FRESH | DELETED
+
+    def pollDue(self, until: int) -> Timer | None:
+        times = self._dueTimes
+        while True:
+            while times and times[0] <= until:
+                timers = self._due[times[0]]
+                if timers:
+                    (key, namespace), _ = timers.popitem(last=False)
+                    return Timer(times[0], key, namespace)
+                del self._due[heappop(times)]
+            if until <= self._horizon:
+                return None
+            self._advance(until)
+
+    def nextTimestamp(self) -> int | None:
+        times = self._dueTimes
+        while times and not self._due[times[0]]:
+            del self._due[heappop(times)]
+        first = min(
+            times[0] if times else _NEVER,
+            self._logTimes[0] if self._logTimes else _NEVER,
+            self._firstUnread(),
+            *[run.first() for run in self._runs],
+        )
+        return None if first == _NEVER else first
+
+    def __len__(self) -> int:
+        if self._unread is None:
+            stored = 0 if self._catalogue is None else self._catalogue[0]
+        else:
+            stored = sum(page.timers for page in self._unread)
+        codes = chain.from_iterable(log.values() for log in self._log.values())
+        logged = timers_of(np.fromiter(codes, dtype=np.uint8))
+        read = sum(timers_of(run.codes()) for run in self._runs)
+        return max(0, stored + read + logged + sum(map(len, self._due.values())))
+
+    def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
+        self._catalogue = catalogue
+        # Without pages everything is in memory.
+        self._horizon = _NEVER if catalogue is None else -_NEVER - 1
+        _, _, _, self._nextNumber, self._sequence, _ = catalogue or (0, 0, 0, 0, 0, b"")
+        self._unread: list[TimerPage] | None = None
+        self._read: list[int] = []
+        self._runs: list[TimerRun] = []
+        self._due: dict[int, _Due] = {}
+        self._dueTimes: list[int] = []
+        self._log: dict[int, dict[tuple[Any, Any], int]] = {}
+        self._logTimes: list[int] = []
+
+    def _newDue(self, timestamp: int) -> _Due:
+        timers: _Due = OrderedDict()
+        self._due[timestamp] = timers
+        heappush(self._dueTimes, timestamp)
+        return timers
+
+    def _logAt(self, timestamp: int) -> dict[tuple[Any, Any], int]:
+        log = self._log.get(timestamp)
+        if log is None:
+            log = self._log[timestamp] = {}
+            heappush(self._logTimes, timestamp)
+        return log
+
+    def _firstUnread(self) -> int:
+        if self._unread is None:
+            return _NEVER if self._catalogue is None else int(self._catalogue[2])
+        return self._unread[0].first if self._unread else _NEVER
+
+    def _unreadPages(self) -> list[TimerPage]:
+        """The pages that were not read, by their first timestamp."""
+        if self._unread is None:
+            packed = b"" if self._catalogue is None else self._catalogue[5]
+            self._unread = list(map(TimerPage._make, np.frombuffer(packed, _PACKED).tolist()))
+        return self._unread
+
+    def _readPage(self, page: TimerPage) -> None:
+        self._read.append(page.number)
+        self._runs.append(TimerRun(decoded(self._space.read(b"%x" % page.number))))
+
+    def _advance(self, until: int) -> None:
+        """Move the horizon towards ``until``, but not past the first page: so that of many pages
+        due at once only those that overlap are in memory together."""
+        target = until
+        if self._firstUnread() <= until:
+            unread = self._unreadPages()
+            target = min(until, unread[0].last)
+            due = bisect_right(unread, target, key=attrgetter("first"))
+            for page in unread[:due]:
+                self._readPage(page)
+            del unread[:due]
+        runs = [run.takeUpTo(target) for run in self._runs if run.first() <= target]
+        if runs:
+            self._runs = [run for run in self._runs if run.first() != _NEVER]
+            self._replay(merged(runs))
+        while self._logTimes and self._logTimes[0] <= target:
+            timestamp = heappop(self._logTimes)
+            self._replayLog(timestamp, self._log.pop(timestamp))
+        self._horizon = target
+
+    def _replay(self, records: TimerRecords) -> None:
+        codes: list[int] = records.codes.tolist()
+        timestamps: list[int] = records.timestamps.tolist()
+        for timestamp, code, key, namespace in zip(
+            timestamps, codes, records.keys, records.namespaces
+        ):
+            timers = self._due.get(timestamp)
+            if timers is None:
+                timers = self._newDue(timestamp)
+            if code & DELETED:
+                timers.pop((key, namespace), None)
+            if code & REGISTERED:
+                timers[key, namespace] = None
+
+    def _replayLog(self, timestamp: int, log: dict[tuple[Any, Any], int]) -> None:
+        timers = self._due.get(timestamp)
+        if timers is None:
+            timers = self._newDue(timestamp)
+        else:
+            for timer in [timer for timer, code in log.items() if code & DELETED]:
+                timers.pop(timer, None)
+        timers.update(dict.fromkeys([timer for timer, code in log.items() if code & REGISTERED]))
+
+    def _readSmallPages(self, unread: list[TimerPage]) -> None:
+        small = [page for page in unread if page.records < SMALL_PAGE]
+        if len(small) > MOST_SMALL_PAGES:
+            for page in small:
+                self._readPage(page)
+            unread[:] = [page for page in unread if page.records >= SMALL_PAGE]
+
+    def _newRecords(self) -> TimerRecords:
+        """What this batch did, and what is due and was not polled."""
+        due = sorted(self._due.items(), key=itemgetter(0))
+        log = sorted(self._log.items(), key=itemgetter(0))  # all after the horizon
+        sizes = [len(timers) for _, timers in due] + [len(timers) for _, timers in log]
+        times = np.array([timestamp for timestamp, _ in chain(due, log)], dtype=np.int64)
+        timestamps = np.repeat(times, sizes)
+        codes = chain(
+            repeat(NEW, sum(sizes[: len(due)])),
+            chain.from_iterable(timers.values() for _, timers in log),
+        )
+        number = len(timestamps)
+        sequences = np.arange(self._sequence, self._sequence + number, dtype=np.int64)
+        self._sequence += number
+        timers = [*chain.from_iterable(map(itemgetter(1), due))]
+        timers += chain.from_iterable(map(itemgetter(1), log))
+        return TimerRecords(
+            timestamps,
+            sequences,
+            np.fromiter(codes, dtype=np.uint8, count=number),
+            [key for key, _ in timers],
+            [namespace for _, namespace in timers],
+        )
+
+    def _write(self, records: TimerRecords) -> list[TimerPage]:
+        """Write the records as pages, under the numbers of those that were read first of all."""
+        pages = []
+        number = -(-len(records) // PAGE_TIMERS)
+        bounds = [len(records) * i // number for i in range(number + 1)] if number else [0]
+        for start, stop in pairwise(bounds):
+            part = records.slice(start, stop)
+            if self._read:
+                free = self._read.pop()
+            else:
+                free, self._nextNumber = self._nextNumber, self._nextNumber + 1
+            self._space.write(b"%x" % free, self._space.codec.encode(part.encoded()))
+            first, last = int(part.timestamps[0]), int(part.timestamps[-1])
+            pages.append(TimerPage(first, last, free, len(part), timers_of(part.codes)))
+        for free in self._read:
+            self._space.remove(b"%x" % free)
+        return pages
+
+    def _encode(self, pages: Sequence[TimerPage]) -> tuple[Any, ...] | None:
+        if not pages:
+            return None
+        timers = sum(page.timers for page in pages)
+        packed = np.array([tuple(page) for page in pages], dtype=_PACKED).tobytes()
+        return timers, len(pages), pages[0].first, self._nextNumber, self._sequence, packed
+
+
+def _complete(timestamps: Numbers, unread: Sequence[TimerPage]) -> NDArray[np.bool_]:
+    """For each timestamp whether it is outside the ranges of all ``unread`` pages."""
+    if not unread:
+        return np.ones(len(timestamps), dtype=np.bool_)
+    firsts = np.array([page.first for page in unread], dtype=np.int64)
+    lasts = np.maximum.accumulate([page.last for page in unread], dtype=np.int64)
+    begun = np.searchsorted(firsts, timestamps, side="right")
+    complete: NDArray[np.bool_] = (begun == 0) | (lasts[begun - 1] < timestamps)
+    return complete

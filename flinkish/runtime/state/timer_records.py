@@ -1,0 +1,193 @@
+"""The log of timer registrations and deletions, in columns.
+
+A record says what one batch did to one timer. Records are ordered by timestamp, then by sequence
+number, which is higher the later the batch; replaying all records of a timestamp in that order
+gives the timers pending at it, in the order of their registration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+REGISTERED = 1
+"""The timer is to be there; one that is there already stays as it is."""
+DELETED = 2
+"""Before that, a timer from earlier records is deleted."""
+FRESH = 4
+"""The batch registered first, so most likely no earlier timer was there to delete."""
+
+NEW = REGISTERED | FRESH
+_WEIGHTS = np.array([0, 1, -1, 0, 0, 1, 0, 1], dtype=np.int64)
+
+Codes: TypeAlias = NDArray[np.uint8]
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+class TimerRecords:
+    """A run of records."""
+
+    __slots__ = ("codes", "keys", "namespaces", "sequences", "timestamps")
+
+    def __init__(
+        self,
+        timestamps: Numbers,
+        sequences: Numbers,
+        codes: Codes,
+        keys: Sequence[Any],
+        namespaces: Sequence[Any],
+    ) -> None:
+        self.timestamps = timestamps
+        self.sequences = sequences
+        self.codes = codes
+        self.keys = keys
+        self.namespaces = namespaces
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def slice(self, start: int, stop: int) -> TimerRecords:
+        """The records from ``start`` to before ``stop``."""
+        return TimerRecords(
+            self.timestamps[start:stop],
+            self.sequences[start:stop],
+            self.codes[start:stop],
+            self.keys[start:stop],
+            self.namespaces[start:stop],
+        )
+
+    def take(self, indices: NDArray[np.intp]) -> TimerRecords:
+        """The records at ``indices``."""
+        order: list[int] = indices.tolist()
+        keys, namespaces = self.keys, self.namespaces
+        return TimerRecords(
+            self.timestamps[indices],
+            self.sequences[indices],
+            self.codes[indices],
+            [keys[i] for i in order],
+            [namespaces[i] for i in order],
+        )
+
+    def encoded(self) -> tuple[Any, ...]:
+        """What a page holds."""
+        # Most pages were written by one batch and hold registrations only.
+        first = int(self.sequences[0])
+        successive = bool((np.diff(self.sequences) == 1).all())
+        same = bool((self.codes == self.codes[0]).all())
+        void = {*map(type, self.namespaces)} == {type(None)}
+        return (
+            self.timestamps.tobytes(),
+            first if successive else self.sequences.tobytes(),
+            int(self.codes[0]) if same else self.codes.tobytes(),
+            list(self.keys),
+            None if void else list(self.namespaces),
+        )
+
+
+class TimerRun:
+    """The records of a page that was read, and how far they have been used up."""
+
+    __slots__ = ("_records", "_start")
+
+    def __init__(self, records: TimerRecords) -> None:
+        self._records = records
+        self._start = 0
+
+    def first(self) -> int:
+        """The first timestamp left; 2**63, which is after all of them, if none is left."""
+        if self._start == len(self._records):
+            return 2**63
+        return int(self._records.timestamps[self._start])
+
+    def takeUpTo(self, timestamp: int) -> TimerRecords:
+        """Use up the records at or before ``timestamp``."""
+        start = self._start
+        self._start = int(np.searchsorted(self._records.timestamps, timestamp, side="right"))
+        return self._records.slice(start, self._start)
+
+    def rest(self) -> TimerRecords:
+        """The records left."""
+        return self._records.slice(self._start, len(self._records))
+
+    def codes(self) -> Codes:
+        """The codes of the records left."""
+        return self._records.codes[self._start :]
+
+
+def timers_of(codes: Codes) -> int:
+    """How many timers records of those codes add to the pending ones, as far as they can tell."""
+    return int(_WEIGHTS[codes].sum())
+
+
+def decoded(page: tuple[Any, ...]) -> TimerRecords:
+    """The records that were encoded."""
+    timestamps, sequences, codes, keys, namespaces = page
+    number = len(keys)
+    return TimerRecords(
+        np.frombuffer(timestamps, dtype=np.int64),
+        np.arange(sequences, sequences + number, dtype=np.int64)
+        if type(sequences) is int
+        else np.frombuffer(sequences, dtype=np.int64),
+        np.full(number, codes, dtype=np.uint8)
+        if type(codes) is int
+        else np.frombuffer(codes, dtype=np.uint8),
+        keys,
+        [None] * number if namespaces is None else namespaces,
+    )
+
+
+def merged(runs: Sequence[TimerRecords]) -> TimerRecords:
+    """All records of ``runs``, in order."""
+    if len(runs) == 1:
+        return runs[0]
+    together = TimerRecords(
+        np.concatenate([run.timestamps for run in runs]),
+        np.concatenate([run.sequences for run in runs]),
+        np.concatenate([run.codes for run in runs]),
+        list(chain.from_iterable(run.keys for run in runs)),
+        list(chain.from_iterable(run.namespaces for run in runs)),
+    )
+    return together.take(np.lexsort((together.sequences, together.timestamps)))
+
+
+def settled(records: TimerRecords, complete: NDArray[np.bool_], distinct: bool) -> TimerRecords:
+    """The records without those that others undo, where ``complete``: where no record of that
+    timestamp is elsewhere. ``distinct`` says that no two records are of one timer.
+    """
+    registered = (records.codes & REGISTERED).astype(np.bool_)
+    kept = registered | ~complete
+    if not distinct:
+        same = records.timestamps[1:] == records.timestamps[:-1]
+        shared = np.zeros(len(records), dtype=np.bool_)
+        shared[1:] |= same
+        shared[:-1] |= same
+        shared &= complete
+        kept &= ~shared
+        kept[_replayed(records, np.flatnonzero(shared).tolist())] = True
+    records = TimerRecords(
+        records.timestamps,
+        records.sequences,
+        np.where(complete, np.uint8(NEW), records.codes),
+        records.keys,
+        records.namespaces,
+    )
+    return records if kept.all() else records.take(np.flatnonzero(kept))
+
+
+def _replayed(records: TimerRecords, indices: list[int]) -> list[int]:
+    """Of the records at ``indices``, those that registered a timer which is still there."""
+    timestamps: list[int] = records.timestamps.tolist()
+    codes: list[int] = records.codes.tolist()
+    keys, namespaces = records.keys, records.namespaces
+    pending: dict[tuple[int, Any, Any], int] = {}
+    for i in indices:
+        timer = (timestamps[i], keys[i], namespaces[i])
+        if codes[i] & DELETED:
+            pending.pop(timer, None)
+        if codes[i] & REGISTERED:
+            pending.setdefault(timer, i)
+    return list(pending.values())

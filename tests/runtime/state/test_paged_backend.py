@@ -1,0 +1,353 @@
+"""The paged backend against the heap backend: the same answers, however a job is cut in batches."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flinkish.api.errors import IllegalStateError
+from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.state import (
+    hashed_pages,
+    paged_map_table,
+    paged_timer_queue,
+    paged_window_table,
+)
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+
+GROUPS = 3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pages():
+    """Limits so low that a few entries split pages and make maps big."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashed_pages, "TARGET_ENTRIES", 3)
+        patch.setattr(hashed_pages, "MOST_ENTRIES", 4)
+        patch.setattr(hashed_pages, "TARGET_BYTES", 300)
+        patch.setattr(hashed_pages, "MOST_BYTES", 400)
+        patch.setattr(paged_window_table, "TARGET_ENTRIES", 3)
+        patch.setattr(paged_map_table, "MOST_SMALL", 5)
+        patch.setattr(paged_map_table, "TARGET_BYTES", 300)
+        patch.setattr(paged_timer_queue, "PAGE_TIMERS", 4)
+        patch.setattr(paged_timer_queue, "SMALL_PAGE", 3)
+        patch.setattr(paged_timer_queue, "MOST_SMALL_PAGES", 3)
+        yield
+
+
+class Both:
+    """A paged backend going from key group to key group, and a heap backend for each of them."""
+
+    def __init__(self) -> None:
+        self.paged = PagedKeyedStateBackend("operator")
+        self.heaps = [HeapKeyedStateBackend() for _ in range(GROUPS)]
+        self.stores = [DictPageStore() for _ in range(GROUPS)]
+        self.directories: list[bytes] = [pickle.dumps(None)] * GROUPS
+        self.group = 0
+        self.tables = [self.paged.table("one"), self.paged.table("two")]
+        self.maps = self.paged.mapTable("map")
+        self.windows = self.paged.windowTable("windows")
+        self.timers = self.paged.timerQueue("timers")
+        self._load()
+
+    @property
+    def heap(self) -> HeapKeyedStateBackend:
+        return self.heaps[self.group]
+
+    def cut(self, group: int) -> None:
+        """End the batch, and begin one in ``group``."""
+        directory = self.paged.flush()
+        self.directories[self.group] = pickle.dumps(directory)
+        assert self.paged.numPages() == len(self.stores[self.group].pages)
+        self.group = group
+        self._load()
+
+    def _load(self) -> None:
+        directory = pickle.loads(self.directories[self.group])
+        store = self.stores[self.group]
+        store.takeCalls()
+        self.paged.load(store, directory)
+        assert self.paged.flush() is directory or directory is None
+        assert store.takeCalls() == (0, 0, 0)
+
+
+KEYS = st.one_of(st.integers(0, 40), st.sampled_from(["a", "b", ("c", 1), None]))
+NAMESPACES = st.sampled_from([None, None, 1, "window"])
+VALUES = st.one_of(st.integers(), st.text(max_size=60))
+CUTS = st.tuples(st.just("cut"), st.integers(0, GROUPS - 1))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            CUTS,
+            st.tuples(st.just("put"), st.sampled_from([0, 1]), KEYS, NAMESPACES, VALUES),
+            st.tuples(st.just("put"), st.just(0), KEYS, st.none(), VALUES),
+            st.tuples(st.just("get"), st.sampled_from([0, 1]), KEYS, NAMESPACES),
+            st.tuples(st.just("remove"), st.sampled_from([0, 1]), KEYS, NAMESPACES),
+        ),
+        max_size=120,
+    )
+)
+def test_a_state_table_is_as_on_the_heap(operations):
+    both = Both()
+    for operation, *arguments in operations:
+        if operation == "cut":
+            both.cut(*arguments)
+            continue
+        which, *rest = arguments
+        heap, paged = both.heap.table(["one", "two"][which]), both.tables[which]
+        assert getattr(heap, operation)(*rest) == getattr(paged, operation)(*rest)
+        assert len(heap) == len(paged)
+        assert both.heap.numEntries() == both.paged.numEntries()
+    for group in (0, 1, 2):
+        both.cut(group)
+        for name, paged in zip(["one", "two"], both.tables):
+            expected = sorted(both.heap.table(name).entries(), key=repr)
+            assert sorted(paged.entries(), key=repr) == expected
+
+
+class Unstable:
+    """A map key that pickles and compares but has no stable hash."""
+
+    def __init__(self, name: int) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unstable) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"Unstable({self.name})"
+
+
+MAP_KEYS = st.one_of(st.integers(0, 30), st.integers(0, 30), st.builds(Unstable, st.integers(0, 1)))
+FEW_KEYS = st.sampled_from(["k", "l", 3])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            CUTS,
+            st.tuples(st.just("fill"), FEW_KEYS, NAMESPACES, st.integers(1, 25)),
+            st.tuples(st.just("put"), FEW_KEYS, NAMESPACES, MAP_KEYS, VALUES),
+            st.tuples(st.just("get"), FEW_KEYS, NAMESPACES, MAP_KEYS),
+            st.tuples(st.just("remove"), FEW_KEYS, NAMESPACES, MAP_KEYS),
+            st.tuples(st.just("empty"), FEW_KEYS, NAMESPACES),
+            st.tuples(st.just("clear"), FEW_KEYS, NAMESPACES),
+            st.tuples(st.just("isEmpty"), FEW_KEYS, NAMESPACES),
+        ),
+        max_size=60,
+    )
+)
+def test_a_map_table_is_as_on_the_heap(operations):
+    both = Both()
+    for operation, *arguments in operations:
+        if operation == "cut":
+            both.cut(*arguments)
+            continue
+        answers = []
+        for table in (both.heap.mapTable("map"), both.maps):
+            if operation == "fill":
+                key, namespace, number = arguments
+                for i in range(number):
+                    table.put(key, namespace, i, i)
+                answers.append(None)
+            elif operation == "empty":
+                for map_key, _ in table.items(*arguments):
+                    table.remove(*arguments, map_key)
+                answers.append(table.isEmpty(*arguments))
+            else:
+                answers.append(getattr(table, operation)(*arguments))
+        assert answers[0] == answers[1]
+        assert len(both.heap.mapTable("map")) == len(both.maps)
+    for group in (0, 1, 2):
+        both.cut(group)
+        heap = both.heap.mapTable("map")
+        assert set(both.maps.maps()) == set(heap.maps())
+        for name in heap.maps():
+            assert sorted(both.maps.items(*name), key=repr) == sorted(heap.items(*name), key=repr)
+
+
+WINDOWS = st.sampled_from([(0, 10), (10, 20), (5, 15)])
+HASHES = KeyHashes()
+
+
+@given(
+    st.lists(
+        st.one_of(
+            CUTS,
+            st.tuples(st.just("add"), WINDOWS, st.lists(KEYS, max_size=30)),
+            st.tuples(st.just("drop"), WINDOWS, st.lists(KEYS, max_size=30)),
+            st.tuples(st.just("remove"), WINDOWS),
+        ),
+        max_size=40,
+    )
+)
+def test_a_window_table_is_as_on_the_heap(operations):
+    both = Both()
+    for operation, *arguments in operations:
+        if operation == "cut":
+            both.cut(*arguments)
+            continue
+        for table in (both.heap.windowTable("windows"), both.windows):
+            if operation == "remove":
+                table.remove(*arguments)
+                continue
+            window, keys = arguments
+            pages, index = table.pages(window, HASHES.column(keys))
+            assert all(type(i) is int for i in index)
+            for key, i in zip(keys, index):
+                if operation == "add":
+                    pages[i][key] = pages[i].get(key, 0) + 1
+                else:
+                    pages[i].pop(key, None)
+        assert_same_windows(both)
+    for group in (0, 1, 2):
+        both.cut(group)
+        assert_same_windows(both)
+        for window in both.windows.windows():
+            expected = dict(both.heap.windowTable("windows").items(window))
+            items = list(both.windows.items(window))
+            assert dict(items) == expected
+            assert len(items) == len(expected)
+
+
+def assert_same_windows(both: Both) -> None:
+    heap = both.heap.windowTable("windows")
+    assert set(both.windows.windows()) == set(heap.windows())
+    assert len(both.windows) == len(heap)
+    assert all(both.windows.size(window) == heap.size(window) for window in heap.windows())
+
+
+TIMER = st.tuples(st.integers(0, 12), st.sampled_from("ab"), st.sampled_from([None, None, 1]))
+TIMER_OPERATION = st.tuples(st.sampled_from(["add", "add", "remove"]), TIMER)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            CUTS,
+            TIMER_OPERATION,
+            st.tuples(st.just("add"), TIMER),
+            st.tuples(st.just("poll"), st.integers(0, 14), st.lists(TIMER_OPERATION, max_size=6)),
+        ),
+        max_size=100,
+    )
+)
+def test_timers_fire_as_on_the_heap(operations):
+    both = Both()
+    for operation, *arguments in operations:
+        if operation == "cut":
+            both.cut(*arguments)
+            continue
+        queues = (both.heap.timerQueue("timers"), both.timers)
+        if operation == "poll":
+            heap, paged = (sweep(queue, *arguments) for queue in queues)
+            assert heap == paged
+        else:
+            for queue in queues:
+                getattr(queue, operation)(*arguments[0])
+        heap_next, paged_next = (queue.nextTimestamp() for queue in queues)
+        assert heap_next is None or paged_next <= heap_next
+    for group in (0, 1, 2):
+        both.cut(group)
+        heap, paged = (sweep(q, 99, []) for q in (both.heap.timerQueue("timers"), both.timers))
+        assert heap == paged
+        both.cut(group)
+        assert len(both.timers) == 0
+        assert both.timers.nextTimestamp() is None
+        assert both.paged.numPages() == 0
+
+
+def sweep(queue: Any, until: int, callbacks: list[Any]) -> list[Any]:
+    """All timers due, where each callback makes one of the calls."""
+    fired = []
+    calls = iter(callbacks)
+    while (timer := queue.pollDue(until)) is not None:
+        fired.append(timer)
+        for operation, arguments in calls:
+            getattr(queue, operation)(*arguments)
+            break
+    return fired
+
+
+def test_a_table_may_be_asked_for_in_the_middle_of_a_batch():
+    store = DictPageStore()
+    writer = PagedKeyedStateBackend("operator")
+    writer.load(store, None)
+    writer.table("late").put("key", None, "value")
+    writer.mapTable("other").put("key", None, 1, 2)
+    directory = writer.flush()
+
+    reader = PagedKeyedStateBackend("operator")
+    reader.load(store, directory)
+    reader.table("first").put("key", None, 1)
+    assert reader.numEntries() == 3
+    assert reader.table("late").get("key", None) == "value"
+    assert reader.table("late") is reader.table("late")
+    directory = reader.flush()
+    reader.load(store, directory)
+    assert reader.mapTable("other").get("key", None, 1) == 2
+
+
+def test_operators_share_a_store():
+    store = DictPageStore()
+    backends = [PagedKeyedStateBackend(uid) for uid in ("one", "two")]
+    directories = []
+    for backend in backends:
+        backend.load(store, None)
+        backend.table("same").put("key", None, len(directories))
+        directories.append(backend.flush())
+    for number, (backend, directory) in enumerate(zip(backends, directories)):
+        backend.load(store, directory)
+        assert backend.table("same").get("key", None) == number
+
+
+def test_the_directory_is_plain_and_empty_when_nothing_is_held():
+    backend = PagedKeyedStateBackend("operator")
+    store = DictPageStore()
+    backend.load(store, None)
+    backend.windowTable("w").pages(Unstable(1), HASHES.column([1]))[0][0][1] = 2
+    backend.timerQueue("t").add(1, "key", None)
+    directory = backend.flush()
+    assert b"Unstable" in pickle.dumps(directory)
+    assert b"flinkish" not in pickle.dumps(directory)
+    backend.load(store, directory)
+    backend.windowTable("w").remove(Unstable(1))
+    assert backend.timerQueue("t").pollDue(5) is not None
+    assert backend.flush() == {}
+    assert store.pages == {}
+
+
+def test_what_was_not_flushed_is_forgotten():
+    backend = PagedKeyedStateBackend("operator")
+    backend.load(DictPageStore(), None)
+    backend.table("t").put("key", None, 1)
+    backend.timerQueue("q").add(1, "key", None)
+    backend.load(DictPageStore(), None)
+    assert backend.table("t").get("key", None) is None
+    assert len(backend.timerQueue("q")) == 0
+    assert backend.flush() == {}
+
+
+def test_misuse_is_told():
+    backend = PagedKeyedStateBackend("operator")
+    with pytest.raises(IllegalStateError, match="before load"):
+        backend.flush()
+    with pytest.raises(IllegalStateError, match="format 7"):
+        backend.load(DictPageStore(), {"format": 7})
+    backend.load(DictPageStore(), None)
+    backend.table("t").put("key", None, 1)
+    directory = backend.flush()
+    backend.load(DictPageStore(), directory)
+    with pytest.raises(IllegalStateError, match=r"operator: state 't'.*missing"):
+        backend.table("t").get("key", None)
