@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flinkish.api.config import CheckpointConfig, ExecutionConfig
+from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
-    FileSource,
     SequenceSource,
     SocketSource,
     Source,
@@ -161,7 +161,7 @@ class StreamExecutionEnvironment:
 
     def readTextFile(self, filePath: str) -> DataStreamSource[str]:
         """The lines of a text file or of the files of a directory."""
-        return self.fromSource(FileSource[str]("text", filePath), None, "Text File Source")
+        return self.fromSource(FileSource.forLines(filePath), None, "Text File Source")
 
     def socketTextStream(self, hostname: str, port: int) -> DataStreamSource[str]:
         """The lines that come over a socket. What came between two checkpoints is lost with the

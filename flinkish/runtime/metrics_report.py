@@ -44,13 +44,15 @@ class MetricsTotals:
     """Adds up the reports of a job, batch by batch."""
 
     def __init__(self) -> None:
+        self.batches = 0
+        """How many batches have reported."""
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
         self._last: dict[str, dict[int, OperatorReport]] = {}
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
-        """Take in the reports of a batch."""
+        """Take in the reports of one task in a batch."""
         for report in reports:
             self._names[report.uid] = report.name
             counts = self._counts.setdefault(report.uid, [0, 0, 0])
@@ -61,6 +63,10 @@ class MetricsTotals:
             for name, value in report.user.items():
                 user[name] = user.get(name, 0) + value
             self._last.setdefault(report.uid, {})[report.keyGroup] = report
+
+    def endBatch(self) -> None:
+        """All reports of a batch are in."""
+        self.batches += 1
 
     def nextProcessingTime(self) -> int | None:
         """When any operator next wants the clock, in ms."""

@@ -133,7 +133,5 @@ def _list(batch: pa.RecordBatch, name: str) -> list[Any]:
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
         # to_pylist() makes a scalar object of every value first, and takes five times as long
-        values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-        return values
-    values = column.to_pylist()
-    return values
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    return list(column.to_pylist())

@@ -6,31 +6,37 @@ are in Spark's log of the batch like any other input, so a replayed batch sees t
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from flinkish.spark.arrow_decoding import CLOCK
-from flinkish.spark.source_function import END_OF_INPUT
+from flinkish.spark.source_function import CLOCK_TICK, END_OF_INPUT
 from flinkish.spark.storage import CheckpointStorage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DIRECTORY = "control"
+_FIRST = "control-first"
+_ENDED = "control-ended"
 _BEGIN = "begin"
 
 
 class ControlStream:
-    """Signals of one job. ``whole``: its sources give all they have in the first batch, so that
-    the end of the input can come in that batch too."""
+    """The signals of one job.
 
-    def __init__(self, storage: CheckpointStorage, bounded: bool, whole: bool) -> None:
+    ``endWithFirstBatch``: all sources give all they have in the first batch, so that the end of the
+    input can come in that batch too.
+    """
+
+    def __init__(self, storage: CheckpointStorage, endWithFirstBatch: bool) -> None:
         self._storage = storage
-        self.bounded = bounded
-        first = END_OF_INPUT if bounded and whole else _BEGIN
-        if storage.readText(f"{_DIRECTORY}-first") is None:
+        first = storage.readText(_FIRST)
+        if first is None:
+            first = END_OF_INPUT if endWithFirstBatch else _BEGIN
             storage.appendLine(_DIRECTORY, first, 0)
-            storage.writeText(f"{_DIRECTORY}-first", first)
-        self._ended = storage.readText(f"{_DIRECTORY}-first") == END_OF_INPUT
+            storage.writeText(_FIRST, first)
+        self._ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
 
     def stream(self, session: SparkSession) -> DataFrame:
         """The signals as a streaming DataFrame, with the clock in a column."""
@@ -40,10 +46,19 @@ class ControlStream:
         clock = F.unix_millis(F.current_timestamp())
         return lines.select("value").withColumn(CLOCK, clock)
 
-    def endInput(self) -> bool:
-        """Say that all bounded input has been read; False if that was said before."""
-        if self._ended:
-            return False
-        self._storage.appendLine(_DIRECTORY, END_OF_INPUT, 1)
-        self._ended = True
-        return True
+    @property
+    def ended(self) -> bool:
+        """Whether the end of bounded input has been said."""
+        return self._ended
+
+    def endInput(self) -> None:
+        """Say that all bounded input has been read. Said twice it is heard once."""
+        if not self._ended:
+            # Number 1, always: a job killed between the two writes says it again.
+            self._storage.appendLine(_DIRECTORY, END_OF_INPUT, 1)
+            self._storage.writeText(_ENDED, END_OF_INPUT)
+            self._ended = True
+
+    def tick(self) -> None:
+        """Let a batch run now, to see the clock."""
+        self._storage.appendLine(_DIRECTORY, CLOCK_TICK, time.time_ns() // 1000)

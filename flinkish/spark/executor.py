@@ -21,7 +21,7 @@ from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.runtime.task_plan import TaskSettings
 from flinkish.spark.checkpoint import check_compatible
 from flinkish.spark.control import ControlStream
-from flinkish.spark.job import SparkJobClient, query_writer
+from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.session import job_settings, session_for
 from flinkish.spark.sinks import BatchSinks, to_columns
 from flinkish.spark.sources import SourceReader
@@ -101,7 +101,9 @@ class SparkPipelineExecutor:
                 if given is None:
                     shutil.rmtree(directory, ignore_errors=True)
 
-            return SparkJobClient(jobName, writer, control, metrics, directory, clean_up)
+            return SparkJobClient(
+                jobName, writer, _job_sources(graph), control, metrics, directory, clean_up
+            )
 
     def _frames(
         self,
@@ -125,11 +127,9 @@ class SparkPipelineExecutor:
         check_compatible(storage, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
         sources = {v.uid: reader.open(v.uid, _source(v.head.content)) for v in graph.sources}
-        bounded = all(_source(v.head.content).bounded for v in graph.sources)
         whole = all(stream.whole for stream in sources.values())
-        control = ControlStream(storage, bounded, whole)
-        signals = control.stream(session) if bounded else None
-        return translate(graph, sources, signals, settings), graph, control
+        control = ControlStream(storage, endWithFirstBatch=whole)
+        return translate(graph, sources, control.stream(session), settings), graph, control
 
 
 KEY_GROUPS_A_TASK = 4
@@ -163,6 +163,14 @@ class CollectedIterator(CloseableIterator[T]):
     def close(self) -> None:
         self._values = []
         self._client.cancel()
+
+
+def _job_sources(graph: JobGraph) -> JobSources:
+    ends = [_source(vertex.head.content).bounded for vertex in graph.sources]
+    return JobSources(
+        tuple(position for position, bounded in enumerate(ends) if bounded),
+        tuple(position for position, bounded in enumerate(ends) if not bounded),
+    )
 
 
 def _source(content: Any) -> Source[Any]:

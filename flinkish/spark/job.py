@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class JobSources:
+    """The positions of a query's sources, by whether they end."""
+
+    bounded: tuple[int, ...]
+    unbounded: tuple[int, ...]
+
+
 class SparkJobClient(JobClient):
     """One streaming query and the thread that watches it."""
 
@@ -26,6 +38,7 @@ class SparkJobClient(JobClient):
         self,
         name: str,
         writer: DataStreamWriter,
+        sources: JobSources,
         control: ControlStream,
         metrics: MetricsTotals,
         checkpoint: str,
@@ -33,6 +46,7 @@ class SparkJobClient(JobClient):
     ) -> None:
         self._name = name
         self._id = uuid.uuid4().hex
+        self._sources = sources
         self._control = control
         self._metrics = metrics
         self._checkpoint = checkpoint
@@ -97,13 +111,35 @@ class SparkJobClient(JobClient):
             self._ended.set()
 
     def _drive(self) -> None:
-        if not self._control.bounded:
-            self._query.awaitTermination()
+        """See the query to its end."""
+        if self._sources.unbounded:
+            self._drive_unbounded()
             return
         self._query.processAllAvailable()
-        if self._control.endInput():
+        if not self._control.ended:
+            self._control.endInput()
             self._query.processAllAvailable()
         self._query.stop()
+
+    def _drive_unbounded(self) -> None:
+        ticked = -1
+        while not self._query.awaitTermination(_POLL_SECONDS):
+            if self._sources.bounded and not self._control.ended and self._bounded_drained():
+                self._control.endInput()
+            due = self._metrics.nextProcessingTime()
+            if due is not None and due <= time.time() * 1000 and self._metrics.batches > ticked:
+                ticked = self._metrics.batches
+                self._control.tick()
+
+    def _bounded_drained(self) -> bool:
+        """Whether the last batch found nothing more in any bounded source."""
+        status, progress = self._query.status, self._query.lastProgress
+        if progress is None:
+            return False
+        if not status["isDataAvailable"] and not status["isTriggerActive"]:
+            return True
+        rows = [source["numInputRows"] for source in progress["sources"]]
+        return not any(rows[position] for position in self._sources.bounded)
 
 
 def query_writer(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.connectors.sink import CollectSink, FileSink, ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.connectors.sink import CollectSink, ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import NotSupportedError
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.frames import decode_frame
@@ -66,6 +67,7 @@ class BatchSinks:
                         self._write(node.content, values, batchId)
             for data in by_target.get(METRICS, ()):
                 self._metrics.add(decode_reports(data))
+            self._metrics.endBatch()
         finally:
             if self._files:
                 frame.unpersist()

@@ -77,7 +77,8 @@ class ControlFunction:
                 continue
             clock = clock_of(batch)
             signals = batch.column(0).to_pylist()
-            yield from _batches(_ticks(vertices, settings, clock))
+            if CLOCK_TICK in signals:
+                yield from _batches(_ticks(vertices, settings, clock))
             if END_OF_INPUT in signals:
                 for plan in sources:
                     yield from self._end(plan, settings, clock)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
     DataGeneratorSource,
-    FileSource,
     SequenceSource,
     SocketSource,
     Source,

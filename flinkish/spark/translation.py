@@ -71,7 +71,7 @@ def _exchange(edge: JobEdge) -> Exchange:
 def translate(
     graph: JobGraph,
     sources: dict[str, SourceStream],
-    control: DataFrame | None,
+    control: DataFrame,
     settings: TaskSettings,
 ) -> DataFrame:
     """The streaming DataFrame of the frames that arrive at the job's sinks.
@@ -79,8 +79,7 @@ def translate(
     ``sources`` are the opened sources by uid, ``control`` the stream of the job's own signals.
     """
     streams = [_source_frames(vertex, sources[vertex.uid], settings) for vertex in graph.sources]
-    if control is not None:
-        streams.append(_control_frames(graph, control, settings))
+    streams.append(_control_frames(graph, control, settings))
     frames = streams[0]
     for stream in streams[1:]:
         frames = frames.unionAll(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -35,16 +35,3 @@ class ForEachBatchSink(Sink[T_contra]):
     """
 
     function: Callable[[list[Any], int], None]
-
-
-@dataclass(frozen=True, eq=False)
-class FileSink(Sink[T_contra]):
-    """Files in a directory (Flink: ``FileSink``); a replayed batch never doubles a row.
-
-    Build one with ``forText``, ``forCsv``, ``forJson`` or ``forParquet``.
-    """
-
-    format: str
-    path: str
-    schema: str | None = None
-    options: dict[str, str] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -82,22 +82,3 @@ class DataGeneratorSource(Source[T_co]):
     @property
     def bounded(self) -> bool:
         return self.count is not None
-
-
-@dataclass(frozen=True, eq=False)
-class FileSource(Source[T_co]):
-    """Files of a directory or a path with wildcards (Flink: ``FileSource``).
-
-    Build one with ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``.
-    """
-
-    format: str
-    path: str
-    schema: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
-    monitored: bool = False
-    filesPerBatch: int | None = None
-
-    @property
-    def bounded(self) -> bool:
-        return not self.monitored

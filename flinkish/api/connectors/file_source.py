@@ -1,0 +1,75 @@
+"""``FileSource``: reads the files of a directory, once or as they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from flinkish.api.connectors.source import Source
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.row import Row
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource(Source[T_co]):
+    """Files of a directory, or of a path with wildcards (Flink: ``FileSource``).
+
+    Made by ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``. Files are read oldest first, and
+    all that are there in one batch unless ``withFilesPerBatch`` says otherwise. ``options`` are
+    those of Spark's reader of the format.
+
+    >>> source = FileSource.forCsv("flights/", "origin string, at long").withFilesPerBatch(1)
+    """
+
+    format: str
+    path: str
+    schema: Any = None
+    options: dict[str, str] = field(default_factory=dict)
+    monitored: bool = False
+    filesPerBatch: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return not self.monitored
+
+    @staticmethod
+    def forLines(path: str, **options: str) -> FileSource[str]:
+        """The lines of text files."""
+        return FileSource("text", path, None, options)
+
+    @staticmethod
+    def forCsv(path: str, schema: Any, **options: str) -> FileSource[Row]:
+        """CSV files as Rows. ``schema``: a DDL string such as ``"origin string, delay int"``, or a
+        StructType."""
+        return FileSource("csv", path, _given(schema, "forCsv"), options)
+
+    @staticmethod
+    def forJson(path: str, schema: Any, **options: str) -> FileSource[Row]:
+        """Files of one JSON object a line as Rows."""
+        return FileSource("json", path, _given(schema, "forJson"), options)
+
+    @staticmethod
+    def forParquet(path: str, schema: Any, **options: str) -> FileSource[Row]:
+        """Parquet files as Rows; only the columns of ``schema`` are read."""
+        return FileSource("parquet", path, _given(schema, "forParquet"), options)
+
+    def monitorContinuously(self) -> FileSource[T_co]:
+        """Go on watching the directory for new files: the source does not end by itself."""
+        return replace(self, monitored=True)
+
+    def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
+        """Read at most so many files a batch, in the order of their modification times."""
+        if files <= 0:
+            raise IllegalArgumentError(f"withFilesPerBatch: {files} is not greater than zero.")
+        return replace(self, filesPerBatch=files)
+
+
+def _given(schema: Any, method: str) -> Any:
+    if not schema:
+        raise IllegalArgumentError(
+            f'FileSource.{method}: pass the schema, such as "origin string, delay int": a streaming'
+            " source cannot guess it from files that have not come yet."
+        )
+    return schema
