@@ -1,0 +1,131 @@
+"""Runs a job as Spark would, batch by batch and stage by stage, in this process without Spark.
+
+The tasks are those that run on Spark, each made anew for every batch and pickled on the way; only
+the shuffle and the state store are stood in for. So a property of the engine can be tested with
+thousands of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+
+from flinkish import StreamExecutionEnvironment
+from flinkish.api.connectors.sink import CollectSink
+from flinkish.api.connectors.source import CollectionSource
+from flinkish.api.data_stream import DataStream
+from flinkish.api.transformations import SinkTransformation
+from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.record_writer import FrameRow, Slice
+from flinkish.runtime.stage_task import METRICS, StageTask
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.task_plan import TaskSettings
+from flinkish.runtime.vertex_task import SourceTask
+from flinkish.spark.translation import vertex_plan
+
+LAST_SLICE = 1 << 62
+
+Element = tuple[Any, int | None]
+Batch = Sequence[Sequence[Element]]
+"""What each partition of a source has in a batch, in order."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A record at a sink: in which batch it came, its value and timestamp."""
+
+    batch: int
+    value: Any
+    timestamp: int | None
+
+
+class MicroBatches:
+    """A job of one source; ``build`` returns the stream, or streams, to look at."""
+
+    def __init__(
+        self,
+        build: Callable[[DataStream[Any]], DataStream[Any] | Sequence[DataStream[Any]]],
+        keyGroups: int,
+        parallelism: int = 1,
+    ) -> None:
+        environment = StreamExecutionEnvironment()
+        source = environment.fromSource(CollectionSource(()))
+        built = build(source)
+        streams = [built] if isinstance(built, DataStream) else list(built)
+        sinks = [
+            SinkTransformation(f"Sink {i}", CollectSink(), stream.getTransformation())
+            for i, stream in enumerate(streams)
+        ]
+        self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))
+        self._settings = TaskSettings(keyGroups, parallelism, self.graph.levels, 200)
+        self._plans = cloudpickle.dumps({v.uid: vertex_plan(v) for v in self.graph.vertices})
+        self.stores: dict[tuple[int, int], DictPageStore] = {}
+        self.results: list[list[Result]] = [[] for _ in streams]
+        self._batch = 0
+
+    def run(self, batches: Sequence[Batch]) -> list[list[Result]]:
+        """Run all batches and then the end of the input."""
+        for batch in batches:
+            self.process(batch)
+        self.end()
+        return self.results
+
+    def process(self, batch: Batch, clock: int = 0) -> None:
+        """Run one batch."""
+        rows: list[FrameRow] = []
+        for number, elements in enumerate(batch):
+            if elements:
+                task = self._source_task()
+                task.begin(Slice(number, clock))
+                stamps = [NO_TIMESTAMP if t is None else t for _, t in elements]
+                values = [value for value, _ in elements]
+                rows.extend(task.process(Records(values, timestamps_of(stamps))))
+                rows.extend(task.finish()[0])
+        self._stages(rows)
+
+    def end(self, clock: int = 0) -> None:
+        """Run the batch that ends the input."""
+        task = self._source_task()
+        task.begin(Slice(LAST_SLICE, clock))
+        task.endInput()
+        self._stages(task.finish()[0])
+
+    def _source_task(self) -> SourceTask:
+        task = SourceTask(cloudpickle.loads(self._plans)[self.graph.sources[0].uid], self._settings)
+        task.open()
+        return task
+
+    def _stages(self, rows: list[FrameRow]) -> None:
+        for level in range(1, self.graph.levels):
+            rows = self._stage(level, rows)
+        uids = [vertex.uid for vertex in self.graph.sinks]
+        for row in sorted(rows, key=lambda row: (row.gate, row.slice, row.sequence)):
+            if row.target != METRICS:
+                records = decode_frame(row.frame).records
+                for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                    shown = None if timestamp == NO_TIMESTAMP else timestamp
+                    self.results[uids.index(row.target)].append(Result(self._batch, value, shown))
+        self._batch += 1
+
+    def _stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:
+        plans = cloudpickle.loads(self._plans)
+        written = [row for row in rows if row.level != level]
+        groups: dict[int, list[FrameRow]] = {}
+        for row in rows:
+            if row.level == level:
+                groups.setdefault(row.key_group, []).append(row)
+        task = StageTask([plans[v.uid] for v in self.graph.stage(level)], self._settings)
+        task.open()
+        for group, members in sorted(groups.items()):
+            # Spark's shuffle keeps no order among the rows of a group.
+            members.sort(key=lambda row: hash((row.sequence, row.slice, row.gate)))
+            store = self.stores.setdefault((level, group), DictPageStore())
+            written.extend(task.process(group, members, store))
+        task.close()
+        return written

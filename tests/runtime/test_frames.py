@@ -1,0 +1,124 @@
+"""Frames carry records and marks across, whatever the elements are."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flinkish import WatermarkStatus
+from flinkish.api.errors import FlinkishError
+from flinkish.api.row import Row
+from flinkish.runtime.elements import Records, timestamps_of
+from flinkish.runtime.frames import Frame, MarksBuilder, decode_frame, encode_frame
+from flinkish.runtime.key_groups import key_group_of, stable_hash
+from flinkish.runtime.record_writer import Gate, KeyedRecordWriter, Slice
+
+values = st.one_of(
+    st.integers(),
+    st.text(),
+    st.none(),
+    st.tuples(st.text(), st.integers()),
+    st.builds(Row, a=st.integers(), b=st.text()),
+)
+elements = st.lists(
+    st.one_of(
+        st.tuples(st.just("record"), values, st.integers(-100, 100)),
+        st.tuples(st.just("watermark"), st.integers(-100, 100)),
+        st.tuples(st.just("status"), st.booleans()),
+    ),
+    max_size=30,
+)
+
+
+def frame_of(stream):
+    marks, kept, stamps = MarksBuilder(), [], []
+    for kind, *rest in stream:
+        if kind == "record":
+            kept.append(rest[0])
+            stamps.append(rest[1])
+        elif kind == "watermark":
+            marks.addWatermark(len(kept), rest[0])
+        else:
+            marks.addStatus(len(kept), WatermarkStatus(rest[0]))
+    return Frame(Records(kept, timestamps_of(stamps)), marks.build())
+
+
+def stream_of(frame):
+    for segment in frame.segments():
+        if isinstance(segment, Records):
+            for value, stamp in zip(segment.values, segment.timestamps.tolist()):
+                yield "record", value, stamp
+        elif isinstance(segment, WatermarkStatus):
+            yield "status", segment.isIdle()
+        else:
+            for watermark in segment:
+                yield "watermark", watermark
+
+
+@given(elements)
+def test_a_frame_keeps_every_element_in_order(stream):
+    assert list(stream_of(decode_frame(encode_frame(frame_of(stream), "op")))) == stream
+
+
+@given(elements, st.integers(1, 5))
+def test_a_keyed_writer_gives_each_group_its_records_and_all_marks(stream, groups):
+    writer = KeyedRecordWriter(GATE, "op", lambda value: str(value), groups)
+    writer.begin(Slice(0, 0))
+    feed(writer, stream)
+    frames = {row.key_group: list(stream_of(decode_frame(row.frame))) for row in writer.finish()}
+    for group in range(groups):
+        own = [e for e in stream if e[0] != "record" or group_of(e[1], groups) == group]
+        assert frames.get(group, []) == own
+
+
+def group_of(value, groups):
+    return key_group_of(stable_hash(str(value)), groups)
+
+
+GATE = Gate(1, "target", 0, "a>b>0", 0, True, False)
+
+
+def feed(writer, stream):
+    for kind, *rest in stream:
+        if kind == "record":
+            writer.processRecords(Records([rest[0]], timestamps_of([rest[1]])))
+        elif kind == "watermark":
+            writer.processWatermark(rest[0])
+        else:
+            writer.processWatermarkStatus(WatermarkStatus(rest[0]))
+
+
+def test_a_class_that_pickles_only_by_value_goes_across():
+    class Local:
+        def __init__(self, n):
+            self.n = n
+
+    [(_, value, _)] = stream_of(
+        decode_frame(encode_frame(frame_of([("record", Local(3), 1)]), "op"))
+    )
+    assert (type(value).__name__, value.n) == ("Local", 3)
+
+
+def test_an_element_that_cannot_go_is_named_with_its_operator():
+    frame = frame_of([("record", 1, 1), ("record", threading.Lock(), 2)])
+    with pytest.raises(
+        FlinkishError, match=r"my map: the element <unlocked .*lock.* cannot be pickled"
+    ):
+        encode_frame(frame, "my map")
+
+
+def test_a_frame_of_another_version_is_refused():
+    data = bytearray(encode_frame(frame_of([]), "op"))
+    data[0] = 99
+    with pytest.raises(FlinkishError, match="version 99, but this flinkish reads version 1"):
+        decode_frame(bytes(data))
+
+
+def test_rows_travel_as_columns():
+    rows = [Row(name="a" * i, n=i) for i in range(100)]
+    frame = Frame(Records(rows, np.arange(100)), MarksBuilder().build())
+    decoded = decode_frame(encode_frame(frame, "op")).records.values
+    assert decoded == rows
+    assert {type(row) for row in decoded} == {type(rows[0])}

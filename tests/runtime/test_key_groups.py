@@ -1,0 +1,120 @@
+"""Keys must hash the same in every process, and equal keys alike."""
+
+import datetime
+import decimal
+import enum
+import fractions
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flinkish.api.errors import UnstableKeyError
+from flinkish.runtime.key_groups import KeyHashes, key_group_of, stable_hash
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Place:
+    name: str
+    at: Point
+
+
+KEYS = [
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1.5,
+    float("inf"),
+    "key",
+    "",
+    "ü\ud800",
+    b"bytes",
+    (1, "a", None),
+    Point(1, 2),
+    Place("here", Point(3, 4)),
+    Colour.RED,
+    decimal.Decimal("1.10"),
+    datetime.date(2024, 2, 29),
+    datetime.datetime(2024, 2, 29, 12),
+    datetime.timedelta(days=1),
+    uuid.UUID(int=7),
+]
+
+
+def test_hashes_are_the_same_in_another_process():
+    program = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "from tests.runtime.test_key_groups import KEYS, stable_hash\n"
+        "print([stable_hash(key) for key in KEYS])"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=sys.path[0]
+    )
+    assert other.stdout.strip() == str([stable_hash(key) for key in KEYS])
+
+
+numbers = st.one_of(
+    st.integers(), st.floats(allow_nan=False), st.booleans(), st.decimals(allow_nan=False)
+)
+
+
+@given(numbers)
+def test_equal_numbers_have_one_hash(number):
+    for other in (int, float, fractions.Fraction, decimal.Decimal, bool):
+        try:
+            same = other(number)
+        except (OverflowError, ValueError, TypeError):
+            continue
+        if same == number:
+            assert stable_hash(same) == stable_hash(number)
+
+
+def test_equal_instants_have_one_hash():
+    utc = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.timezone.utc)
+    assert stable_hash(utc) == stable_hash(
+        utc.astimezone(datetime.timezone(datetime.timedelta(hours=5)))
+    )
+
+
+def test_a_named_tuple_hashes_like_the_tuple_it_equals():
+    assert stable_hash(Point(1, 2)) == stable_hash((1, 2))
+
+
+@pytest.mark.parametrize("key", [object(), [1], {"a": 1}, {1}, lambda: None, (1, [2])])
+def test_keys_without_a_stable_hash_are_refused_by_name(key):
+    with pytest.raises(UnstableKeyError, match="cannot be hashed the same way in every process"):
+        KeyHashes().column([key])
+
+
+@pytest.mark.parametrize("keys", [range(10_000), [f"key-{i}" for i in range(10_000)]])
+@pytest.mark.parametrize("groups", [1, 4, 16, 128])
+def test_keys_spread_over_the_key_groups(keys, groups):
+    counts = [0] * groups
+    for key in keys:
+        counts[key_group_of(stable_hash(key), groups)] += 1
+    mean = len(keys) / groups
+    assert min(counts) > 0.5 * mean
+    assert max(counts) < 1.6 * mean
+
+
+def test_remembered_hashes_are_bounded(monkeypatch):
+    monkeypatch.setattr(KeyHashes, "MOST", 10)
+    hashes = KeyHashes()
+    assert hashes.column(list(range(100))).tolist() == [stable_hash(i) for i in range(100)]
+    assert len(hashes) <= 10
