@@ -1,0 +1,207 @@
+"""The broadcast state pattern: one input is the same for all tasks and keeps the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flinkish.api.broadcast_functions import (
+    BroadcastContext,
+    BroadcastReadOnlyContext,
+    KeyedBroadcastContext,
+    KeyedBroadcastTimerContext,
+)
+from flinkish.api.process_operators import (
+    BroadcastProcessDescription,
+    KeyedBroadcastProcessDescription,
+)
+from flinkish.api.state import MapStateDescriptor, StateDescriptor
+from flinkish.runtime.elements import Records
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.keyed_process_operator import OnTimerOperator
+from flinkish.runtime.operators.process_context import (
+    ElementContext,
+    OperatorProcessContext,
+    SimpleTimerService,
+)
+from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.operators.two_input import TwoInputOperator
+from flinkish.runtime.output import TimestampedCollector
+from flinkish.runtime.state.broadcast_state import (
+    BroadcastStates,
+    HeapBroadcastState,
+    ReadOnlyView,
+)
+from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
+
+
+class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
+    """``process`` of a stream and a broadcast one (Flink: the same name)."""
+
+    def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._broadcast = BroadcastStates(context.name, description.descriptors)
+        self._context = ReadOnlyContextImpl(self, self._broadcast)
+        self._broadcast_context = ReadWriteContextImpl(self, self._broadcast)
+        self._collector = TimestampedCollector(self.output)
+
+    def open(self) -> None:
+        self.openFunction(self._function, StreamingRuntimeContext(self))
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._broadcast.restore(None if snapshot is None else snapshot["broadcast"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
+
+    def processRecords1(self, records: Records) -> None:
+        process_without_key(
+            self, self._function.processElement, self._context, self._collector, records
+        )
+
+    def processRecords2(self, records: Records) -> None:
+        process_without_key(
+            self,
+            self._function.processBroadcastElement,
+            self._broadcast_context,
+            self._collector,
+            records,
+        )
+
+
+class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
+    """``process`` of a keyed stream and a broadcast one (Flink: the same name)."""
+
+    def __init__(
+        self, context: OperatorContext, description: KeyedBroadcastProcessDescription
+    ) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self.onTimer = description.function.onTimer
+        self._broadcast = BroadcastStates(context.name, description.descriptors)
+        self.context = KeyedReadOnlyContextImpl(self, self.timerService, self._broadcast)
+        self._broadcast_context = KeyedReadWriteContextImpl(self, self._broadcast, self.states)
+
+    def open(self) -> None:
+        self.openKeyedFunction(self._function)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._broadcast.restore(None if snapshot is None else snapshot["broadcast"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
+
+    def processRecords1(self, records: Records) -> None:
+        self.processElements(self._function.processElement, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self.backend.currentKey = NO_KEY
+        process_without_key(
+            self,
+            self._function.processBroadcastElement,
+            self._broadcast_context,
+            self.collector,
+            records,
+        )
+
+
+def process_without_key(
+    operator: StreamOperator,
+    call: Callable[[Any, Any, Any], None],
+    context: ElementContext,
+    collector: TimestampedCollector,
+    records: Records,
+) -> None:
+    """``call(value, context, collector)`` of every record."""
+    operator.metrics.numRecordsIn += len(records)
+    value = None
+    with operator.userCodeOf(lambda: value):
+        for value, timestamp in zip(records.values, records.timestamps.tolist()):
+            context.elementTimestamp = collector.timestamp = timestamp
+            call(value, context, collector)
+    operator.output.flush()
+
+
+class BroadcastElementContext(ElementContext):
+    """What the contexts of both inputs offer beside the states."""
+
+    __slots__ = ("broadcast",)
+
+    def __init__(self, operator: StreamOperator, broadcast: BroadcastStates) -> None:
+        super().__init__(operator)
+        self.broadcast = broadcast
+
+    def currentProcessingTime(self) -> int:
+        """The processing-time clock."""
+        return self.operator.clock.getCurrentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        """The watermark of both inputs."""
+        return self.operator.currentWatermark
+
+
+class ReadOnlyContextImpl(BroadcastElementContext, BroadcastReadOnlyContext):
+    """The context of elements without a key."""
+
+    __slots__ = ()
+
+    def getBroadcastState(self, stateDescriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyView:
+        return self.broadcast.view(stateDescriptor)
+
+
+class ReadWriteContextImpl(BroadcastElementContext, BroadcastContext):
+    """The context of broadcast elements."""
+
+    __slots__ = ()
+
+    def getBroadcastState(
+        self, stateDescriptor: MapStateDescriptor[Any, Any]
+    ) -> HeapBroadcastState:
+        return self.broadcast.get(stateDescriptor)
+
+
+class KeyedReadOnlyContextImpl(OperatorProcessContext, KeyedBroadcastTimerContext[Any]):
+    """The context of elements and timers under a key."""
+
+    __slots__ = ("_broadcast",)
+
+    def __init__(
+        self, operator: StreamOperator, timers: SimpleTimerService, broadcast: BroadcastStates
+    ) -> None:
+        super().__init__(operator, timers)
+        self._broadcast = broadcast
+
+    def currentProcessingTime(self) -> int:
+        return self.timerService().currentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        return self.timerService().currentWatermark()
+
+    def getBroadcastState(self, stateDescriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyView:
+        return self._broadcast.view(stateDescriptor)
+
+
+class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]):
+    """The context of broadcast elements, which may visit the state of all keys."""
+
+    __slots__ = ("_states",)
+
+    def __init__(
+        self, operator: StreamOperator, broadcast: BroadcastStates, states: KeyedStates
+    ) -> None:
+        super().__init__(operator, broadcast)
+        self._states = states
+
+    def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
+        call = function.process if hasattr(function, "process") else function
+        backend = self.operator.backend
+        state = self._states.of(stateDescriptor)
+        try:
+            for key in self._states.keysOf(stateDescriptor):
+                backend.currentKey = key
+                call(key, state)
+        finally:
+            backend.currentKey = NO_KEY

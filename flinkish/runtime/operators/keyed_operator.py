@@ -1,0 +1,102 @@
+"""The bases of operators that work under a current key, without and with timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+from flinkish.api.errors import FlinkishError, UserFunctionError
+from flinkish.runtime.elements import Records
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
+from flinkish.runtime.timers import InternalTimerService, Triggerable
+
+
+class KeyedOperator(StreamOperator):
+    """An operator whose functions may have keyed state. Goes before other bases."""
+
+    @cached_property
+    def states(self) -> KeyedStates:
+        """The states of the operator."""
+        return KeyedStates(self.backend, self.clock)
+
+    def openKeyedFunction(self, function: object) -> None:
+        """Open a user function with keyed state in its runtime context."""
+        self.backend.currentKey = NO_KEY
+        self.openFunction(function, StreamingRuntimeContext(self, self.states))
+
+    def advanceProcessingTime(self, now: int) -> None:
+        self.states.removeExpired(now)
+
+    def mappedUnderKeys(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
+        """``function`` of every value, each under its key; an error names the value."""
+        backend, values = self.backend, records.values
+        results: list[Any] = []
+        append = results.append
+        with self.userCodeOf(lambda: values[len(results)]):
+            for key, value in zip(keys_of(records), values):
+                backend.currentKey = key
+                append(function(value))
+        return results
+
+
+class TimerOperator(KeyedOperator, Triggerable):
+    """A keyed operator with timers.
+
+    Subclasses set ``timer`` first thing in their callbacks, so that an error can name it.
+    """
+
+    def __init__(self, context: OperatorContext) -> None:
+        super().__init__(context)
+        self.timers = InternalTimerService("timers", context.backend, context.clock, self)
+        self.timer: Timer | None = None
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self.timers.initializeWatermark(self.currentWatermark)
+
+    def advanceWatermark(self, timestamp: int) -> None:
+        """Fire what the watermark has reached, then hand it on."""
+        self.currentWatermark = timestamp
+        self._fire(self.timers.advanceWatermark, timestamp)
+        self.output.emitWatermark(timestamp)
+
+    def advanceProcessingTime(self, now: int) -> None:
+        self._fire(self.timers.advanceProcessingTime, now)
+        self.output.flush()
+        super().advanceProcessingTime(now)
+
+    def nextEventTimeTimer(self) -> int | None:
+        return self.timers.nextEventTimeTimer()
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        return self.timers.nextProcessingTimeTimer()
+
+    def numEventTimeTimers(self) -> int:
+        return self.timers.numEventTimeTimers()
+
+    def numProcessingTimeTimers(self) -> int:
+        return self.timers.numProcessingTimeTimers()
+
+    def _fire(self, advance: Callable[[int], None], time: int) -> None:
+        # As userCode, without its cost for every watermark
+        try:
+            advance(time)
+        except FlinkishError:
+            raise
+        except Exception as error:
+            raise UserFunctionError.of(self.name, self.timer, error) from error
+
+
+def keys_of(records: Records) -> Any:
+    """The keys of records on the way to a keyed operator."""
+    assert records.keys is not None, "records without keys reached a keyed operator"
+    return records.keys
+
+
+def keyed_elements(records: Records) -> Iterator[tuple[Any, Any, int]]:
+    """(key, value, timestamp) of every record."""
+    return zip(keys_of(records), records.values, records.timestamps.tolist())

@@ -1,0 +1,86 @@
+"""The base of operators with two inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flinkish.api.elements import WatermarkStatus
+from flinkish.runtime.combined_watermark import IndexedCombinedWatermarkStatus
+from flinkish.runtime.elements import Records
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.output import Input
+
+
+class TwoInputOperator(StreamOperator):
+    """An operator with two inputs (Flink: ``TwoInputStreamOperator``).
+
+    Its watermark is the lower of the two; an idle input does not hold it back.
+    """
+
+    def __init__(self, context: OperatorContext) -> None:
+        super().__init__(context)
+        self._combined = IndexedCombinedWatermarkStatus(2)
+        self._inputs = (
+            OperatorInput(self, 0, self.processRecords1),
+            OperatorInput(self, 1, self.processRecords2),
+        )
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return self._inputs
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._combined.restore(None if snapshot is None else snapshot["combinedWatermark"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "combinedWatermark": self._combined.snapshot()}
+
+    def processRecords1(self, records: Records) -> None:
+        """Take a run of records of the first input."""
+        raise NotImplementedError
+
+    def processRecords2(self, records: Records) -> None:
+        """Take a run of records of the second input."""
+        raise NotImplementedError
+
+    def advanceWatermark(self, timestamp: int) -> None:
+        """The watermark of both inputs has risen."""
+        self.currentWatermark = timestamp
+        self.output.emitWatermark(timestamp)
+
+    def processInputWatermark(self, index: int, timestamp: int) -> None:
+        """A watermark has come over an input."""
+        if self._combined.updateWatermark(index, timestamp):
+            self.advanceWatermark(self._combined.combinedWatermark)
+
+    def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
+        """A status has come over an input."""
+        was_idle = self._combined.idle
+        if self._combined.updateStatus(index, status.isIdle()):
+            self.advanceWatermark(self._combined.combinedWatermark)
+        if self._combined.idle != was_idle:
+            self.output.emitWatermarkStatus(status)
+
+
+class OperatorInput(Input):
+    """One of the inputs of an operator."""
+
+    __slots__ = ("_index", "_operator", "_process")
+
+    def __init__(
+        self, operator: TwoInputOperator, index: int, process: Callable[[Records], None]
+    ) -> None:
+        self._operator = operator
+        self._index = index
+        self._process = process
+
+    def processRecords(self, records: Records) -> None:
+        self._process(records)
+
+    def processWatermark(self, timestamp: int) -> None:
+        self._operator.processInputWatermark(self._index, timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        self._operator.processInputWatermarkStatus(self._index, status)

@@ -1,0 +1,116 @@
+"""Broadcast state: a map a descriptor, the same in every task, held by the operator itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from flinkish.api.broadcast_functions import BroadcastState, ReadOnlyBroadcastState
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.state import MapStateDescriptor
+
+
+class HeapBroadcastState(BroadcastState[Any, Any]):
+    """A dict (Flink: ``HeapBroadcastState``)."""
+
+    __slots__ = ("content",)
+
+    def __init__(self) -> None:
+        self.content: dict[Any, Any] = {}
+
+    def get(self, key: Any) -> Any:
+        return self.content.get(key)
+
+    def contains(self, key: Any) -> bool:
+        return key in self.content
+
+    def immutableEntries(self) -> Iterable[tuple[Any, Any]]:
+        return self.content.items()
+
+    def put(self, key: Any, value: Any) -> None:
+        self.content[key] = value
+
+    def putAll(self, map: Mapping[Any, Any]) -> None:  # noqa: A002 - Flink's name
+        self.content.update(map)
+
+    def remove(self, key: Any) -> None:
+        self.content.pop(key, None)
+
+    def clear(self) -> None:
+        self.content.clear()
+
+    def entries(self) -> Iterable[tuple[Any, Any]]:
+        return list(self.content.items())
+
+    def iterator(self) -> Iterator[tuple[Any, Any]]:
+        return iter(self.entries())
+
+
+class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
+    """A broadcast state that cannot be changed: tasks would no longer agree on it."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: HeapBroadcastState) -> None:
+        self._state = state
+
+    def get(self, key: Any) -> Any:
+        return self._state.content.get(key)
+
+    def contains(self, key: Any) -> bool:
+        return key in self._state.content
+
+    def immutableEntries(self) -> Iterable[tuple[Any, Any]]:
+        return self._state.content.items()
+
+    def clear(self) -> NoReturn:
+        raise IllegalStateError(
+            "broadcast state can only be changed in processBroadcastElement, which all tasks call"
+            " with the same elements. Elsewhere it is read only."
+        )
+
+    def put(self, key: Any, value: Any) -> NoReturn:
+        """Refused, like every change."""
+        self.clear()
+
+    def putAll(self, map: Mapping[Any, Any]) -> NoReturn:  # noqa: A002 - Flink's name
+        """Refused, like every change."""
+        self.clear()
+
+    def remove(self, key: Any) -> NoReturn:
+        """Refused, like every change."""
+        self.clear()
+
+
+class BroadcastStates:
+    """The broadcast states of an operator, by the names of their descriptors."""
+
+    def __init__(self, operator: str, descriptors: Iterable[MapStateDescriptor[Any, Any]]) -> None:
+        self._operator = operator
+        self._states = {descriptor.name: HeapBroadcastState() for descriptor in descriptors}
+        self._views = {name: ReadOnlyView(state) for name, state in self._states.items()}
+
+    def get(self, descriptor: MapStateDescriptor[Any, Any]) -> HeapBroadcastState:
+        """The state of a descriptor."""
+        return self._states[self._known(descriptor)]
+
+    def view(self, descriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyView:
+        """The state of a descriptor, read only."""
+        return self._views[self._known(descriptor)]
+
+    def snapshot(self) -> dict[str, dict[Any, Any]]:
+        """What ``restore`` takes."""
+        return {name: dict(state.content) for name, state in self._states.items()}
+
+    def restore(self, snapshot: dict[str, dict[Any, Any]] | None) -> None:
+        """Go on from a snapshot, or from empty states if it is None."""
+        for name, state in self._states.items():
+            state.content = dict((snapshot or {}).get(name, ()))
+
+    def _known(self, descriptor: MapStateDescriptor[Any, Any]) -> str:
+        if descriptor.name not in self._states:
+            raise IllegalArgumentError(
+                f"{self._operator}: there is no broadcast state {descriptor.name!r}, only"
+                f" {', '.join(map(repr, self._states))}. Pass its descriptor to broadcast(...)."
+            )
+        return descriptor.name

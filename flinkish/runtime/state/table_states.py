@@ -1,0 +1,249 @@
+"""The states a user reads and writes, as views on the tables of a state backend."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn, Protocol
+
+from flinkish.api.callables import reduce_call
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
+
+
+class StateOwner(Protocol):
+    """What a state works under: the backend's current key, and the namespace set last."""
+
+    backend: KeyedStateBackend
+    namespace: Any
+
+
+class TableState(State):
+    """A state whose entry is one value of a table."""
+
+    __slots__ = ("_backend", "_owner", "_table", "name")
+
+    def __init__(self, owner: StateOwner, descriptor: StateDescriptor[Any]) -> None:
+        self._owner = owner
+        self._backend = owner.backend
+        self._table: StateTable = owner.backend.table(descriptor.name)
+        self.name = descriptor.name
+
+    def _get(self, default: Any = None) -> Any:
+        return self._table.get(self._backend.currentKey, self._owner.namespace, default)
+
+    def _put(self, value: Any) -> None:
+        self._table.put(self._backend.currentKey, self._owner.namespace, value)
+
+    def clear(self) -> None:
+        self._table.remove(self._backend.currentKey, self._owner.namespace)
+
+    def keysIn(self, namespace: Any) -> list[Any]:
+        """The keys that have an entry in ``namespace``."""
+        return [key for key, other, _ in self._table.entries() if other == namespace]
+
+
+class TableValueState(TableState, ValueState[Any]):
+    """A value."""
+
+    __slots__ = ("_default", "_default_is_shared")
+
+    def __init__(self, owner: StateOwner, descriptor: ValueStateDescriptor[Any]) -> None:
+        super().__init__(owner, descriptor)
+        self._default = descriptor.default
+        self._default_is_shared = not isinstance(self._default, _IMMUTABLE)
+
+    def value(self) -> Any:
+        value = self._table.get(self._backend.currentKey, self._owner.namespace, None)
+        if value is not None:
+            return value
+        return copy.deepcopy(self._default) if self._default_is_shared else self._default
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+        else:
+            self._table.put(self._backend.currentKey, self._owner.namespace, value)
+
+
+class TableListState(TableState, ListState[Any]):
+    """A list; what ``get`` gives is a copy."""
+
+    __slots__ = ()
+
+    def __init__(self, owner: StateOwner, descriptor: ListStateDescriptor[Any]) -> None:
+        super().__init__(owner, descriptor)
+
+    def get(self) -> list[Any]:
+        return list(self._get(()))
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            refuse_none(self.name)
+        key, namespace, table = self._backend.currentKey, self._owner.namespace, self._table
+        kept = table.get(key, namespace)
+        if kept is None:
+            kept = [value]
+        else:
+            kept.append(value)
+        table.put(key, namespace, kept)
+
+    def addAll(self, values: Iterable[Any]) -> None:
+        added = without_none(self.name, values)
+        if added:
+            kept = self._get()
+            if kept is None:
+                kept = added
+            else:
+                kept.extend(added)
+            self._put(kept)
+
+    def update(self, values: Iterable[Any]) -> None:
+        new = without_none(self.name, values)
+        if new:
+            self._put(new)
+        else:
+            self.clear()
+
+
+class TableReducingState(TableState, ReducingState[Any]):
+    """A reduced value."""
+
+    __slots__ = ("_reduce",)
+
+    def __init__(self, owner: StateOwner, descriptor: ReducingStateDescriptor[Any]) -> None:
+        super().__init__(owner, descriptor)
+        self._reduce = reduce_call(descriptor.reduceFunction)
+
+    def get(self) -> Any:
+        return self._get()
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        kept = self._get()
+        self._put(value if kept is None else self._reduce(kept, value))
+
+
+class TableAggregatingState(TableState, AggregatingState[Any, Any]):
+    """An accumulator."""
+
+    __slots__ = ("_function",)
+
+    def __init__(
+        self, owner: StateOwner, descriptor: AggregatingStateDescriptor[Any, Any, Any]
+    ) -> None:
+        super().__init__(owner, descriptor)
+        self._function = descriptor.aggregateFunction
+
+    def get(self) -> Any:
+        kept = self._get(MISSING)
+        return None if kept is MISSING else self._function.getResult(kept)
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        kept = self._get(MISSING)
+        accumulator = self._function.createAccumulator() if kept is MISSING else kept
+        self._put(self._function.add(value, accumulator))
+
+
+class TableMapState(MapState[Any, Any]):
+    """A map."""
+
+    __slots__ = ("_backend", "_owner", "_table", "name")
+
+    def __init__(self, owner: StateOwner, descriptor: MapStateDescriptor[Any, Any]) -> None:
+        self._owner = owner
+        self._backend = owner.backend
+        self._table: MapStateTable = owner.backend.mapTable(descriptor.name)
+        self.name = descriptor.name
+
+    def get(self, key: Any) -> Any:
+        return self._table.get(self._backend.currentKey, self._owner.namespace, key)
+
+    def put(self, key: Any, value: Any) -> None:
+        self._table.put(self._backend.currentKey, self._owner.namespace, key, value)
+
+    def putAll(self, map: dict[Any, Any]) -> None:  # noqa: A002 - Flink's name
+        for key, value in map.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        self._table.remove(self._backend.currentKey, self._owner.namespace, key)
+
+    def contains(self, key: Any) -> bool:
+        found = self._table.get(self._backend.currentKey, self._owner.namespace, key, MISSING)
+        return found is not MISSING
+
+    def entries(self) -> Iterable[tuple[Any, Any]]:
+        return Again(self._items)
+
+    def keys(self) -> Iterable[Any]:
+        return Again(lambda: (key for key, _ in self._items()))
+
+    def values(self) -> Iterable[Any]:
+        return Again(lambda: (value for _, value in self._items()))
+
+    def isEmpty(self) -> bool:
+        return self._table.isEmpty(self._backend.currentKey, self._owner.namespace)
+
+    def clear(self) -> None:
+        self._table.clear(self._backend.currentKey, self._owner.namespace)
+
+    def keysIn(self, namespace: Any) -> list[Any]:
+        """The keys that have a map in ``namespace``."""
+        return [key for key, other in self._table.maps() if other == namespace]
+
+    def _items(self) -> Iterator[tuple[Any, Any]]:
+        return self._table.items(self._backend.currentKey, self._owner.namespace)
+
+
+class Again(Iterable[Any]):
+    """An iterable that begins anew each time, as a Java ``Iterable`` does."""
+
+    __slots__ = ("_iterate",)
+
+    def __init__(self, iterate: Callable[[], Iterator[Any]]) -> None:
+        self._iterate = iterate
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._iterate()
+
+
+def without_none(state: str, values: Iterable[Any]) -> list[Any]:
+    """``values`` as a list; None is no element of a list state."""
+    found = list(values)
+    if any(value is None for value in found):
+        refuse_none(state)
+    return found
+
+
+def refuse_none(state: str) -> NoReturn:
+    """None is no element of a list state, in Flink neither."""
+    raise IllegalArgumentError(
+        f"the list state {state!r} cannot hold None. Leave such elements out, or wrap them in a"
+        " tuple."
+    )
+
+
+MISSING: Any = object()
+"""Stands for an entry that is not there, where None may be one."""
+
+_IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, frozenset)

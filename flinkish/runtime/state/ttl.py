@@ -1,0 +1,304 @@
+"""States whose entries expire: each is kept with the time of its last access.
+
+A value is wrapped as a whole, a list by element, a map by entry. Which reads see, renew or remove
+an expired entry follows Flink's ``Ttl...State`` classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from flinkish.api.callables import reduce_call
+from flinkish.api.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.backend import TimerQueue
+from flinkish.runtime.state.table_states import (
+    StateOwner,
+    TableMapState,
+    TableState,
+    refuse_none,
+    without_none,
+)
+
+TtlValue: TypeAlias = tuple[Any, int]
+"""A value and the time of its last access, in ms."""
+
+
+class Ttl:
+    """The rules of one state: its config and the clock (Flink: ``AbstractTtlDecorator``)."""
+
+    __slots__ = ("_clock", "cleanup", "returnExpired", "timeToLive", "updateOnRead")
+
+    def __init__(
+        self, config: StateTtlConfig, clock: ProcessingTimeService, cleanup: TimerQueue | None
+    ) -> None:
+        self._clock = clock
+        self.timeToLive = config.timeToLive
+        self.updateOnRead = config.updateType is UpdateType.OnReadAndWrite
+        self.returnExpired = config.stateVisibility is StateVisibility.ReturnExpiredIfNotCleanedUp
+        self.cleanup = cleanup
+
+    def wrapped(self, value: Any) -> TtlValue:
+        """``value``, accessed now."""
+        return value, self._clock.getCurrentProcessingTime()
+
+    def expired(self, entry: TtlValue) -> bool:
+        """Whether the entry's life is over."""
+        return entry[1] + self.timeToLive <= self._clock.getCurrentProcessingTime()
+
+    def read(
+        self,
+        entry: TtlValue | None,
+        update: Callable[[TtlValue], None],
+        remove: Callable[[], None],
+    ) -> TtlValue | None:
+        """The entry if it may be read, else None. A read renews it, or removes an expired one."""
+        if entry is None:
+            return None
+        if self.expired(entry):
+            remove()
+            return entry if self.returnExpired else None
+        if self.updateOnRead:
+            update(self.wrapped(entry[0]))
+        return entry
+
+    def usable(self, entry: TtlValue | None) -> TtlValue | None:
+        """The entry if it may be added to, else None. Changes nothing."""
+        if entry is None or (self.expired(entry) and not self.returnExpired):
+            return None
+        return entry
+
+    def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
+        """Have an entry looked at when its life would be over."""
+        if self.cleanup is not None:
+            self.cleanup.add(entry[1] + self.timeToLive, key, namespace)
+
+
+class TtlTableState(TableState):
+    """Base of the states that are one value of a table."""
+
+    __slots__ = ("_ttl",)
+
+    def __init__(self, owner: StateOwner, descriptor: StateDescriptor[Any], ttl: Ttl) -> None:
+        super().__init__(owner, descriptor)
+        self._ttl = ttl
+
+    def _create(self, entry: Any) -> None:
+        """Put an entry where there may be none yet."""
+        ttl = self._ttl
+        if ttl.cleanup is not None and self._get() is None:
+            last = entry[-1] if isinstance(entry, list) else entry
+            ttl.schedule(last, self._backend.currentKey, self._owner.namespace)
+        self._put(entry)
+
+    def _read(self) -> TtlValue | None:
+        return self._ttl.read(self._get(), self._put, self.clear)
+
+    def removeExpired(self, key: Any, namespace: Any) -> None:
+        """Remove the entry if its life is over; else look again when it would be."""
+        entry = self._table.get(key, namespace)
+        if entry is not None:
+            if self._ttl.expired(entry):
+                self._table.remove(key, namespace)
+            else:
+                self._ttl.schedule(entry, key, namespace)
+
+
+class TtlValueState(TtlTableState, ValueState[Any]):
+    """A value that expires (Flink: the same name). As there, the default is not asked."""
+
+    __slots__ = ()
+
+    def __init__(self, owner: StateOwner, descriptor: ValueStateDescriptor[Any], ttl: Ttl) -> None:
+        super().__init__(owner, descriptor, ttl)
+
+    def value(self) -> Any:
+        entry = self._read()
+        return None if entry is None else entry[0]
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+        else:
+            self._create(self._ttl.wrapped(value))
+
+
+class TtlListState(TtlTableState, ListState[Any]):
+    """A list whose elements expire (Flink: the same name).
+
+    Expired elements leave the list only with a read that renews the others, or when all have.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, owner: StateOwner, descriptor: ListStateDescriptor[Any], ttl: Ttl) -> None:
+        super().__init__(owner, descriptor, ttl)
+
+    def get(self) -> list[Any]:
+        ttl = self._ttl
+        entries = self._get(())
+        alive = [entry for entry in entries if not ttl.expired(entry)]
+        if alive:
+            if ttl.updateOnRead:
+                self._put([ttl.wrapped(value) for value, _ in alive])
+        elif entries:
+            self.clear()
+        return [value for value, _ in (entries if ttl.returnExpired else alive)]
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            refuse_none(self.name)
+        self.addAll((value,))
+
+    def addAll(self, values: Iterable[Any]) -> None:
+        added = [self._ttl.wrapped(value) for value in without_none(self.name, values)]
+        if added:
+            kept = self._get()
+            if kept is None:
+                self._create(added)
+            else:
+                kept.extend(added)
+                self._put(kept)
+
+    def update(self, values: Iterable[Any]) -> None:
+        new = [self._ttl.wrapped(value) for value in without_none(self.name, values)]
+        if new:
+            self._create(new)
+        else:
+            self.clear()
+
+    def removeExpired(self, key: Any, namespace: Any) -> None:
+        entries = self._table.get(key, namespace)
+        if entries is None:
+            return
+        alive = [entry for entry in entries if not self._ttl.expired(entry)]
+        if not alive:
+            self._table.remove(key, namespace)
+            return
+        if len(alive) < len(entries):
+            self._table.put(key, namespace, alive)
+        self._ttl.schedule(min(alive, key=_last_access), key, namespace)
+
+
+class TtlReducingState(TtlTableState, ReducingState[Any]):
+    """A reduced value that expires (Flink: the same name)."""
+
+    __slots__ = ("_reduce",)
+
+    def __init__(
+        self, owner: StateOwner, descriptor: ReducingStateDescriptor[Any], ttl: Ttl
+    ) -> None:
+        super().__init__(owner, descriptor, ttl)
+        self._reduce = reduce_call(descriptor.reduceFunction)
+
+    def get(self) -> Any:
+        entry = self._read()
+        return None if entry is None else entry[0]
+
+    def add(self, value: Any) -> None:
+        kept = self._ttl.usable(self._get())
+        if kept is not None and value is not None:
+            value = self._reduce(kept[0], value)
+        elif kept is not None:
+            value = kept[0]
+        if value is not None:
+            self._create(self._ttl.wrapped(value))
+
+
+class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
+    """An accumulator that expires (Flink: the same name)."""
+
+    __slots__ = ("_function",)
+
+    def __init__(
+        self, owner: StateOwner, descriptor: AggregatingStateDescriptor[Any, Any, Any], ttl: Ttl
+    ) -> None:
+        super().__init__(owner, descriptor, ttl)
+        self._function = descriptor.aggregateFunction
+
+    def get(self) -> Any:
+        entry = self._read()
+        return None if entry is None else self._function.getResult(entry[0])
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        kept = self._ttl.usable(self._get())
+        accumulator = self._function.createAccumulator() if kept is None else kept[0]
+        self._create(self._ttl.wrapped(self._function.add(value, accumulator)))
+
+
+class TtlMapState(TableMapState):
+    """A map whose entries expire one by one (Flink: the same name)."""
+
+    __slots__ = ("_ttl",)
+
+    def __init__(
+        self, owner: StateOwner, descriptor: MapStateDescriptor[Any, Any], ttl: Ttl
+    ) -> None:
+        super().__init__(owner, descriptor)
+        self._ttl = ttl
+
+    def get(self, key: Any) -> Any:
+        entry = self._read(key, super().get(key))
+        return None if entry is None else entry[0]
+
+    def put(self, key: Any, value: Any) -> None:
+        ttl, entry = self._ttl, self._ttl.wrapped(value)
+        if ttl.cleanup is not None and super().get(key) is None:
+            ttl.schedule(entry, self._backend.currentKey, (self._owner.namespace, key))
+        super().put(key, entry)
+
+    def contains(self, key: Any) -> bool:
+        return self._read(key, super().get(key)) is not None
+
+    def removeExpired(self, key: Any, namespace: Any) -> None:
+        """Remove an entry, of the map in ``namespace[0]``, under ``namespace[1]``, if its life is
+        over; else look again when it would be."""
+        map_namespace, map_key = namespace
+        entry = self._table.get(key, map_namespace, map_key)
+        if entry is not None:
+            if self._ttl.expired(entry):
+                self._table.remove(key, map_namespace, map_key)
+            else:
+                self._ttl.schedule(entry, key, namespace)
+
+    def _read(self, key: Any, entry: TtlValue | None) -> TtlValue | None:
+        put, remove = super().put, super().remove
+        return self._ttl.read(entry, lambda new: put(key, new), lambda: remove(key))
+
+    def _items(self) -> Iterator[tuple[Any, Any]]:
+        for key, wrapped in super()._items():
+            entry = self._read(key, wrapped)
+            if entry is not None:
+                yield key, entry[0]
+
+
+def _last_access(entry: TtlValue) -> int:
+    return entry[1]
+
+
+_StatesOf: TypeAlias = dict[type[StateDescriptor[Any]], Callable[[StateOwner, Any, Ttl], Any]]
+
+TTL_STATES: _StatesOf = {
+    ValueStateDescriptor: TtlValueState,
+    ListStateDescriptor: TtlListState,
+    MapStateDescriptor: TtlMapState,
+    ReducingStateDescriptor: TtlReducingState,
+    AggregatingStateDescriptor: TtlAggregatingState,
+}
+"""The states of each kind of descriptor."""
