@@ -133,13 +133,15 @@ class HashedPages:
         return stored + sum(map(len, self._pages.values())) - sum(self._sizes.values())
 
     def flush(self) -> Catalogue | None:
-        """Write what has changed, and forget it; the catalogue, None if there are no entries."""
+        """Write what has changed, and forget it; the catalogue, None if there are no entries, the
+        one loaded, itself, if it is as it was."""
         if self._dirty:
             entries = len(self)
             for bucket in self._dirty:
                 self._flushPage(bucket, self._page(bucket))
             self._mergeEmpty()
-            self.load(self._encode(entries) if entries else None)
+            catalogue = self._encode(entries) if entries else None
+            self.load(self._catalogue if catalogue == self._catalogue else catalogue)
         return self._catalogue
 
     def destroy(self) -> None:

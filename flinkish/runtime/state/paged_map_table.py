@@ -57,9 +57,10 @@ class PagedMapStateTable(MapStateTable, Paged):
             self._bigPages -= dropped.numPages()
             dropped.destroy()
         for (key, namespace), (number, pages) in self._big.items():
-            if pages.dirty():
-                home, name = self._home(key, namespace)
-                home.write(self._hashes[key])[name] = (number, self._flushBig(pages))
+            home, name = self._home(key, namespace)
+            catalogue = self._flushBig(pages)
+            if catalogue is not home.read(self._hashes[key])[name][1]:
+                home.write(self._hashes[key])[name] = (number, catalogue)
         self._reset(self._flushHomes())
         return self._catalogue
 
@@ -187,12 +188,10 @@ class PagedMapStateTable(MapStateTable, Paged):
         void, named = self._void.flush(), self._named.flush()
         if void is None and named is None:
             return None
-        catalogue = self._catalogue
-        if catalogue is None or void is not catalogue[2] or named is not catalogue[3]:
-            maps = len(self._void) + len(self._named)
-            pages = self._void.numPages() + self._named.numPages() + self._bigPages
-            catalogue = (maps, pages, void, named, self._bigPages, self._nextNumber)
-        return catalogue
+        maps = len(self._void) + len(self._named)
+        pages = self._void.numPages() + self._named.numPages() + self._bigPages
+        catalogue = (maps, pages, void, named, self._bigPages, self._nextNumber)
+        return self._catalogue if catalogue == self._catalogue else catalogue
 
     def _promoteHeavy(self, page: Page) -> bool:
         """Called for a page with too many bytes: make the maps big that have most of them."""

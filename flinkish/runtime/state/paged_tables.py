@@ -35,19 +35,21 @@ class PagedStateTable(StateTable, Paged):
     All entries of one key in named namespaces share a page, however many they are.
     """
 
-    __slots__ = ("_catalogue", "_hashes", "_named", "_space", "_void")
+    __slots__ = ("_catalogue", "_hashes", "_named", "_namespaces", "_space", "_void")
 
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
         self._space = space
         self._hashes = hashes
         self._void = HashedPages(space, b"v", hashes_of_keys)
         self._named = HashedPages(space, b"n", hashes_of_named)
+        self._namespaces: dict[Any, Any] = {}
         self._catalogue: tuple[Any, ...] | None = None
 
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
         self._space.store = store
         self._catalogue = catalogue
         _, _, void, named = catalogue or (0, 0, None, None)
+        self._namespaces = {}
         self._void.load(void)
         self._named.load(named)
 
@@ -66,6 +68,8 @@ class PagedStateTable(StateTable, Paged):
         if namespace is None:
             self._void.write(self._hashes[key])[key] = value
         else:
+            # A page of one window object is smaller than a page of many equal ones.
+            namespace = self._namespaces.setdefault(namespace, namespace)
             self._named.write(self._hashes[key])[key, namespace] = value
 
     def remove(self, key: Any, namespace: Any) -> None:

@@ -39,9 +39,10 @@ class PagedWindowTable(WindowTable, Paged):
             pages.destroy()
         changed = bool(self._dropped)
         for window, (number, pages) in self._open.items():
-            if pages.dirty():
+            catalogue = pages.flush()
+            if catalogue is not self._windows()[window][1]:
                 changed = True
-                self._windows()[window] = (number, pages.flush())
+                self._windows()[window] = number, catalogue
         self._reset(self._encode() if changed else self._catalogue)
         return self._catalogue
 

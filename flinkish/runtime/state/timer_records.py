@@ -78,13 +78,15 @@ class TimerRecords:
         first = int(self.sequences[0])
         successive = bool((np.diff(self.sequences) == 1).all())
         same = bool((self.codes == self.codes[0]).all())
-        void = {*map(type, self.namespaces)} == {type(None)}
+        # A page of one window object is smaller than a page of many equal ones.
+        one: dict[Any, Any] = {}
+        namespaces = [one.setdefault(namespace, namespace) for namespace in self.namespaces]
         return (
             self.timestamps.tobytes(),
             first if successive else self.sequences.tobytes(),
             int(self.codes[0]) if same else self.codes.tobytes(),
             list(self.keys),
-            None if void else list(self.namespaces),
+            None if len(one) == 1 and None in one else namespaces,
         )
 
 
