@@ -166,7 +166,6 @@ class HashedPages:
     def _open(self) -> list[int]:
         """Work the catalogue out, which waits until a page is asked for."""
         depths = b"\x80" if self._catalogue is None else self._catalogue[2]
-        # Iterating bytes is cheap; `max` over them masks the flag away.
         size = 1 << max(depth & ~_ABSENT for depth in depths)
         slots = [0] * size
         for bucket, flagged in zip(_buckets(depths), depths):
