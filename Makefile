@@ -1,0 +1,49 @@
+# make demo | test | lint | format | bench | lock | clean
+# Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCK := .ci/requirements.lock
+SOURCES := flinkish tests examples
+
+.PHONY: demo test lint format bench lock clean
+.DELETE_ON_ERROR:
+
+demo: $(READY)
+	$(BIN)/python -m examples.flights
+
+test: $(READY)
+	$(BIN)/pytest
+
+lint: $(READY)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(READY)
+	$(BIN)/python -m examples.benchmark
+
+# The newest versions that pyproject.toml allows, pinned with their hashes.
+lock:
+	$(PYTHON) -m venv build/lock-venv
+	build/lock-venv/bin/pip install --quiet pip-tools
+	CUSTOM_COMPILE_COMMAND="make lock" build/lock-venv/bin/pip-compile --quiet --upgrade \
+		--all-extras --generate-hashes --allow-unsafe --strip-extras \
+		--no-emit-index-url --no-emit-find-links --output-file $(LOCK) pyproject.toml
+
+clean:
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+
+$(READY): $(LOCK) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "flinkish needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $(LOCK)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

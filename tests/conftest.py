@@ -1,0 +1,59 @@
+"""What all tests share: one Spark session for the whole run, and a limit on how long a test takes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from flinkish import StreamExecutionEnvironment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LONGEST_SECONDS = 10.0
+"""A test that takes longer fails, unless it is marked ``slow`` with a reason."""
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session of the whole test run, set up as flinkish sets up its own."""
+    from flinkish.spark.session import session_for
+
+    session = session_for(None)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def env(spark: SparkSession) -> StreamExecutionEnvironment:
+    """An environment on the shared session, with two tasks and four key groups."""
+    environment = StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    return environment.setParallelism(2).setMaxParallelism(4)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a ``slow`` mark that gives no reason."""
+    for item in items:
+        marker = item.get_closest_marker("slow")
+        if marker is not None and not (marker.args or marker.kwargs.get("reason")):
+            raise pytest.UsageError(
+                f'{item.nodeid}: say why it is slow, as in slow("starts Flink")'
+            )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a passed test that took too long. What its fixtures took does not count."""
+    report = yield
+    too_long = report.when == "call" and report.duration > LONGEST_SECONDS
+    if too_long and report.passed and item.get_closest_marker("slow") is None:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid} took {report.duration:.1f} s, and the limit is {LONGEST_SECONDS:.0f} s."
+            ' Make it faster, or mark it @pytest.mark.slow("why").'
+        )
+    return report

@@ -1,0 +1,116 @@
+"""Imports point one way, as docs/architecture.md says:
+``spark`` and ``testing`` -> ``runtime`` -> ``api``, and ``graph`` -> ``api``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "flinkish"
+
+MAY_IMPORT = {
+    "api": {"api"},
+    "graph": {"graph", "api"},
+    "runtime": {"runtime", "api"},
+    "spark": {"spark", "runtime", "graph", "api"},
+    "testing": {"testing", "runtime", "graph", "api"},
+}
+"""What each layer may import of the package. The package itself, ``flinkish``, is above all."""
+
+KNOWS_SPARK = {"spark"}
+"""The layers that may import pyspark; ``api`` may for type checkers only."""
+
+
+def violations(layer: str, source: str, path: str) -> list[str]:
+    """The lines of ``source``, a module of ``layer``, that import what the layer may not."""
+    lines = source.splitlines()
+    return [
+        f"{path}:{line}: {reason}: {lines[line - 1].strip()}"
+        for line, reason in _reasons(layer, ast.parse(source))
+    ]
+
+
+def _reasons(layer: str, module: ast.Module) -> Iterator[tuple[int, str]]:
+    for_type_checkers = set(_lines_for_type_checkers(module))
+    for node in ast.walk(module):
+        for name in _imported(node):
+            line = node.lineno  # type: ignore[attr-defined]  # imports have one
+            root, _, rest = name.partition(".")
+            if root == "flinkish" and rest.partition(".")[0] not in MAY_IMPORT[layer]:
+                yield line, f"{layer} must not import {name}"
+            if root == "pyspark" and layer not in KNOWS_SPARK:
+                if layer != "api":
+                    yield line, f"{layer} must not know Spark"
+                elif line not in for_type_checkers:
+                    yield line, "api may import pyspark under TYPE_CHECKING only"
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        if node.module == "flinkish":
+            return [f"flinkish.{alias.name}" for alias in node.names]
+        return [node.module or ""]
+    return []
+
+
+def _lines_for_type_checkers(module: ast.Module) -> Iterator[int]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for statement in node.body:
+                yield from range(statement.lineno, (statement.end_lineno or 0) + 1)
+
+
+@pytest.mark.parametrize("layer", MAY_IMPORT)
+def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
+    files = sorted((PACKAGE / layer).rglob("*.py"))
+    assert files, f"there is no flinkish/{layer}: has it moved?"
+    found = [
+        violation
+        for file in files
+        for violation in violations(layer, file.read_text("utf-8"), f"flinkish/{layer}/{file.name}")
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_every_package_is_a_layer() -> None:
+    packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
+    assert packages == set(MAY_IMPORT)
+
+
+def test_only_the_top_of_the_package_lies_above_the_layers() -> None:
+    modules = {file.name for file in PACKAGE.glob("*.py")}
+    assert modules == {"__init__.py"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "source", "named"),
+    [
+        ("api", "import os\nimport pyspark.sql", "2: api may import pyspark"),
+        ("api", "def f():\n    from flinkish.runtime import timers", "2: api must not import"),
+        ("api", "from flinkish import DataStream", "1: api must not import flinkish.DataStream"),
+        ("runtime", "from flinkish.graph.plan import JobPlan", "1: runtime must not import"),
+        ("runtime", "if TYPE_CHECKING:\n    import pyspark", "2: runtime must not know Spark"),
+        ("testing", "import flinkish.spark.session", "1: testing must not import flinkish.spark"),
+    ],
+)
+def test_the_offending_line_is_named(layer: str, source: str, named: str) -> None:
+    (violation,) = violations(layer, source, "module.py")
+    assert violation.startswith(f"module.py:{named}")
+    assert violation.endswith(source.splitlines()[-1].strip())
+
+
+def test_api_may_name_spark_types_for_type_checkers() -> None:
+    source = """
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            from pyspark.sql import (
+                DataFrame,
+            )
+    """
+    assert violations("api", dedent(source), "module.py") == []
