@@ -1,7 +1,30 @@
 """A Flink-compatible DataStream API on PySpark."""
 
-from flinkish.api.connectors.sink import FileSink, ForEachBatchSink, PrintSink, Sink
-from flinkish.api.connectors.source import DataGeneratorSource, FileSource, Source
+from flinkish.api.all_windowed_stream import AllWindowedStream
+from flinkish.api.broadcast_functions import (
+    BroadcastProcessFunction,
+    BroadcastState,
+    KeyedBroadcastProcessFunction,
+    KeyedStateFunction,
+    ReadOnlyBroadcastState,
+)
+from flinkish.api.co_functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    RichCoFlatMapFunction,
+    RichCoMapFunction,
+)
+from flinkish.api.connected_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+)
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.source import DataGeneratorSource, Source
 from flinkish.api.data_stream import (
     DataStream,
     DataStreamSink,
@@ -10,6 +33,7 @@ from flinkish.api.data_stream import (
 )
 from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.execution import PipelineExecutor
 from flinkish.api.functions import (
     AggregateFunction,
     Collector,
@@ -18,12 +42,45 @@ from flinkish.api.functions import (
     KeySelector,
     MapFunction,
     ReduceFunction,
+    RichAggregateFunction,
     RichFilterFunction,
     RichFlatMapFunction,
+    RichFunction,
     RichMapFunction,
+    RichReduceFunction,
+)
+from flinkish.api.interval_join import IntervalJoin, IntervalJoined
+from flinkish.api.join_functions import ProcessJoinFunction
+from flinkish.api.joined_streams import (
+    CoGroupedStreams,
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinedStreams,
+    JoinFunction,
+    TaggedUnion,
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.process_functions import (
+    KeyedProcessFunction,
+    ProcessFunction,
+    TimeDomain,
+    TimerService,
+)
+from flinkish.api.runtime_context import OpenContext, RuntimeContext
+from flinkish.api.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
 from flinkish.api.time import Duration, Time
 from flinkish.api.types import Types
 from flinkish.api.watermarks import (
@@ -32,3 +89,66 @@ from flinkish.api.watermarks import (
     WatermarkOutput,
     WatermarkStrategy,
 )
+from flinkish.api.window_functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    RichAllWindowFunction,
+    RichWindowFunction,
+    WindowContext,
+    WindowFunction,
+)
+from flinkish.api.windowed_stream import WindowedStream
+from flinkish.api.windowing.continuous_triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+)
+from flinkish.api.windowing.count_trigger import CountTrigger
+from flinkish.api.windowing.delta_function import DeltaFunction
+from flinkish.api.windowing.delta_trigger import DeltaTrigger
+from flinkish.api.windowing.evictor import (
+    EvictableElements,
+    EvictableIterator,
+    Evictor,
+    EvictorContext,
+    TimestampedValue,
+)
+from flinkish.api.windowing.evictors import CountEvictor, DeltaEvictor, TimeEvictor
+from flinkish.api.windowing.global_windows import GlobalWindows, NeverTrigger
+from flinkish.api.windowing.processing_timeout_trigger import ProcessingTimeoutTrigger
+from flinkish.api.windowing.purging_trigger import PurgingTrigger
+from flinkish.api.windowing.session_windows import (
+    DynamicEventTimeSessionWindows,
+    DynamicProcessingTimeSessionWindows,
+    EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
+    SessionWindowTimeGapExtractor,
+)
+from flinkish.api.windowing.sliding_windows import (
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+)
+from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
+from flinkish.api.windowing.tumbling_windows import (
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+from flinkish.api.windowing.window_assigner import (
+    MergeCallback,
+    MergingWindowAssigner,
+    WindowAssigner,
+    WindowAssignerContext,
+)
+from flinkish.api.windowing.window_stagger import WindowStagger
+from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window
+
+
+def _spark_executor() -> "PipelineExecutor":
+    # Spark is imported only when a job runs: the harness and the API need none of it.
+    from flinkish.spark.executor import SparkPipelineExecutor
+
+    return SparkPipelineExecutor()
+
+
+StreamExecutionEnvironment.executorLoader = staticmethod(_spark_executor)

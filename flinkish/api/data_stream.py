@@ -49,10 +49,14 @@ from flinkish.api.transformations import (
 )
 from flinkish.api.types import TypeInformation
 from flinkish.api.watermarks import WatermarkStrategy
+from flinkish.api.windowing.global_windows import GlobalWindows
+from flinkish.api.windowing.window_assigner import WindowAssigner
+from flinkish.api.windowing.windows import GlobalWindow, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from flinkish.api.all_windowed_stream import AllWindowedStream
     from flinkish.api.connected_streams import (
         BroadcastConnectedStream,
         BroadcastStream,
@@ -60,12 +64,14 @@ if TYPE_CHECKING:
     )
     from flinkish.api.environment import StreamExecutionEnvironment
     from flinkish.api.job import CloseableIterator
+    from flinkish.api.joined_streams import CoGroupedStreams, JoinedStreams
     from flinkish.api.keyed_stream import KeyedStream
 
 T = TypeVar("T")
 R = TypeVar("R")
 K = TypeVar("K")
 X = TypeVar("X")
+W = TypeVar("W", bound=Window)
 
 
 class DataStream(Generic[T]):
@@ -210,6 +216,37 @@ class DataStream(Generic[T]):
         return BroadcastStream(
             self._environment, everywhere.getTransformation(), broadcastStateDescriptors
         )
+
+    def join(self, otherStream: DataStream[R]) -> JoinedStreams[T, R]:
+        """Join with elements of ``otherStream`` of the same key and window:
+        ``a.join(b).where(key).equalTo(key).window(assigner).apply(f)``."""
+        from flinkish.api.joined_streams import JoinedStreams
+
+        return JoinedStreams(self, otherStream)
+
+    def coGroup(self, otherStream: DataStream[R]) -> CoGroupedStreams[T, R]:
+        """Group with elements of ``otherStream`` of the same key and window:
+        ``a.coGroup(b).where(key).equalTo(key).window(assigner).apply(f)``."""
+        from flinkish.api.joined_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, otherStream)
+
+    # ------------------------------------------------------------------ windows
+
+    def windowAll(self, assigner: WindowAssigner[T, W]) -> AllWindowedStream[T, W]:
+        """Cut the whole stream into windows, without a key: one task sees all of it."""
+        from flinkish.api.all_windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, assigner)
+
+    def countWindowAll(
+        self, size: int, slide: int | None = None
+    ) -> AllWindowedStream[T, GlobalWindow]:
+        """Windows of ``size`` elements of the whole stream, one after another; with ``slide`` one
+        every ``slide`` elements, of the last ``size``."""
+        from flinkish.api.windowing.count_windows import count_window
+
+        return count_window(self.windowAll(GlobalWindows.create()), size, slide)
 
     # ------------------------------------------------------------------ partitioning
 

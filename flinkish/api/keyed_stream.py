@@ -22,14 +22,19 @@ from flinkish.api.process_operators import (
 )
 from flinkish.api.transformations import PartitionTransformation, Transformation
 from flinkish.api.types import TypeInformation
+from flinkish.api.windowing.global_windows import GlobalWindows
+from flinkish.api.windowing.window_assigner import WindowAssigner
+from flinkish.api.windowing.windows import GlobalWindow, Window
 
 if TYPE_CHECKING:
     from flinkish.api.environment import StreamExecutionEnvironment
+    from flinkish.api.windowed_stream import WindowedStream
 
 T = TypeVar("T")
 K = TypeVar("K")
 R = TypeVar("R")
 T2 = TypeVar("T2")
+W = TypeVar("W", bound=Window)
 
 
 class KeyedStream(DataStream[T], Generic[T, K]):
@@ -98,6 +103,23 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         return self._transform(
             KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
         )
+
+    # ------------------------------------------------------------------ windows
+
+    def window(self, assigner: WindowAssigner[T, W]) -> WindowedStream[T, K, W]:
+        """Cut the stream into windows, those of each key apart."""
+        from flinkish.api.windowed_stream import WindowedStream
+
+        return WindowedStream(self, assigner)
+
+    def countWindow(
+        self, size: int, slide: int | None = None
+    ) -> WindowedStream[T, K, GlobalWindow]:
+        """Windows of ``size`` elements of a key, one after another; with ``slide`` one every
+        ``slide`` elements, of the last ``size``."""
+        from flinkish.api.windowing.count_windows import count_window
+
+        return count_window(self.window(GlobalWindows.create()), size, slide)
 
     # ------------------------------------------------------------------ interval join
 

@@ -12,15 +12,20 @@ from flinkish.api.operators import (
     OperatorDescription,
     TimestampsAndWatermarksDescription,
 )
+from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.process_factory import PROCESS_OPERATORS
 from flinkish.runtime.operators.stateless import StreamFilter, StreamFlatMap, StreamMap
 from flinkish.runtime.operators.timestamps_and_watermarks import TimestampsAndWatermarksOperator
+from flinkish.runtime.windowing.factory import create_window_operator
 
 _FACTORIES: dict[type[OperatorDescription], Callable[[OperatorContext, Any], StreamOperator]] = {
     MapDescription: StreamMap,
     FilterDescription: StreamFilter,
     FlatMapDescription: StreamFlatMap,
     TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
+    WindowOperatorDescription: create_window_operator,
+    **PROCESS_OPERATORS,
 }
 
 

@@ -1,0 +1,322 @@
+"""``join`` and ``coGroup`` of two streams over windows.
+
+As in Flink both are one stream of tagged elements, keyed and windowed like any other, whose
+window function takes the two sides apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, Self, TypeVar, Union, cast
+
+from flinkish.api.callables import key_call, positional_arity
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions import Collector, Function, KeySelectorLike, MapFunction
+from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.time import TimeLike
+from flinkish.api.types import TypeInformation
+from flinkish.api.window_builder import WindowOperatorBuilder
+from flinkish.api.window_calls import WindowCall
+from flinkish.api.windowing.evictor import Evictor
+from flinkish.api.windowing.trigger import Trigger
+from flinkish.api.windowing.window_assigner import WindowAssigner
+from flinkish.api.windowing.windows import Window
+
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+KEY = TypeVar("KEY")
+W = TypeVar("W", bound=Window)
+R = TypeVar("R")
+
+
+class JoinFunction(Function, ABC, Generic[T1, T2, R]):
+    """Makes one result of a pair (Flink: ``JoinFunction``)."""
+
+    @abstractmethod
+    def join(self, first: T1, second: T2) -> R:
+        """The result of a pair of the same key and window."""
+
+
+class FlatJoinFunction(Function, ABC, Generic[T1, T2, R]):
+    """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
+
+    @abstractmethod
+    def join(self, first: T1, second: T2, out: Collector[R]) -> None:
+        """Put the results of a pair of the same key and window into ``out``."""
+
+
+class CoGroupFunction(Function, ABC, Generic[T1, T2, R]):
+    """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
+
+    @abstractmethod
+    def coGroup(
+        self, first: Iterable[T1], second: Iterable[T2], out: Collector[R]
+    ) -> Iterable[R] | None:
+        """Called for every key and window with elements on either side; write to ``out``, or return
+        or yield the results."""
+
+
+JoinLike = Union[JoinFunction[T1, T2, R], FlatJoinFunction[T1, T2, R], Callable[[T1, T2], R]]
+CoGroupLike = Union[CoGroupFunction[T1, T2, R], Callable[[Iterable[T1], Iterable[T2]], Iterable[R]]]
+
+
+class TaggedUnion(NamedTuple, Generic[T1, T2]):
+    """An element of either side (Flink: ``CoGroupedStreams.TaggedUnion``): what the trigger, the
+    evictor and the assigner of a join see."""
+
+    tag: int
+    """1 or 2."""
+    value: T1 | T2
+
+    def isOne(self) -> bool:
+        """Whether the element is of the first stream."""
+        return self.tag == 1
+
+    def isTwo(self) -> bool:
+        """Whether the element is of the second stream."""
+        return self.tag == 2
+
+    def getOne(self) -> T1 | None:
+        """The element, if it is of the first stream."""
+        return cast(T1, self.value) if self.tag == 1 else None
+
+    def getTwo(self) -> T2 | None:
+        """The element, if it is of the second stream."""
+        return cast(T2, self.value) if self.tag == 2 else None
+
+
+class JoinedStreams(Generic[T1, T2]):
+    """A join of two streams that wants its keys (Flink: ``JoinedStreams``).
+
+    >>> from flinkish import Time, TumblingEventTimeWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda orders, payments: orders.join(payments)
+    ...     .where(lambda order: order[0]).equalTo(lambda payment: payment[0])
+    ...     .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+    ...     .apply(lambda order, payment: (*order, payment[1]))
+    ... )
+    >>> harness.processElement1(("a", 5), 0)
+    >>> harness.processElement2(("a", "paid"), 30_000)
+    >>> harness.endInput()
+    >>> harness.getOutput()[0].value
+    ('a', 5, 'paid')
+    """
+
+    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        self._inputs = (input1, input2)
+
+    def where(
+        self,
+        keySelector: KeySelectorLike[T1, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> JoinWhere[T1, T2, KEY]:
+        """The key of the first stream's elements."""
+        return JoinWhere(*self._inputs, key_call(keySelector))
+
+
+class CoGroupedStreams(Generic[T1, T2]):
+    """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
+
+    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        self._inputs = (input1, input2)
+
+    def where(
+        self,
+        keySelector: KeySelectorLike[T1, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> CoGroupWhere[T1, T2, KEY]:
+        """The key of the first stream's elements."""
+        return CoGroupWhere(*self._inputs, key_call(keySelector))
+
+
+class _Keys(Generic[T1, T2, KEY]):
+    """Two streams, and the key selectors given so far."""
+
+    def __init__(
+        self,
+        input1: DataStream[T1],
+        input2: DataStream[T2],
+        keySelector1: Callable[[T1], KEY],
+        keySelector2: Callable[[T2], KEY] | None = None,
+    ) -> None:
+        self._input1 = input1
+        self._input2 = input2
+        self._key1 = keySelector1
+        self._key2 = keySelector2
+
+    def _tagged(self) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
+        first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
+        second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
+        key1, key2 = self._key1, self._key2
+        assert key2 is not None
+
+        def key_of(element: TaggedUnion[T1, T2]) -> KEY:
+            if element.tag == 1:
+                return key1(cast(T1, element.value))
+            return key2(cast(T2, element.value))
+
+        return first.union(second).keyBy(key_of)
+
+
+class JoinWhere(_Keys[T1, T2, KEY]):
+    """A join that wants the key of its second stream (Flink: ``JoinedStreams.Where``)."""
+
+    def equalTo(
+        self,
+        keySelector: KeySelectorLike[T2, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> JoinEqualTo[T1, T2, KEY]:
+        """The key of the second stream's elements."""
+        return JoinEqualTo(self._input1, self._input2, self._key1, key_call(keySelector))
+
+
+class JoinEqualTo(_Keys[T1, T2, KEY]):
+    """A join that wants its windows (Flink: ``JoinedStreams.Where.EqualTo``)."""
+
+    def window(
+        self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
+    ) -> JoinWithWindow[T1, T2, KEY, W]:
+        """Join elements of the same window."""
+        return JoinWithWindow(self._tagged(), assigner)
+
+
+class CoGroupWhere(_Keys[T1, T2, KEY]):
+    """A coGroup that wants the key of its second stream (Flink: ``CoGroupedStreams.Where``)."""
+
+    def equalTo(
+        self,
+        keySelector: KeySelectorLike[T2, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> CoGroupEqualTo[T1, T2, KEY]:
+        """The key of the second stream's elements."""
+        return CoGroupEqualTo(self._input1, self._input2, self._key1, key_call(keySelector))
+
+
+class CoGroupEqualTo(_Keys[T1, T2, KEY]):
+    """A coGroup that wants its windows (Flink: ``CoGroupedStreams.Where.EqualTo``)."""
+
+    def window(
+        self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
+    ) -> CoGroupWithWindow[T1, T2, KEY, W]:
+        """Group elements of the same window."""
+        return CoGroupWithWindow(self._tagged(), assigner)
+
+
+class _WithWindow(Generic[T1, T2, KEY, W]):
+    """The settings of the windows; they change this object and return it."""
+
+    def __init__(
+        self,
+        union: KeyedStream[TaggedUnion[T1, T2], KEY],
+        assigner: WindowAssigner[TaggedUnion[T1, T2], W],
+    ) -> None:
+        self._union = union
+        self._builder = WindowOperatorBuilder(assigner)
+
+    def trigger(self, trigger: Trigger[TaggedUnion[T1, T2], W]) -> Self:
+        """Let ``trigger`` say when windows fire, instead of the assigner's default."""
+        self._builder.trigger(trigger)
+        return self
+
+    def evictor(self, evictor: Evictor[TaggedUnion[T1, T2], W]) -> Self:
+        """Let ``evictor`` take out elements when a window fires."""
+        self._builder.evictor(evictor)
+        return self
+
+    def allowedLateness(self, lateness: TimeLike) -> Self:
+        """Keep event-time windows for so long after the watermark has passed them."""
+        self._builder.allowedLateness(lateness)
+        return self
+
+    def _apply(
+        self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
+    ) -> SingleOutputStreamOperator[R]:
+        description = self._builder.collect(function, call)
+        result = self._union._transform(description, outputType)
+        return result.setDescription(description.description)
+
+
+class JoinWithWindow(_WithWindow[T1, T2, KEY, W]):
+    """A join that wants its function (Flink: ``JoinedStreams.WithWindow``)."""
+
+    def apply(
+        self, function: JoinLike[T1, T2, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """Call ``function`` for every pair: a JoinFunction or ``f(first, second)`` returns one
+        result, a FlatJoinFunction or ``f(first, second, out)`` writes any number."""
+        return self._apply(function, _join_call(function), outputType)
+
+
+class CoGroupWithWindow(_WithWindow[T1, T2, KEY, W]):
+    """A coGroup that wants its function (Flink: ``CoGroupedStreams.WithWindow``)."""
+
+    def apply(
+        self, function: CoGroupLike[T1, T2, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """Call ``function`` for every key and window: a CoGroupFunction or
+        ``f(first, second[, out])``."""
+        return self._apply(function, _co_group_call(function), outputType)
+
+
+class Tagger(MapFunction[Any, "TaggedUnion[Any, Any]"]):
+    """Says which side an element is of (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
+
+    def __init__(self, tag: int) -> None:
+        self._tag = tag
+
+    def map(self, value: Any) -> TaggedUnion[Any, Any]:
+        return TaggedUnion(self._tag, value)
+
+
+def _join_call(function: Any) -> WindowCall:
+    flat = isinstance(function, FlatJoinFunction)
+    join: Any = function
+    if isinstance(function, (JoinFunction, FlatJoinFunction)):
+        join = function.join
+    if not callable(join) or isinstance(join, type):
+        raise InvalidProgramError(
+            f"apply: {shown(join)} is not a function. Pass a JoinFunction, a FlatJoinFunction,"
+            " f(first, second) or f(first, second, out)."
+        )
+    flat = flat or positional_arity(join) == 3
+
+    def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> None:
+        one, two = _sides(elements)
+        for first in one:
+            for second in two:
+                if flat:
+                    join(first, second, out)
+                else:
+                    out.collect(join(first, second))
+
+    return call
+
+
+def _co_group_call(function: Any) -> WindowCall:
+    group: Any = function.coGroup if isinstance(function, CoGroupFunction) else function
+    if not callable(group) or isinstance(group, type):
+        raise InvalidProgramError(
+            f"apply: {shown(group)} is not a function. Pass a CoGroupFunction, f(first, second) or"
+            " f(first, second, out)."
+        )
+    writes = positional_arity(group) == 3
+
+    def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> Any:
+        one, two = _sides(elements)
+        return group(one, two, out) if writes else group(one, two)
+
+    return call
+
+
+def _sides(elements: Iterable[TaggedUnion[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    one: list[Any] = []
+    two: list[Any] = []
+    for element in elements:
+        if element.tag == 1:
+            one.append(element.value)
+        else:
+            two.append(element.value)
+    return one, two

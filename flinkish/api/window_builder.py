@@ -1,0 +1,144 @@
+"""What the windowed streams share: the settings of a window operator, checked as they are made."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Generic, TypeVar
+
+from flinkish.api.callables import reduce_call
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.functions import AggregateFunction, RichFunction
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.window_calls import WindowCall
+from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.api.windowing.evictor import Evictor
+from flinkish.api.windowing.trigger import Trigger
+from flinkish.api.windowing.window_assigner import MergingWindowAssigner, WindowAssigner
+from flinkish.api.windowing.windows import Window
+
+T = TypeVar("T")
+W = TypeVar("W", bound=Window)
+
+
+class WindowOperatorBuilder(Generic[T, W]):
+    """Collects the settings of a window operator and refuses those that cannot work together
+    (Flink: ``WindowOperatorBuilder``)."""
+
+    def __init__(self, assigner: WindowAssigner[T, W]) -> None:
+        if not isinstance(assigner, WindowAssigner):
+            raise InvalidProgramError(
+                f"window: {shown(assigner)} is not a WindowAssigner. Pass one, such as"
+                " TumblingEventTimeWindows.of(Time.seconds(5))."
+            )
+        self._assigner = assigner
+        self._trigger: Trigger[Any, Any] = assigner.getDefaultTrigger()
+        self._evictor: Evictor[Any, Any] | None = None
+        self._lateness = 0
+        self._late_tag: OutputTag[T] | None = None
+
+    def trigger(self, trigger: Trigger[Any, Any]) -> None:
+        """Set the trigger."""
+        if not isinstance(trigger, Trigger):
+            raise InvalidProgramError(
+                f"trigger: {shown(trigger)} is not a Trigger. Pass one, such as CountTrigger.of(3)."
+            )
+        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.canMerge():
+            raise InvalidProgramError(
+                f"trigger: windows of {self._assigner!r} merge, but {trigger!r} does not support"
+                " merging. Use a trigger that can merge (its canMerge() is true), or a window"
+                " assigner that does not merge."
+            )
+        self._trigger = trigger
+
+    def evictor(self, evictor: Evictor[Any, Any]) -> None:
+        """Set the evictor."""
+        if not isinstance(evictor, Evictor):
+            raise InvalidProgramError(
+                f"evictor: {shown(evictor)} is not an Evictor. Pass one, such as CountEvictor.of(3)."
+            )
+        self._evictor = evictor
+
+    def allowedLateness(self, lateness: TimeLike) -> None:
+        """Set the allowed lateness."""
+        milliseconds = to_milliseconds(lateness)
+        if milliseconds < 0:
+            raise IllegalArgumentError(
+                f"allowedLateness: {milliseconds} ms is negative. Pass 0 to drop late elements, or"
+                " how long to wait for them."
+            )
+        if milliseconds and not self._assigner.isEventTime():
+            warnings.warn(
+                f"allowedLateness has no effect on {self._assigner!r}: its windows do not end with"
+                " the watermark, so no element is late. Leave it out, or use event-time windows.",
+                stacklevel=4,
+            )
+        self._lateness = milliseconds
+
+    def sideOutputLateData(self, outputTag: OutputTag[T]) -> None:
+        """Set where late elements go."""
+        if not isinstance(outputTag, OutputTag):
+            raise InvalidProgramError(
+                f"sideOutputLateData: {shown(outputTag)} is not an OutputTag. Pass one, such as"
+                ' OutputTag("late"), and read it with getSideOutput on the result.'
+            )
+        self._late_tag = outputTag
+
+    def reduce(
+        self, function: Any, windowFunction: Any, call: WindowCall | None
+    ) -> WindowOperatorDescription:
+        """An operator that reduces elements as they come."""
+        if isinstance(function, RichFunction):
+            raise InvalidProgramError(
+                f"reduce: {type(function).__name__} is a RichFunction, which has no life cycle inside"
+                " a window's state. Use a plain ReduceFunction, and put what needs open(), close() or"
+                " the runtime context into the window function: reduce(function, windowFunction)."
+            )
+        reduce_call(function)
+        return self._build(function, windowFunction, call)
+
+    def aggregate(
+        self, function: Any, windowFunction: Any, call: WindowCall | None
+    ) -> WindowOperatorDescription:
+        """An operator that aggregates elements as they come."""
+        if not isinstance(function, AggregateFunction):
+            raise InvalidProgramError(
+                f"aggregate: {shown(function)} is not an AggregateFunction. Pass one, with"
+                " createAccumulator, add and getResult."
+            )
+        if isinstance(function, RichFunction):
+            raise InvalidProgramError(
+                f"aggregate: {type(function).__name__} is a RichFunction, which has no life cycle"
+                " inside a window's state. Use a plain AggregateFunction, and put what needs open(),"
+                " close() or the runtime context into the window function:"
+                " aggregate(function, windowFunction)."
+            )
+        return self._build(function, windowFunction, call)
+
+    def collect(self, windowFunction: Any, call: WindowCall) -> WindowOperatorDescription:
+        """An operator that keeps the elements and hands all of them to the window function."""
+        return self._build(None, windowFunction, call)
+
+    def _build(
+        self, aggregation: Any, windowFunction: Any, call: WindowCall | None
+    ) -> WindowOperatorDescription:
+        self._check_window_type()
+        return WindowOperatorDescription(
+            self._assigner,
+            self._trigger,
+            self._evictor,
+            self._lateness,
+            self._late_tag,
+            aggregation,
+            windowFunction,
+            call,
+        )
+
+    def _check_window_type(self) -> None:
+        made, wanted = self._assigner.windowType(), self._trigger.windowType()
+        if made is not None and not issubclass(made, wanted):
+            raise InvalidProgramError(
+                f"window: {self._trigger!r} works on a {wanted.__name__}, but"
+                f" {self._assigner!r} makes a {made.__name__}, which has no end to wait for. Use a"
+                " trigger for it, such as CountTrigger.of(3), or a window assigner of time windows."
+            )

@@ -1,0 +1,93 @@
+"""Takes a window function as it comes to one form: ``call(key, window, context, elements, out)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from flinkish.api.callables import positional_arity
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions import Collector
+from flinkish.api.window_functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowContext,
+    WindowFunction,
+)
+
+WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], Collector[Any]], Any]
+
+
+def process_call(function: Any) -> WindowCall:
+    """Of ``process(...)`` on keyed windows."""
+    call: Any = function.process if isinstance(function, ProcessWindowFunction) else function
+    if _writes("process", call, 3, "a ProcessWindowFunction or f(key, context, elements[, out])"):
+        return lambda key, window, context, elements, out: call(key, context, elements, out)
+    return lambda key, window, context, elements, out: call(key, context, elements)
+
+
+def apply_call(function: Any) -> WindowCall:
+    """Of ``apply(...)`` on keyed windows."""
+    call: Any = function.apply if isinstance(function, WindowFunction) else function
+    if _writes("apply", call, 3, "a WindowFunction or f(key, window, elements[, out])"):
+        return lambda key, window, context, elements, out: call(key, window, elements, out)
+    return lambda key, window, context, elements, out: call(key, window, elements)
+
+
+def process_all_call(function: Any) -> WindowCall:
+    """Of ``process(...)`` on ``windowAll``."""
+    call: Any = function.process if isinstance(function, ProcessAllWindowFunction) else function
+    if _writes("process", call, 2, "a ProcessAllWindowFunction or f(context, elements[, out])"):
+        return lambda key, window, context, elements, out: call(context, elements, out)
+    return lambda key, window, context, elements, out: call(context, elements)
+
+
+def apply_all_call(function: Any) -> WindowCall:
+    """Of ``apply(...)`` on ``windowAll``."""
+    call: Any = function.apply if isinstance(function, AllWindowFunction) else function
+    if _writes("apply", call, 2, "an AllWindowFunction or f(window, elements[, out])"):
+        return lambda key, window, context, elements, out: call(window, elements, out)
+    return lambda key, window, context, elements, out: call(window, elements)
+
+
+def window_function_call(function: Any) -> WindowCall:
+    """Of the function after ``reduce`` or ``aggregate``: a plain callable gets the context."""
+    if isinstance(function, WindowFunction):
+        return apply_call(function)
+    return process_call(function)
+
+
+def all_window_function_call(function: Any) -> WindowCall:
+    """The same on ``windowAll``."""
+    if isinstance(function, AllWindowFunction):
+        return apply_all_call(function)
+    return process_all_call(function)
+
+
+def results_of(returned: Any) -> Iterable[Any]:
+    """What a window function has returned, as its results.
+
+    Raises InvalidProgramError for a single value that would come apart if it were iterated.
+    """
+    if returned is None:
+        return ()
+    if isinstance(returned, (str, bytes, tuple, dict)) or not isinstance(returned, Iterable):
+        raise InvalidProgramError(
+            f"the window function returned {shown(returned)} of type {type(returned).__name__},"
+            " but must return its results as a list, yield them, or write them to out. For one"
+            " result return a list of it: [result]."
+        )
+    return returned
+
+
+def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
+    """Whether ``call`` takes ``out`` after its ``arguments``."""
+    if callable(call) and not isinstance(call, type):
+        arity = positional_arity(call)
+        if arity in (arguments, arguments + 1):
+            return arity > arguments
+        reason = f"it takes {arity} arguments"
+    else:
+        reason = "it is not a function"
+    raise InvalidProgramError(f"{method}: {shown(call)} will not do, as {reason}. Pass {wanted}.")

@@ -1,0 +1,254 @@
+"""``WindowedStream``: a keyed stream cut into windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Self, TypeVar, overload
+
+from flinkish.api.aggregations import ComparableAggregator, SumAggregator
+from flinkish.api.data_stream import SingleOutputStreamOperator
+from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.fields import Field
+from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
+from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.time import TimeLike
+from flinkish.api.types import TypeInformation
+from flinkish.api.window_builder import WindowOperatorBuilder
+from flinkish.api.window_calls import apply_call, process_call, window_function_call
+from flinkish.api.window_functions import (
+    ProcessWindowFunction,
+    ProcessWindowLike,
+    WindowContext,
+    WindowFunction,
+    WindowLike,
+)
+from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.api.windowing.evictor import Evictor
+from flinkish.api.windowing.trigger import Trigger
+from flinkish.api.windowing.window_assigner import WindowAssigner
+from flinkish.api.windowing.windows import Window
+
+T = TypeVar("T")
+K = TypeVar("K")
+W = TypeVar("W", bound=Window)
+R = TypeVar("R")
+V = TypeVar("V")
+ACC = TypeVar("ACC")
+
+
+class WindowedStream(Generic[T, K, W]):
+    """A keyed stream cut into windows (Flink: ``WindowedStream``).
+
+    The settings change this object and return it.
+
+    >>> from flinkish import EventTimeSessionWindows, Time
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda words: words.keyBy(len)
+    ...     .window(EventTimeSessionWindows.withGap(Time.seconds(1)))
+    ...     .apply(lambda key, window, elements: [(key, window.start, list(elements))])
+    ... )
+    >>> for word, timestamp in [("to", 0), ("be", 400), ("or", 3000)]:
+    ...     harness.processElement(word, timestamp)
+    >>> harness.processWatermark(2000)
+    >>> harness.getOutput()[0].value
+    (2, 0, ['to', 'be'])
+    """
+
+    def __init__(self, input: KeyedStream[T, K], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
+        self._input = input
+        self._builder = WindowOperatorBuilder(windowAssigner)
+
+    # ------------------------------------------------------------------ settings
+
+    def trigger(self, trigger: Trigger[T, W]) -> Self:
+        """Let ``trigger`` say when windows fire, instead of the assigner's default."""
+        self._builder.trigger(trigger)
+        return self
+
+    def evictor(self, evictor: Evictor[T, W]) -> Self:
+        """Let ``evictor`` take out elements when a window fires. All elements are then kept."""
+        self._builder.evictor(evictor)
+        return self
+
+    def allowedLateness(self, lateness: TimeLike) -> Self:
+        """Keep event-time windows for so long after the watermark has passed them: elements that
+        come meanwhile fire them again. By default 0."""
+        self._builder.allowedLateness(lateness)
+        return self
+
+    def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
+        """Send elements that come too late there, instead of counting and dropping them."""
+        self._builder.sideOutputLateData(outputTag)
+        return self
+
+    # ------------------------------------------------------------------ functions
+
+    @overload
+    def reduce(
+        self, function: ReduceLike[T], *, outputType: TypeInformation[T] | None = None
+    ) -> SingleOutputStreamOperator[T]: ...
+
+    @overload
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: ProcessWindowFunction[T, R, K, W] | WindowFunction[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: Any = None,
+        outputType: TypeInformation[Any] | None = None,
+    ) -> SingleOutputStreamOperator[Any]:
+        """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
+        ``process``, or a WindowFunction) then gets that one."""
+        call = None if windowFunction is None else window_function_call(windowFunction)
+        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, R],
+        *,
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, V],
+        windowFunction: ProcessWindowFunction[V, R, K, W] | WindowFunction[V, R, K, W],
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, V],
+        windowFunction: Callable[[K, WindowContext[W], Iterable[V]], Iterable[R]],
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, Any, Any],
+        windowFunction: Any = None,
+        accumulatorType: TypeInformation[Any] | None = None,
+        outputType: TypeInformation[Any] | None = None,
+    ) -> SingleOutputStreamOperator[Any]:
+        """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
+        ``process``, or a WindowFunction) then gets the one result."""
+        call = None if windowFunction is None else window_function_call(windowFunction)
+        description = self._builder.aggregate(aggregateFunction, windowFunction, call)
+        return self._result(description, outputType)
+
+    @overload
+    def process(
+        self,
+        function: ProcessWindowFunction[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def process(
+        self,
+        function: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def process(
+        self,
+        function: Callable[[K, WindowContext[W], Iterable[T], Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def process(
+        self,
+        function: ProcessWindowLike[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Keep the elements and hand all of them to ``function(key, context, elements[, out])``
+        when the window fires."""
+        return self._result(self._builder.collect(function, process_call(function)), outputType)
+
+    @overload
+    def apply(
+        self,
+        function: WindowFunction[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: Callable[[K, W, Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: Callable[[K, W, Iterable[T], Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def apply(
+        self,
+        function: WindowLike[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Keep the elements and hand all of them to ``function(key, window, elements[, out])``
+        when the window fires."""
+        return self._result(self._builder.collect(function, apply_call(function)), outputType)
+
+    # ------------------------------------------------------------------ by field
+
+    def sum(self, field: Field) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the sum of ``field`` in it."""
+        return self.reduce(SumAggregator(field))
+
+    def min(self, field: Field) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the lowest ``field`` in it."""
+        return self.reduce(ComparableAggregator(field, "min"))
+
+    def max(self, field: Field) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the highest ``field`` in it."""
+        return self.reduce(ComparableAggregator(field, "max"))
+
+    def minBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the lowest ``field``; of equal ones the first, or with ``first=False``
+        the last."""
+        return self.reduce(ComparableAggregator(field, "minBy", first))
+
+    def maxBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the highest ``field``; of equal ones the first, or with ``first=False``
+        the last."""
+        return self.reduce(ComparableAggregator(field, "maxBy", first))
+
+    # ------------------------------------------------------------------ building
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._input.getExecutionEnvironment()
+
+    def _result(
+        self, description: WindowOperatorDescription, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        result = self._input._transform(description, outputType)
+        return result.setDescription(description.description)

@@ -1,0 +1,21 @@
+"""Count windows: a global window with a count trigger, as in Flink."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from flinkish.api.windowing.count_trigger import CountTrigger
+from flinkish.api.windowing.evictors import CountEvictor
+from flinkish.api.windowing.purging_trigger import PurgingTrigger
+
+S = TypeVar("S", bound=Any)
+
+
+def count_window(stream: S, size: int, slide: int | None) -> S:
+    """Give a windowed stream the trigger, and with a slide the evictor, of count windows."""
+    windowed: S = stream
+    if slide is None:
+        windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
+    else:
+        windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
+    return windowed

@@ -1,0 +1,35 @@
+"""``DeltaFunction``: the distance between two elements, for DeltaTrigger and DeltaEvictor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar, Union
+
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions import Function
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class DeltaFunction(Function, ABC, Generic[T_contra]):
+    """The distance between two elements (Flink: ``DeltaFunction``)."""
+
+    @abstractmethod
+    def getDelta(self, oldDataPoint: T_contra, newDataPoint: T_contra) -> float:
+        """How far ``newDataPoint`` is from ``oldDataPoint``."""
+
+
+DeltaLike = Union[DeltaFunction[T], Callable[[T, T], float]]
+
+
+def delta_call(owner: str, function: DeltaLike[T]) -> Callable[[T, T], float]:
+    """The distance itself."""
+    if isinstance(function, DeltaFunction):
+        return function.getDelta
+    if not callable(function):
+        raise InvalidProgramError(
+            f"{owner}: {function!r} is not a function. Pass a DeltaFunction or f(old, new)."
+        )
+    return function

@@ -1,0 +1,98 @@
+"""``SlidingEventTimeWindows`` and ``SlidingProcessingTimeWindows``: windows that overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.java_long import to_long
+from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from flinkish.api.windowing.trigger import Trigger
+from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
+from flinkish.api.windowing.windows import TimeWindow, Window
+
+
+class SlidingWindows(WindowAssigner[object, TimeWindow]):
+    """What the two have in common: windows of one size that begin at even distances.
+
+    With a slide greater than the size there are gaps, and elements in them go nowhere.
+    """
+
+    def __init__(self, size: int, slide: int, offset: int = 0) -> None:
+        if abs(offset) >= slide or size <= 0:
+            raise IllegalArgumentError(
+                f"{type(self).__name__}: size is {size} ms, slide {slide} ms and offset {offset} ms,"
+                " but abs(offset) < slide and size > 0 must hold. Choose a size and a slide above"
+                " 0, and an offset within the slide."
+            )
+        self.size = size
+        self.slide = slide
+        self.offset = offset
+
+    def getSize(self) -> int:
+        """The length of a window in ms."""
+        return self.size
+
+    def getSlide(self) -> int:
+        """The distance between the beginnings of windows in ms."""
+        return self.slide
+
+    def _windows_at(self, timestamp: int) -> Sequence[TimeWindow]:
+        last = TimeWindow.getWindowStartWithOffset(timestamp, self.offset, self.slide)
+        size = self.size
+        return [
+            TimeWindow(to_long(start), to_long(start + size))
+            for start in range(last, timestamp - size, -self.slide)
+        ]
+
+    def windowType(self) -> type[Window]:
+        return TimeWindow
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, {self.slide})"
+
+
+class SlidingEventTimeWindows(SlidingWindows):
+    """Windows of one size, a new one every slide, by the timestamps of elements."""
+
+    @staticmethod
+    def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingEventTimeWindows:
+        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after."""
+        return SlidingEventTimeWindows(
+            to_milliseconds(size), to_milliseconds(slide), to_milliseconds(offset)
+        )
+
+    def assignWindows(
+        self, element: object, timestamp: int, context: WindowAssignerContext
+    ) -> Sequence[TimeWindow]:
+        return self._windows_at(timestamp)
+
+    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
+        return EventTimeTrigger.create()
+
+    def isEventTime(self) -> bool:
+        return True
+
+
+class SlidingProcessingTimeWindows(SlidingWindows):
+    """Windows of one size, a new one every slide, by the clock when elements come."""
+
+    @staticmethod
+    def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingProcessingTimeWindows:
+        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after."""
+        return SlidingProcessingTimeWindows(
+            to_milliseconds(size), to_milliseconds(slide), to_milliseconds(offset)
+        )
+
+    def assignWindows(
+        self, element: object, timestamp: int, context: WindowAssignerContext
+    ) -> Sequence[TimeWindow]:
+        return self._windows_at(context.getCurrentProcessingTime())
+
+    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
+        return ProcessingTimeTrigger.create()
+
+    def isEventTime(self) -> bool:
+        return False

@@ -1,0 +1,147 @@
+"""Windows: the buckets that a window assigner puts elements into."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.java_long import remainder, to_long
+
+if TYPE_CHECKING:
+    from flinkish.api.windowing.window_assigner import MergeCallback
+
+
+class Window(ABC):
+    """A bucket of elements (Flink: ``Window``).
+
+    Windows of one's own must be equal and hash alike when they are the same window, and be
+    picklable: state and timers are kept under them.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def maxTimestamp(self) -> int:
+        """The highest timestamp that belongs to the window: its results carry it."""
+
+
+class _Interval(NamedTuple):
+    start: int
+    end: int
+
+
+class TimeWindow(_Interval, Window):
+    """The interval ``[start, end)`` in ms (Flink: ``TimeWindow``).
+
+    >>> window = TimeWindow(0, 10)
+    >>> window.maxTimestamp()
+    9
+    >>> window.intersects(TimeWindow(10, 20)), window.cover(TimeWindow(10, 20))
+    (True, TimeWindow(start=0, end=20))
+    """
+
+    __slots__ = ()
+
+    def getStart(self) -> int:
+        """The first timestamp that belongs to the window."""
+        return self.start
+
+    def getEnd(self) -> int:
+        """The first timestamp after ``start`` that does not belong to it any more."""
+        return self.end
+
+    def maxTimestamp(self) -> int:
+        end = self.end
+        return end - 1 if end != MIN_TIMESTAMP else MAX_TIMESTAMP
+
+    def intersects(self, other: TimeWindow) -> bool:
+        """Whether the two overlap or touch."""
+        return self.start <= other.end and self.end >= other.start
+
+    def cover(self, other: TimeWindow) -> TimeWindow:
+        """The smallest window that holds both."""
+        return TimeWindow(min(self.start, other.start), max(self.end, other.end))
+
+    @staticmethod
+    def getWindowStartWithOffset(timestamp: int, offset: int, windowSize: int) -> int:
+        """Where the window of ``windowSize`` that holds ``timestamp`` begins.
+
+        Windows begin at ``offset`` and every ``windowSize`` before and after it.
+
+        >>> TimeWindow.getWindowStartWithOffset(-3, 0, 10)
+        -10
+        """
+        # Java's remainder, so that a subtraction that wraps around aligns as it does in Flink
+        rest = remainder(to_long(timestamp - offset), windowSize)
+        return timestamp - rest if rest >= 0 else timestamp - (rest + windowSize)
+
+    @staticmethod
+    def mergeWindows(windows: Iterable[TimeWindow], callback: MergeCallback[TimeWindow]) -> None:
+        """Call ``callback.merge`` for every group of windows that overlap or touch."""
+        group: list[TimeWindow] = []
+        cover: TimeWindow | None = None
+        for window in sorted(windows, key=lambda w: w.start):
+            if cover is not None and cover.intersects(window):
+                cover = cover.cover(window)
+                if window not in group:
+                    group.append(window)
+            else:
+                if cover is not None and len(group) > 1:
+                    callback.merge(_as_java_hash_set(group), cover)
+                group, cover = [window], window
+        if cover is not None and len(group) > 1:
+            callback.merge(_as_java_hash_set(group), cover)
+
+
+class GlobalWindow(Window):
+    """The one window of everything (Flink: ``GlobalWindow``)."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def get() -> GlobalWindow:
+        """The window; every one is equal to every other."""
+        return _GLOBAL_WINDOW
+
+    def maxTimestamp(self) -> int:
+        return MAX_TIMESTAMP
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobalWindow)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "GlobalWindow()"
+
+    def __reduce__(self) -> str:
+        return "_GLOBAL_WINDOW"
+
+
+_GLOBAL_WINDOW = GlobalWindow()
+
+
+def _as_java_hash_set(windows: list[TimeWindow]) -> list[TimeWindow]:
+    """``windows`` in the order that Java's ``HashSet`` iterates over them.
+
+    The order decides whose elements come first in the merged window, and so what a CountEvictor
+    keeps: a ported job must get the same.
+    """
+    buckets = 16
+    while len(windows) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(windows, key=lambda window: _spread_hash(window) & (buckets - 1))
+
+
+def _spread_hash(window: TimeWindow) -> int:
+    mixed = (window.start + window.end) & _MASK
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _MASK
+    low = (mixed ^ (mixed >> 31)) & 0xFFFFFFFF
+    return low ^ (low >> 16)
+
+
+_MASK = 0xFFFFFFFFFFFFFFFF

@@ -1,0 +1,155 @@
+"""What triggers, evictors, assigners and window functions are given: views on the operator.
+
+One object of each serves all keys and windows; the operator sets the window before a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.metrics import MetricGroup
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.runtime_context import KeyedStateStore
+from flinkish.api.state import StateDescriptor
+from flinkish.api.window_functions import WindowContext
+from flinkish.api.windowing.evictor import EvictorContext
+from flinkish.api.windowing.trigger import OnMergeContext
+from flinkish.api.windowing.window_assigner import WindowAssignerContext
+from flinkish.runtime.operators.base import StreamOperator
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.timers import InternalTimerService
+from flinkish.runtime.windowing.state_merging import merge_call, merge_namespaces
+
+
+class ClockContext(WindowAssignerContext):
+    """The context of an assigner."""
+
+    __slots__ = ("_clock",)
+
+    def __init__(self, clock: ProcessingTimeService) -> None:
+        self._clock = clock
+
+    def getCurrentProcessingTime(self) -> int:
+        return self._clock.getCurrentProcessingTime()
+
+
+class WindowTriggerContext(OnMergeContext):
+    """The context of a trigger: timers and state of the current key under ``window``."""
+
+    __slots__ = ("_operator", "_states", "_timers", "mergedWindows", "window")
+
+    def __init__(
+        self, operator: StreamOperator, timers: InternalTimerService, states: KeyedStates
+    ) -> None:
+        self._operator = operator
+        self._timers = timers
+        self._states = states
+        self.window: Any = None
+        self.mergedWindows: Iterable[Any] = ()
+
+    def getCurrentProcessingTime(self) -> int:
+        return self._timers.currentProcessingTime()
+
+    def getCurrentWatermark(self) -> int:
+        return self._timers.currentWatermark()
+
+    def getMetricGroup(self) -> MetricGroup:
+        return self._operator.metrics
+
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        self._timers.registerProcessingTimeTimer(self.window, time)
+
+    def registerEventTimeTimer(self, time: int) -> None:
+        self._timers.registerEventTimeTimer(self.window, time)
+
+    def deleteProcessingTimeTimer(self, time: int) -> None:
+        self._timers.deleteProcessingTimeTimer(self.window, time)
+
+    def deleteEventTimeTimer(self, time: int) -> None:
+        self._timers.deleteEventTimeTimer(self.window, time)
+
+    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> Any:
+        return self._states.of(stateDescriptor)
+
+    def mergePartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> None:
+        backend = self._operator.backend
+        table = backend.table(stateDescriptor.getName())
+        merge = merge_call(stateDescriptor)
+        merge_namespaces(table, backend.currentKey, self.window, self.mergedWindows, merge)
+
+
+class WindowEvictorContext(EvictorContext):
+    """The context of an evictor."""
+
+    __slots__ = ("_operator",)
+
+    def __init__(self, operator: StreamOperator) -> None:
+        self._operator = operator
+
+    def getCurrentProcessingTime(self) -> int:
+        return self._operator.clock.getCurrentProcessingTime()
+
+    def getCurrentWatermark(self) -> int:
+        return self._operator.currentWatermark
+
+    def getMetricGroup(self) -> MetricGroup:
+        return self._operator.metrics
+
+
+class WindowProcessContext(WindowContext[Any]):
+    """The context of a window function; ``current`` is its window."""
+
+    __slots__ = ("_global_state", "_operator", "_window_state", "current")
+
+    def __init__(
+        self,
+        operator: StreamOperator,
+        windowState: KeyedStateStore,
+        globalState: KeyedStateStore,
+    ) -> None:
+        self._operator = operator
+        self._window_state = windowState
+        self._global_state = globalState
+        self.current: Any = None
+
+    def window(self) -> Any:
+        return self.current
+
+    def currentProcessingTime(self) -> int:
+        return self._operator.clock.getCurrentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        return self._operator.currentWatermark
+
+    def windowState(self) -> KeyedStateStore:
+        return self._window_state
+
+    def globalState(self) -> KeyedStateStore:
+        return self._global_state
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        self._operator.output.collectSide(outputTag.getId(), value, self.current.maxTimestamp())
+
+
+class MergingWindowStateStore(KeyedStateStore):
+    """Refuses per-window state: of merging windows nobody could merge it
+    (Flink: the same name)."""
+
+    def __init__(self, function: object, assigner: object) -> None:
+        self._message = (
+            f"windowState: {type(function).__name__} asks for state per window, but windows of"
+            f" {assigner!r} merge, and nobody could merge such state. Use globalState(), or a window"
+            " assigner that does not merge."
+        )
+
+    def _refuse(self, stateProperties: object) -> NoReturn:
+        raise InvalidProgramError(self._message)
+
+    getState = _refuse
+    getListState = _refuse
+    getMapState = _refuse
+    getReducingState = _refuse
+    getAggregatingState = _refuse

@@ -1,0 +1,78 @@
+"""Calls the window function of an operator, or emits the contents where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flinkish.api.runtime_context import KeyedStateStore
+from flinkish.api.window_calls import results_of
+from flinkish.api.window_functions import ProcessAllWindowFunction, ProcessWindowFunction
+from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.runtime.operators.base import StreamOperator
+from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.output import TimestampedCollector
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.windowing.window_contexts import (
+    MergingWindowStateStore,
+    WindowProcessContext,
+)
+
+
+class WindowFunctionRunner:
+    """The window function as the operator calls it (Flink: ``InternalWindowFunction``).
+
+    ``states`` is the operator's per-window state; the operator sets its namespace.
+    """
+
+    def __init__(
+        self,
+        operator: StreamOperator,
+        description: WindowOperatorDescription,
+        states: KeyedStates,
+    ) -> None:
+        function = description.function
+        window_state: KeyedStateStore = states
+        if description.merges:
+            window_state = MergingWindowStateStore(function, description.assigner)
+        global_state = KeyedStates(operator.backend)
+        self._operator = operator
+        self._function = function
+        self._call = description.call
+        self._collector = TimestampedCollector(operator.output)
+        self._context = WindowProcessContext(operator, window_state, global_state)
+        self._clears = _overrides_clear(function)
+        operator.openFunction(function, StreamingRuntimeContext(operator, global_state))
+
+    @property
+    def clears(self) -> bool:
+        """Whether the function wants to know when a window goes."""
+        return self._clears
+
+    def process(self, key: Any, window: Any, elements: Sequence[Any]) -> None:
+        """Hand ``elements`` of a window that fires to the function."""
+        collector = self._collector
+        collector.timestamp = window.maxTimestamp()
+        if self._call is None:
+            for element in elements:
+                collector.collect(element)
+            return
+        self._context.current = window
+        for result in results_of(self._call(key, window, self._context, elements, collector)):
+            collector.collect(result)
+
+    def clear(self, window: Any) -> None:
+        """``window`` goes."""
+        if self._clears:
+            self._context.current = window
+            self._function.clear(self._context)
+
+
+def _overrides_clear(function: object) -> bool:
+    return (
+        isinstance(function, ProcessWindowFunction)
+        and type(function).clear is not ProcessWindowFunction.clear
+    ) or (
+        isinstance(function, ProcessAllWindowFunction)
+        and type(function).clear is not ProcessAllWindowFunction.clear
+    )

@@ -1,0 +1,253 @@
+"""``WindowOperator``: windows of any assigner under any trigger, element by element."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from flinkish.api.elements import MAX_TIMESTAMP
+from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
+from flinkish.api.java_long import to_long
+from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.api.windowing.trigger import TriggerResult
+from flinkish.api.windowing.tumbling_windows import TumblingWindows
+from flinkish.runtime.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.timers import InternalTimerService, Triggerable
+from flinkish.runtime.windowing.merging_window_set import MergingWindowSet
+from flinkish.runtime.windowing.window_contents import WindowContents, window_contents
+from flinkish.runtime.windowing.window_contexts import ClockContext, WindowTriggerContext
+from flinkish.runtime.windowing.window_function_runner import WindowFunctionRunner
+
+
+class WindowOperator(OneInputOperator, Triggerable):
+    """Puts elements into windows and asks the trigger (Flink: ``WindowOperator``).
+
+    Where windows merge, contents are kept under a *state window* (``MergingWindowSet``), while the
+    trigger's state and the timers are under the window itself.
+    """
+
+    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
+        super().__init__(context)
+        self._description = description
+        # a copy, as its stagger offset is this operator's own
+        self._assigner = copy.copy(description.assigner)
+        self._trigger = description.trigger
+        self._lateness = description.allowedLateness
+        self._late_tag = description.lateDataOutputTag
+        self._event_time = self._assigner.isEventTime()
+        self._merges = description.merges
+
+    def open(self) -> None:
+        backend = self.backend
+        self._contents: WindowContents = window_contents(self._description, backend)
+        self._merging_sets = backend.table("merging-window-set") if self._merges else None
+        self._timers = InternalTimerService("window-timers", backend, self.clock, self)
+        self._states = KeyedStates(backend)
+        self._assigner_context = ClockContext(self.clock)
+        self._trigger_context = WindowTriggerContext(self, self._timers, self._states)
+        self._function = WindowFunctionRunner(self, self._description, self._states)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._timers.initializeWatermark(self.currentWatermark)
+        if isinstance(self._assigner, TumblingWindows):
+            self._assigner.staggerOffset = None if snapshot is None else snapshot["stagger"]
+
+    def snapshot(self) -> dict[str, Any]:
+        stagger = getattr(self._assigner, "staggerOffset", None)
+        return {**super().snapshot(), "stagger": stagger}
+
+    # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        assert records.keys is not None
+        backend = self.backend
+        value = None
+        with self.userCodeOf(lambda: value):
+            for value, timestamp, key in zip(
+                records.values, records.timestamps.tolist(), records.keys
+            ):
+                backend.currentKey = key
+                self._process_element(value, timestamp)
+        self.output.flush()
+
+    def _process_element(self, value: Any, timestamp: int) -> None:
+        if timestamp == NO_TIMESTAMP and self._event_time:
+            raise MissingTimestampError(self.name, value)
+        windows = self._assigner.assignWindows(value, timestamp, self._assigner_context)
+        skipped = True
+        if self._merges:
+            merging_windows = self._merging_windows()
+            for window in windows:
+                actual = merging_windows.addWindow(window, self._merge)
+                if self._is_late(actual):
+                    merging_windows.retireWindow(actual)
+                    continue
+                skipped = False
+                self._add(value, timestamp, actual, merging_windows.getStateWindow(actual))
+            merging_windows.persist()
+        else:
+            for window in windows:
+                if not self._is_late(window):
+                    skipped = False
+                    self._add(value, timestamp, window, window)
+        if skipped and self._is_element_late(timestamp):
+            if self._late_tag is not None:
+                self.output.collectSide(self._late_tag.getId(), value, timestamp)
+            else:
+                self.metrics.numLateRecordsDropped += 1
+
+    def _add(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
+        self._contents.add(state_window, value, timestamp)
+        self._set_window(window)
+        result = self._trigger.onElement(value, timestamp, window, self._trigger_context)
+        if result is not TriggerResult.CONTINUE:
+            self._obey(result, window, state_window)
+        self._register_cleanup_timer(window)
+
+    def _merge(
+        self, merge_result: Any, merged: Any, state_window: Any, merged_state_windows: Any
+    ) -> None:
+        self._check_merge_result(merge_result)
+        context = self._trigger_context
+        self._set_window(merge_result)
+        context.mergedWindows = merged
+        self._trigger.onMerge(merge_result, context)
+        for window in merged:
+            self._set_window(window)
+            self._trigger.clear(window, context)
+            self._delete_cleanup_timer(window)
+        self._contents.merge(state_window, merged_state_windows)
+
+    def _check_merge_result(self, window: Any) -> None:
+        if self._event_time:
+            end, now = to_long(window.maxTimestamp() + self._lateness), self.currentWatermark
+        else:
+            end, now = window.maxTimestamp(), self.clock.getCurrentProcessingTime()
+        if end <= now:
+            kind = "watermark" if self._event_time else "clock"
+            raise NotSupportedError(
+                f"{self.name}: windows were merged into {window}, whose time is up, as the {kind} is"
+                f" at {now}. mergeWindows must not make a window end earlier than its parts."
+            )
+
+    # ------------------------------------------------------------------ time
+
+    def processWatermark(self, timestamp: int) -> None:
+        self.currentWatermark = timestamp
+        self._timers.advanceWatermark(timestamp)
+        self.output.emitWatermark(timestamp)
+
+    def advanceProcessingTime(self, now: int) -> None:
+        self._timers.advanceProcessingTime(now)
+        self.output.flush()
+
+    def onEventTime(self, timer: Timer) -> None:
+        with self.userCode(timer):
+            self._on_timer(timer, self._trigger.onEventTime, self._event_time)
+
+    def onProcessingTime(self, timer: Timer) -> None:
+        with self.userCode(timer):
+            self._on_timer(timer, self._trigger.onProcessingTime, not self._event_time)
+
+    def _on_timer(self, timer: Timer, ask: Any, is_window_time: bool) -> None:
+        window = state_window = timer.namespace
+        merging_windows = None
+        if self._merges:
+            merging_windows = self._merging_windows()
+            state_window = merging_windows.getStateWindow(window)
+            if state_window is None:
+                # a timer that its trigger has left behind
+                return
+        self._set_window(window)
+        result = ask(timer.timestamp, window, self._trigger_context)
+        if result is not TriggerResult.CONTINUE:
+            self._obey(result, window, state_window)
+        if is_window_time and timer.timestamp == self._cleanup_time(window):
+            self._clear_all(window, state_window, merging_windows)
+        if merging_windows is not None:
+            merging_windows.persist()
+
+    # ------------------------------------------------------------------ windows
+
+    def _obey(self, result: TriggerResult, window: Any, state_window: Any) -> None:
+        if not isinstance(result, TriggerResult):
+            raise InvalidProgramError(
+                f"{self.name}: {self._trigger!r} returned {result!r}, but a trigger must return a"
+                " TriggerResult, such as TriggerResult.CONTINUE."
+            )
+        if result.isFire():
+            self._fire(window, state_window)
+        if result.isPurge():
+            self._contents.clear(state_window)
+
+    def _fire(self, window: Any, state_window: Any) -> None:
+        elements = self._contents.elements(state_window)
+        if elements is not None:
+            self._function.process(self.backend.currentKey, window, elements)
+
+    def _clear_all(
+        self, window: Any, state_window: Any, merging_windows: MergingWindowSet | None
+    ) -> None:
+        self._contents.clear(state_window)
+        self._trigger.clear(window, self._trigger_context)
+        self._function.clear(window)
+        if merging_windows is not None:
+            merging_windows.retireWindow(window)
+
+    def _set_window(self, window: Any) -> None:
+        self._trigger_context.window = window
+        self._states.namespace = window
+
+    def _merging_windows(self) -> MergingWindowSet:
+        assert self._merging_sets is not None
+        assigner: Any = self._assigner
+        return MergingWindowSet(assigner, self._merging_sets, self.backend)
+
+    # ------------------------------------------------------------------ lateness
+
+    def _is_late(self, window: Any) -> bool:
+        return self._event_time and self._cleanup_time(window) <= self.currentWatermark
+
+    def _is_element_late(self, timestamp: int) -> bool:
+        return self._event_time and to_long(timestamp + self._lateness) <= self.currentWatermark
+
+    def _cleanup_time(self, window: Any) -> int:
+        end: int = window.maxTimestamp()
+        return min(end + self._lateness, MAX_TIMESTAMP) if self._event_time else end
+
+    def _register_cleanup_timer(self, window: Any) -> None:
+        time = self._cleanup_time(window)
+        if time == MAX_TIMESTAMP:
+            return  # the job ends before
+        if self._event_time:
+            self._timers.registerEventTimeTimer(window, time)
+        else:
+            self._timers.registerProcessingTimeTimer(window, time)
+
+    def _delete_cleanup_timer(self, window: Any) -> None:
+        time = self._cleanup_time(window)
+        if time == MAX_TIMESTAMP:
+            return
+        if self._event_time:
+            self._timers.deleteEventTimeTimer(window, time)
+        else:
+            self._timers.deleteProcessingTimeTimer(window, time)
+
+    # ------------------------------------------------------------------ what is pending
+
+    def nextEventTimeTimer(self) -> int | None:
+        return self._timers.nextEventTimeTimer()
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        return self._timers.nextProcessingTimeTimer()
+
+    def numEventTimeTimers(self) -> int:
+        return self._timers.numEventTimeTimers()
+
+    def numProcessingTimeTimers(self) -> int:
+        return self._timers.numProcessingTimeTimers()
