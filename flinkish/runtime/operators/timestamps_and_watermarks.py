@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import cloudpickle
 
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.operators import TimestampsAndWatermarksDescription
 from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
 from flinkish.runtime.elements import Records
@@ -63,22 +65,23 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         self.metrics.numRecordsIn += len(records)
         timestamps = records.timestamps.tolist()
         extract, on_event, emitter = self._extract, self._generator.onEvent, self._emitter
-        collect = self.output.collect
+        collect, idleness = self.output.collect, self._idleness
         value: Any = None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, timestamps):
                 if extract is not None:
                     timestamp = extract(value, timestamp)
-                if self._idleness is not None:
-                    self._idleness.activity()
+                    if type(timestamp) is not int:
+                        timestamp = self._checked(timestamp)
                 # Flink emits the element first: a watermark from onEvent comes after it.
                 collect(value, timestamp)
                 on_event(value, timestamp, emitter)
+                if idleness is not None:
+                    idleness.activity()
         self.output.flush()
 
     def processWatermark(self, timestamp: int) -> None:
         if timestamp == MAX_TIMESTAMP:
-            self.onPeriodicEmit()
             self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
@@ -99,7 +102,20 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             self._generator.onPeriodicEmit(self._emitter)
 
     def nextProcessingTimeTimer(self) -> int | None:
-        return None if self._idleness is None else self._idleness.due()
+        if self._idleness is None or self._emitter.idle:
+            return None
+        due = self._idleness.due()
+        return self._nextEmit if due is None else max(due, self._nextEmit)
+
+    def _checked(self, timestamp: Any) -> int:
+        try:
+            return index(timestamp)
+        except TypeError:
+            raise IllegalArgumentError(
+                f"{self.name}: the timestamp assigner gave {shown(timestamp)} of type"
+                f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
+                " int(seconds * 1000)."
+            ) from None
 
 
 class WatermarkEmitter(WatermarkOutput):
@@ -108,7 +124,7 @@ class WatermarkEmitter(WatermarkOutput):
     def __init__(self, output: Output) -> None:
         self._output = output
         self._watermark = MIN_TIMESTAMP
-        self._idle = False
+        self.idle = False
 
     def emitWatermark(self, watermark: Watermark) -> None:
         if watermark.timestamp > self._watermark:
@@ -117,19 +133,19 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emitWatermark(watermark.timestamp)
 
     def markIdle(self) -> None:
-        if not self._idle:
-            self._idle = True
+        if not self.idle:
+            self.idle = True
             self._output.emitWatermarkStatus(WatermarkStatus.IDLE)
 
     def markActive(self) -> None:
-        if self._idle:
-            self._idle = False
+        if self.idle:
+            self.idle = False
             self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
 
     def snapshot(self) -> tuple[int, bool]:
         """What ``restore`` takes."""
-        return self._watermark, self._idle
+        return self._watermark, self.idle
 
     def restore(self, watermark: int, idle: bool) -> None:
         """Go on from there."""
-        self._watermark, self._idle = watermark, idle
+        self._watermark, self.idle = watermark, idle
