@@ -58,7 +58,7 @@ def _of_items(items: Any) -> int:
 def _of_any(key: Any) -> int:
     if key is None:
         return 0x6B7B1D3F
-    if isinstance(key, enum.Enum):
+    if isinstance(key, enum.Enum) and not isinstance(key, (str, int, float, bytes, tuple)):
         return zlib.crc32(f"{type(key).__qualname__}.{key.name}".encode())
     if isinstance(key, str):
         return zlib.crc32(str.encode(key, "utf-8", "surrogatepass"))
@@ -77,7 +77,9 @@ def _of_any(key: Any) -> int:
     if isinstance(key, datetime.datetime) and key.tzinfo is not None:
         # Aware datetimes are equal when they are the same instant, whatever their zone.
         return zlib.crc32(key.astimezone(datetime.UTC).isoformat().encode(), 3)
-    if isinstance(key, (datetime.date, datetime.time, datetime.timedelta)):
+    if isinstance(key, (datetime.datetime, datetime.time)):
+        return zlib.crc32(repr(key.replace(fold=0)).encode(), 4)
+    if isinstance(key, (datetime.date, datetime.timedelta)):
         return zlib.crc32(repr(key).encode(), 4)
     if _is_frozen_dataclass(key):
         return _of_items(tuple(getattr(key, f.name) for f in dataclasses.fields(key) if f.compare))

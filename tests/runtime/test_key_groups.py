@@ -86,10 +86,26 @@ def test_equal_numbers_have_one_hash(number):
 
 
 def test_equal_instants_have_one_hash():
-    utc = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.timezone.utc)
+    utc = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
     assert stable_hash(utc) == stable_hash(
         utc.astimezone(datetime.timezone(datetime.timedelta(hours=5)))
     )
+
+
+def test_an_enum_hashes_like_the_value_it_equals():
+    class Level(enum.IntEnum):
+        HIGH = 3
+
+    class Name(enum.StrEnum):
+        A = "a"
+
+    assert stable_hash(Level.HIGH) == stable_hash(3)
+    assert stable_hash(Name.A) == stable_hash("a")
+
+
+def test_fold_does_not_count_as_it_does_not_in_equality():
+    at = datetime.datetime(2024, 11, 3, 1, 30)
+    assert stable_hash(at) == stable_hash(at.replace(fold=1))
 
 
 def test_a_named_tuple_hashes_like_the_tuple_it_equals():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -110,14 +111,15 @@ class HeapTimerQueue(TimerQueue):
     __slots__ = ("_size", "_timers", "_timestamps")
 
     def __init__(self) -> None:
-        self._timers: dict[int, dict[tuple[Any, Any], None]] = {}
+        self._timers: dict[int, OrderedDict[tuple[Any, Any], None]] = {}
         self._timestamps: list[int] = []
         self._size = 0
 
     def add(self, timestamp: int, key: Any, namespace: Any) -> None:
         timers = self._timers.get(timestamp)
         if timers is None:
-            timers = self._timers[timestamp] = {}
+            # Taking the first of a plain dict again and again is quadratic.
+            timers = self._timers[timestamp] = OrderedDict()
             heapq.heappush(self._timestamps, timestamp)
         if (key, namespace) not in timers:
             timers[key, namespace] = None
@@ -133,9 +135,7 @@ class HeapTimerQueue(TimerQueue):
         timestamp = self.nextTimestamp()
         if timestamp is None or timestamp > until:
             return None
-        timers = self._timers[timestamp]
-        key, namespace = next(iter(timers))
-        del timers[key, namespace]
+        (key, namespace), _ = self._timers[timestamp].popitem(last=False)
         self._size -= 1
         return Timer(timestamp, key, namespace)
 
