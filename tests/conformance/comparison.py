@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from .cases import Case
+from tests.conformance.cases import Case
 
 Item = list[Any]
 CUTS = ("w", "p", "timers")

@@ -8,8 +8,7 @@ from typing import Any
 
 from flinkish import OutputTag
 from flinkish.testing import StreamTestHarness
-
-from .cases import Case
+from tests.conformance.cases import Case
 
 MAX = 2**63 - 1
 

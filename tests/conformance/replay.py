@@ -9,10 +9,9 @@ from typing import Any
 
 from flinkish import StreamRecord, Watermark
 from flinkish.testing import StreamTestHarness
-
-from .cases import Case
-from .comparison import Item
-from .family import Family
+from tests.conformance.cases import Case
+from tests.conformance.comparison import Item
+from tests.conformance.family import Family
 
 
 def replay(family: Family, case: Case, cuts: random.Random | None = None) -> list[Item]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from flinkish import CoGroupFunction
-
-from ..family import Family
-from .windowing import assigner_of, configured
+from tests.conformance.families.windowing import assigner_of, configured
+from tests.conformance.family import Family
 
 
 class WindowJoinFamily(Family):

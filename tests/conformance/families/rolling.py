@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from flinkish import TumblingEventTimeWindows
-
-from ..family import Family
+from tests.conformance.family import Family
 
 
 def aggregated(stream, function):
@@ -25,6 +24,17 @@ class WindowRollingFamily(Family):
         return lambda stream: aggregated(
             stream.keyBy(lambda element: element[0]).window(windows), case.data["function"]
         )
+
+    def element(self, item, number):
+        return (*item[1:-1], number)
+
+
+class RollingFamily(Family):
+    name = "rolling"
+
+    def build(self, case):
+        function = case.data["function"]
+        return lambda stream: aggregated(stream.keyBy(lambda element: element[0]), function)
 
     def element(self, item, number):
         return (*item[1:-1], number)

@@ -9,9 +9,8 @@ from flinkish import (
     TimeWindow,
     ValueStateDescriptor,
 )
-
-from ..family import Family
-from .windowing import assigner_of, configured
+from tests.conformance.families.windowing import assigner_of, configured
+from tests.conformance.family import Family
 
 LATE = OutputTag("late")
 
