@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.windowing.aligned_window_operator import AlignedWindowOperator
 from flinkish.runtime.windowing.evicting_window_operator import EvictingWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
@@ -14,4 +15,6 @@ def create_window_operator(
     """The operator that does what ``description`` says, the fastest there is."""
     if description.evictor is not None:
         return EvictingWindowOperator(context, description)
+    if description.isAligned:
+        return AlignedWindowOperator(context, description)
     return WindowOperator(context, description)

@@ -1,0 +1,246 @@
+"""``AlignedWindowOperator``: tumbling and sliding event-time windows, a run at a time."""
+
+from __future__ import annotations
+
+from operator import length_hint
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.errors import MissingTimestampError
+from flinkish.api.java_long import to_long
+from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.elements import NO_TIMESTAMP, Hashes, Records, Timestamps
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.windowing.aligned_contents import aligned_contents
+from flinkish.runtime.windowing.aligned_windows import AlignedWindows, Positions
+from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_contexts import ClockContext
+from flinkish.runtime.windowing.window_function_runner import WindowFunctionRunner
+
+
+class AlignedWindowOperator(OneInputOperator):
+    """What ``WindowOperator`` does where all keys share their windows and the watermark alone fires
+    them: the same results, and the same count of timers.
+
+    A run is put into one window after another. There are no timers: what is due follows from the
+    windows that are there. Only an element of a window that has fired already, within the allowed
+    lateness, is handled by itself, as it fires the window again.
+    """
+
+    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
+        super().__init__(context)
+        self._description = description
+        self._assigner = description.assigner
+        self._assigner_context = ClockContext(self.clock)
+        self._windows = AlignedWindows.of(self._assigner)
+        self._lateness = description.allowedLateness
+        self._late_tag = description.lateDataOutputTag
+        self._contents = aligned_contents(description)
+
+    def open(self) -> None:
+        self._table = self.backend.windowTable(TABLE)
+        self._states = KeyedStates(self.backend)
+        self._function = WindowFunctionRunner(self, self._description, self._states)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._open_windows: set[TimeWindow] = set(self._table.windows())
+        self._next_due = self._earliest_due()
+
+    # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        timestamps = records.timestamps
+        if len(timestamps) == 0:
+            return
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        if lowest == NO_TIMESTAMP:
+            raise MissingTimestampError(self.name, records.values[int(timestamps.argmin())])
+        if lowest > _NUMPY_FROM and highest < _NUMPY_UNTIL:
+            for window, positions in self._windows.split(timestamps):
+                if window.maxTimestamp() > self.currentWatermark:
+                    self._add(window, records, positions)
+            behind = self._behind(timestamps, lowest)
+            if behind is not None:
+                self._process_singly(records, np.flatnonzero(behind), added=True)
+        else:
+            self._process_singly(records, np.arange(len(records)), added=False)
+
+    def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
+        """Which elements have a window that has fired already, or are late; None: none of them."""
+        watermark = self.currentWatermark
+        gaps = self._windows.gaps(timestamps)
+        if gaps is None:
+            if lowest > watermark:
+                return None
+            return self._windows.firstEnds(timestamps) - 1 <= watermark
+        # Java's sum wraps around, and so does numpy's: with a lateness near the end of its range
+        # an element of no window counts as late
+        late = timestamps + np.int64(self._lateness) <= watermark
+        return np.where(gaps, late, self._windows.firstEnds(timestamps) - 1 <= watermark)
+
+    def _add(self, window: TimeWindow, records: Records, positions: Positions | None) -> None:
+        """Put records, those at ``positions`` or all, into a window that has not fired yet."""
+        keys, values, hashes = records.keys, records.values, records.hashes
+        assert keys is not None
+        assert hashes is not None
+        if positions is not None:
+            chosen = positions.tolist()
+            keys = [keys[i] for i in chosen]
+            values = [values[i] for i in chosen]
+            hashes = hashes[positions]
+        elif not isinstance(values, list):
+            values = list(values)
+        pages, index = self._table.pages(window, hashes)
+        remaining = iter(values)
+        # what is left of the iterator tells which element an error came from
+        with self.userCodeOf(lambda: values[len(values) - length_hint(remaining) - 1]):
+            if len(pages) == 1:
+                self._contents.addTo(pages[0], zip(keys, remaining))
+            else:
+                self._contents.addToPages(pages, index, zip(keys, remaining))
+        self._note(window)
+
+    def _process_singly(self, records: Records, positions: Positions, added: bool) -> None:
+        """Take elements one by one; ``added``: windows that have not fired yet have them."""
+        values, keys, hashes = records.values, records.keys, records.hashes
+        assert keys is not None
+        assert hashes is not None
+        for i in positions.tolist():
+            value, timestamp = values[i], int(records.timestamps[i])
+            with self.userCode(value):
+                skipped = True
+                for window in self._assigner.assignWindows(
+                    value, timestamp, self._assigner_context
+                ):
+                    if self._is_late(window):
+                        continue
+                    skipped = False
+                    if window.maxTimestamp() <= self.currentWatermark:
+                        self._add_and_fire(window, keys[i], value, hashes[i : i + 1])
+                    elif not added:
+                        self._add_singly(window, keys[i], value, hashes[i : i + 1])
+                if skipped and to_long(timestamp + self._lateness) <= self.currentWatermark:
+                    self._drop(value, timestamp)
+        self.output.flush()
+
+    def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
+        pages, index = self._table.pages(window, key_hash)
+        page = pages[index[0]]
+        self._contents.addTo(page, ((key, value),))
+        self._note(window)
+        return page[key]
+
+    def _add_and_fire(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> None:
+        elements = self._contents.elements(self._add_singly(window, key, value, key_hash))
+        if elements is not None:
+            self.backend.currentKey = key
+            self._states.namespace = window
+            self._function.process(key, window, elements)
+
+    def _drop(self, value: Any, timestamp: int) -> None:
+        if self._late_tag is not None:
+            self.output.collectSide(self._late_tag.getId(), value, timestamp)
+        else:
+            self.metrics.numLateRecordsDropped += 1
+
+    # ------------------------------------------------------------------ time
+
+    def processWatermark(self, timestamp: int) -> None:
+        before, self.currentWatermark = self.currentWatermark, timestamp
+        if self._next_due is not None and self._next_due <= timestamp:
+            self._fire_due(before, timestamp)
+            self._next_due = self._earliest_due()
+        self.output.emitWatermark(timestamp)
+
+    def _fire_due(self, before: int, now: int) -> None:
+        due = []
+        for window in self._open_windows:
+            end, expiry = window.maxTimestamp(), self._expiry(window)
+            if before < end <= now:
+                due.append((end, window))
+            if expiry is not None and end != expiry <= now:
+                due.append((expiry, window))
+        for time, window in sorted(due):
+            last = time == self._expiry(window)
+            if time == window.maxTimestamp():
+                self._fire(window, last)
+            elif self._function.clears:
+                self._clear(window)
+            if last:
+                self._table.remove(window)
+                self._open_windows.remove(window)
+
+    def _fire(self, window: TimeWindow, last: bool) -> None:
+        backend, function, contents_of = self.backend, self._function, self._contents.elements
+        clears = last and function.clears
+        self._states.namespace = window
+        key = None
+        with self.userCodeOf(lambda: (key, window)):
+            for key, contents in self._table.items(window):
+                backend.currentKey = key
+                elements = contents_of(contents)
+                if elements is not None:
+                    function.process(key, window, elements)
+                if clears:
+                    function.clear(window)
+
+    def _clear(self, window: TimeWindow) -> None:
+        self._states.namespace = window
+        for key, _ in self._table.items(window):
+            self.backend.currentKey = key
+            with self.userCode((key, window)):
+                self._function.clear(window)
+
+    # ------------------------------------------------------------------ windows
+
+    def _note(self, window: TimeWindow) -> None:
+        """``window`` has contents."""
+        if window not in self._open_windows:
+            self._open_windows.add(window)
+            due = self._due(window)
+            if due is not None and (self._next_due is None or due < self._next_due):
+                self._next_due = due
+
+    def _is_late(self, window: TimeWindow) -> bool:
+        return min(window.maxTimestamp() + self._lateness, MAX_TIMESTAMP) <= self.currentWatermark
+
+    def _expiry(self, window: TimeWindow) -> int | None:
+        """When ``window`` goes; None if it never does, as the job ends before."""
+        end = window.maxTimestamp()
+        time = end + self._lateness
+        return time if time < MAX_TIMESTAMP else end if end == MAX_TIMESTAMP else None
+
+    def _due(self, window: TimeWindow) -> int | None:
+        """When something next happens to ``window``."""
+        end = window.maxTimestamp()
+        return end if end > self.currentWatermark else self._expiry(window)
+
+    def _earliest_due(self) -> int | None:
+        times = (self._due(window) for window in self._open_windows)
+        return min((time for time in times if time is not None), default=None)
+
+    # ------------------------------------------------------------------ what is pending
+
+    def nextEventTimeTimer(self) -> int | None:
+        return self._next_due
+
+    def numEventTimeTimers(self) -> int:
+        return sum(
+            self._table.size(window) * self._timers_per_key(window) for window in self._open_windows
+        )
+
+    def _timers_per_key(self, window: TimeWindow) -> int:
+        """The trigger's timer, and the one for the cleanup, where ``WindowOperator`` has them."""
+        end, expiry = window.maxTimestamp(), self._expiry(window)
+        return (end > self.currentWatermark) + (expiry is not None and expiry != end)
+
+
+_NUMPY_FROM = MIN_TIMESTAMP // 2
+_NUMPY_UNTIL = MAX_TIMESTAMP // 2
