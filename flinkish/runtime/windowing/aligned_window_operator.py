@@ -15,6 +15,7 @@ from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.elements import NO_TIMESTAMP, Hashes, Records, Timestamps
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.keyed_operator import KeyedOperator
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.aligned_contents import aligned_contents
 from flinkish.runtime.windowing.aligned_windows import AlignedWindows, Positions
@@ -23,7 +24,7 @@ from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_function_runner import WindowFunctionRunner
 
 
-class AlignedWindowOperator(OneInputOperator):
+class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     """What ``WindowOperator`` does where all keys share their windows and the watermark alone fires
     them: the same results, and the same count of timers.
 
@@ -44,8 +45,8 @@ class AlignedWindowOperator(OneInputOperator):
 
     def open(self) -> None:
         self._table = self.backend.windowTable(TABLE)
-        self._states = KeyedStates(self.backend)
-        self._function = WindowFunctionRunner(self, self._description, self._states)
+        self._window_states = KeyedStates(self.backend, self.clock)
+        self._function = WindowFunctionRunner(self, self._description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -141,7 +142,7 @@ class AlignedWindowOperator(OneInputOperator):
         elements = self._contents.elements(self._add_singly(window, key, value, key_hash))
         if elements is not None:
             self.backend.currentKey = key
-            self._states.namespace = window
+            self._window_states.namespace = window
             self._function.process(key, window, elements)
 
     def _drop(self, value: Any, timestamp: int) -> None:
@@ -159,6 +160,10 @@ class AlignedWindowOperator(OneInputOperator):
             self._next_due = self._earliest_due()
         self.output.emitWatermark(timestamp)
 
+    def advanceProcessingTime(self, now: int) -> None:
+        super().advanceProcessingTime(now)
+        self._window_states.removeExpired(now)
+
     def _fire_due(self, before: int, now: int) -> None:
         due = []
         for window in self._open_windows:
@@ -170,17 +175,17 @@ class AlignedWindowOperator(OneInputOperator):
         for time, window in sorted(due):
             last = time == self._expiry(window)
             if time == window.maxTimestamp():
-                self._fire(window, last)
+                self._fire_window(window, last)
             elif self._function.clears:
                 self._clear(window)
             if last:
                 self._table.remove(window)
                 self._open_windows.remove(window)
 
-    def _fire(self, window: TimeWindow, last: bool) -> None:
+    def _fire_window(self, window: TimeWindow, last: bool) -> None:
         backend, function, contents_of = self.backend, self._function, self._contents.elements
         clears = last and function.clears
-        self._states.namespace = window
+        self._window_states.namespace = window
         key = None
         with self.userCodeOf(lambda: (key, window)):
             for key, contents in self._table.items(window):
@@ -192,7 +197,7 @@ class AlignedWindowOperator(OneInputOperator):
                     function.clear(window)
 
     def _clear(self, window: TimeWindow) -> None:
-        self._states.namespace = window
+        self._window_states.namespace = window
         for key, _ in self._table.items(window):
             self.backend.currentKey = key
             with self.userCode((key, window)):

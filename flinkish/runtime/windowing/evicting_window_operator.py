@@ -30,7 +30,7 @@ class EvictingWindowOperator(WindowOperator):
         self._evictor_context = WindowEvictorContext(self)
         self._fold = _fold(description.aggregation)
 
-    def _fire(self, window: Any, state_window: Any) -> None:
+    def _fire_window(self, window: Any, state_window: Any) -> None:
         kept = self._contents.elements(state_window)
         if kept is None:
             return

@@ -23,6 +23,11 @@ def merge_call(descriptor: StateDescriptor[Any]) -> Callable[[Any, Any], Any]:
 
     Raises InvalidProgramError for a state that does not merge.
     """
+    if descriptor.ttlConfig is not None and descriptor.ttlConfig.isEnabled():
+        raise InvalidProgramError(
+            f"mergePartitionedState: {descriptor!r} has a time to live, and entries of different age"
+            " do not merge. Leave enableTimeToLive out of the descriptor of a trigger's state."
+        )
     if isinstance(descriptor, ReducingStateDescriptor):
         return reduce_call(descriptor.reduceFunction)
     if isinstance(descriptor, AggregatingStateDescriptor):

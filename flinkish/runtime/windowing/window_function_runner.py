@@ -9,8 +9,7 @@ from flinkish.api.runtime_context import KeyedStateStore
 from flinkish.api.window_calls import results_of
 from flinkish.api.window_functions import ProcessAllWindowFunction, ProcessWindowFunction
 from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.runtime.operators.base import StreamOperator
-from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.operators.keyed_operator import KeyedOperator
 from flinkish.runtime.output import TimestampedCollector
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.window_contexts import (
@@ -22,27 +21,25 @@ from flinkish.runtime.windowing.window_contexts import (
 class WindowFunctionRunner:
     """The window function as the operator calls it (Flink: ``InternalWindowFunction``).
 
-    ``states`` is the operator's per-window state; the operator sets its namespace.
+    ``window_states`` is the operator's per-window state, whose namespace the operator sets.
     """
 
     def __init__(
         self,
-        operator: StreamOperator,
+        operator: KeyedOperator,
         description: WindowOperatorDescription,
-        states: KeyedStates,
+        window_states: KeyedStates,
     ) -> None:
         function = description.function
-        window_state: KeyedStateStore = states
+        window_state: KeyedStateStore = window_states
         if description.merges:
             window_state = MergingWindowStateStore(function, description.assigner)
-        global_state = KeyedStates(operator.backend)
-        self._operator = operator
         self._function = function
         self._call = description.call
         self._collector = TimestampedCollector(operator.output)
-        self._context = WindowProcessContext(operator, window_state, global_state)
+        self._context = WindowProcessContext(operator, window_state, operator.states)
         self._clears = _overrides_clear(function)
-        operator.openFunction(function, StreamingRuntimeContext(operator, global_state))
+        operator.openKeyedFunction(function)
 
     @property
     def clears(self) -> bool:

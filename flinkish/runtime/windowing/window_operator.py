@@ -13,16 +13,16 @@ from flinkish.api.windowing.trigger import TriggerResult
 from flinkish.api.windowing.tumbling_windows import TumblingWindows
 from flinkish.runtime.elements import NO_TIMESTAMP, Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.keyed_operator import TimerOperator, keyed_elements
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import KeyedStates
-from flinkish.runtime.timers import InternalTimerService, Triggerable
 from flinkish.runtime.windowing.merging_window_set import MergingWindowSet
 from flinkish.runtime.windowing.window_contents import WindowContents, window_contents
 from flinkish.runtime.windowing.window_contexts import ClockContext, WindowTriggerContext
 from flinkish.runtime.windowing.window_function_runner import WindowFunctionRunner
 
 
-class WindowOperator(OneInputOperator, Triggerable):
+class WindowOperator(TimerOperator, OneInputOperator):
     """Puts elements into windows and asks the trigger (Flink: ``WindowOperator``).
 
     Where windows merge, contents are kept under a *state window* (``MergingWindowSet``), while the
@@ -44,15 +44,13 @@ class WindowOperator(OneInputOperator, Triggerable):
         backend = self.backend
         self._contents: WindowContents = window_contents(self._description, backend)
         self._merging_sets = backend.table("merging-window-set") if self._merges else None
-        self._timers = InternalTimerService("window-timers", backend, self.clock, self)
-        self._states = KeyedStates(backend)
+        self._window_states = KeyedStates(backend, self.clock)
         self._assigner_context = ClockContext(self.clock)
-        self._trigger_context = WindowTriggerContext(self, self._timers, self._states)
-        self._function = WindowFunctionRunner(self, self._description, self._states)
+        self._trigger_context = WindowTriggerContext(self, self.timers, self._window_states)
+        self._function = WindowFunctionRunner(self, self._description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._timers.initializeWatermark(self.currentWatermark)
         if isinstance(self._assigner, TumblingWindows):
             self._assigner.staggerOffset = None if snapshot is None else snapshot["stagger"]
 
@@ -64,13 +62,10 @@ class WindowOperator(OneInputOperator, Triggerable):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        assert records.keys is not None
         backend = self.backend
         value = None
         with self.userCodeOf(lambda: value):
-            for value, timestamp, key in zip(
-                records.values, records.timestamps.tolist(), records.keys
-            ):
+            for key, value, timestamp in keyed_elements(records):
                 backend.currentKey = key
                 self._process_element(value, timestamp)
         self.output.flush()
@@ -138,23 +133,20 @@ class WindowOperator(OneInputOperator, Triggerable):
     # ------------------------------------------------------------------ time
 
     def processWatermark(self, timestamp: int) -> None:
-        self.currentWatermark = timestamp
-        self._timers.advanceWatermark(timestamp)
-        self.output.emitWatermark(timestamp)
+        self.advanceWatermark(timestamp)
 
     def advanceProcessingTime(self, now: int) -> None:
-        self._timers.advanceProcessingTime(now)
-        self.output.flush()
+        super().advanceProcessingTime(now)
+        self._window_states.removeExpired(now)
 
     def onEventTime(self, timer: Timer) -> None:
-        with self.userCode(timer):
-            self._on_timer(timer, self._trigger.onEventTime, self._event_time)
+        self._on_timer(timer, self._trigger.onEventTime, self._event_time)
 
     def onProcessingTime(self, timer: Timer) -> None:
-        with self.userCode(timer):
-            self._on_timer(timer, self._trigger.onProcessingTime, not self._event_time)
+        self._on_timer(timer, self._trigger.onProcessingTime, not self._event_time)
 
     def _on_timer(self, timer: Timer, ask: Any, is_window_time: bool) -> None:
+        self.timer = timer
         window = state_window = timer.namespace
         merging_windows = None
         if self._merges:
@@ -181,11 +173,11 @@ class WindowOperator(OneInputOperator, Triggerable):
                 " TriggerResult, such as TriggerResult.CONTINUE."
             )
         if result.isFire():
-            self._fire(window, state_window)
+            self._fire_window(window, state_window)
         if result.isPurge():
             self._contents.clear(state_window)
 
-    def _fire(self, window: Any, state_window: Any) -> None:
+    def _fire_window(self, window: Any, state_window: Any) -> None:
         elements = self._contents.elements(state_window)
         if elements is not None:
             self._function.process(self.backend.currentKey, window, elements)
@@ -201,7 +193,7 @@ class WindowOperator(OneInputOperator, Triggerable):
 
     def _set_window(self, window: Any) -> None:
         self._trigger_context.window = window
-        self._states.namespace = window
+        self._window_states.namespace = window
 
     def _merging_windows(self) -> MergingWindowSet:
         assert self._merging_sets is not None
@@ -225,29 +217,15 @@ class WindowOperator(OneInputOperator, Triggerable):
         if time == MAX_TIMESTAMP:
             return  # the job ends before
         if self._event_time:
-            self._timers.registerEventTimeTimer(window, time)
+            self.timers.registerEventTimeTimer(window, time)
         else:
-            self._timers.registerProcessingTimeTimer(window, time)
+            self.timers.registerProcessingTimeTimer(window, time)
 
     def _delete_cleanup_timer(self, window: Any) -> None:
         time = self._cleanup_time(window)
         if time == MAX_TIMESTAMP:
             return
         if self._event_time:
-            self._timers.deleteEventTimeTimer(window, time)
+            self.timers.deleteEventTimeTimer(window, time)
         else:
-            self._timers.deleteProcessingTimeTimer(window, time)
-
-    # ------------------------------------------------------------------ what is pending
-
-    def nextEventTimeTimer(self) -> int | None:
-        return self._timers.nextEventTimeTimer()
-
-    def nextProcessingTimeTimer(self) -> int | None:
-        return self._timers.nextProcessingTimeTimer()
-
-    def numEventTimeTimers(self) -> int:
-        return self._timers.numEventTimeTimers()
-
-    def numProcessingTimeTimers(self) -> int:
-        return self._timers.numProcessingTimeTimers()
+            self.timers.deleteProcessingTimeTimer(window, time)

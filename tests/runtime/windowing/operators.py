@@ -1,0 +1,108 @@
+"""A window operator by itself, driven with runs of records, on any state backend."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from flinkish import OutputTag
+from flinkish.api.elements import WatermarkStatus
+from flinkish.api.runtime_context import TaskInfo
+from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.runtime.elements import Records, timestamps_of
+from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.output import Input, Output
+from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.windowing.aligned_window_operator import AlignedWindowOperator
+from flinkish.runtime.windowing.window_operator import WindowOperator
+
+LATE: OutputTag[Any] = OutputTag("late")
+SIDE: OutputTag[Any] = OutputTag("side")
+
+Element = tuple[Any, Any, int]
+"""(key, value, timestamp)."""
+
+
+class Recorder(Input):
+    """Keeps what comes, as (label, value, timestamp)."""
+
+    def __init__(self, label: str, kept: list[tuple[Any, ...]]) -> None:
+        self._label = label
+        self._kept = kept
+
+    def processRecords(self, records: Records) -> None:
+        for value, timestamp in zip(records.values, records.timestamps.tolist()):
+            self._kept.append((self._label, value, timestamp))
+
+    def processWatermark(self, timestamp: int) -> None:
+        if self._label == "main":
+            self._kept.append(("watermark", timestamp))
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        pass
+
+
+class WindowOperatorDriver:
+    """Runs a description on the general operator or on the aligned one."""
+
+    def __init__(
+        self, description: WindowOperatorDescription, aligned: bool, paged: bool = False
+    ) -> None:
+        self._description = description
+        self._kind = AlignedWindowOperator if aligned else WindowOperator
+        self._paged = paged
+        self._state: Any = DictPageStore() if paged else {}
+        self._directory: Any = None
+        self.output: list[tuple[Any, ...]] = []
+        self._start(None)
+
+    def process(self, elements: Sequence[Element]) -> None:
+        """A run of records comes in."""
+        keys = [key for key, _, _ in elements]
+        self.operator.processRecords(
+            Records(
+                [value for _, value, _ in elements],
+                timestamps_of([timestamp for _, _, timestamp in elements]),
+                keys,
+                KeyHashes().column(keys),
+            )
+        )
+        self.operator.output.flush()
+
+    def watermark(self, timestamp: int) -> None:
+        """A watermark comes in."""
+        self.operator.processWatermark(timestamp)
+
+    def restart(self) -> None:
+        """Go on from a snapshot, in an operator made anew."""
+        snapshot = pickle.loads(pickle.dumps(self.operator.snapshot()))
+        if self._paged:
+            self._directory = self._backend.flush()
+        else:
+            self._state = pickle.loads(pickle.dumps(self._backend.contents))
+        self._start(snapshot)
+
+    def _start(self, snapshot: Any) -> None:
+        output = Output()
+        for label, side in (("main", None), ("late", LATE.getId()), ("side", SIDE.getId())):
+            output.connect(Recorder(label, self.output), side)
+        self._backend: Any = (
+            PagedKeyedStateBackend("window") if self._paged else HeapKeyedStateBackend(self._state)
+        )
+        context = OperatorContext(
+            "window", "Window", self._backend, ProcessingTimeService(), output, TaskInfo("Window")
+        )
+        self.operator = self._kind(context, self._description)
+        self.operator.open()
+        if self._paged:
+            self._backend.load(self._state, self._directory)
+        self.operator.restore(snapshot)
+
+    def numEntries(self) -> int:
+        """Entries of keyed state."""
+        return self._backend.numEntries()

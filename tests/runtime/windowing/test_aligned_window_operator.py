@@ -1,0 +1,194 @@
+"""The aligned window operator gives what the general one gives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flinkish import (
+    AggregateFunction,
+    EventTimeTrigger,
+    ProcessWindowFunction,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    ValueStateDescriptor,
+)
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.errors import MissingTimestampError, UserFunctionError
+from flinkish.api.window_calls import apply_call, process_call
+from flinkish.api.window_operators import WindowOperatorDescription
+from tests.runtime.windowing.operators import LATE, SIDE, Element, WindowOperatorDriver
+
+
+class Digest(AggregateFunction):
+    """All values in their order; where the sum is odd there is no result."""
+
+    def createAccumulator(self):
+        return []
+
+    def add(self, value, accumulator):
+        accumulator.append(value)
+        return accumulator
+
+    def getResult(self, accumulator):
+        return None if sum(value[1] for value in accumulator) % 2 else tuple(accumulator)
+
+
+class Firings(ProcessWindowFunction):
+    """Counts its calls in per-window and in global state, also those of ``clear``."""
+
+    COUNT = ValueStateDescriptor("count")
+
+    def process(self, key, context, elements, out):
+        context.output(SIDE, (key, context.window(), context.currentWatermark()))
+        out.collect((key, context.window(), list(elements), *self._count(context)))
+
+    def clear(self, context):
+        self._count(context)
+        context.windowState().getState(self.COUNT).clear()
+
+    def _count(self, context):
+        for states in (context.windowState(), context.globalState()):
+            count = states.getState(self.COUNT)
+            count.update((count.value() or 0) + 1)
+            yield count.value()
+
+
+def _joined(a, b):
+    return a[0], a[1] + b[1], *a[2:], b
+
+
+def _listed(key, window, elements):
+    yield key, window, list(elements)
+
+
+FUNCTIONS = [
+    {"aggregation": _joined},
+    {"aggregation": Digest()},
+    {"call": apply_call(_listed)},
+    {"aggregation": Digest(), "call": apply_call(_listed)},
+    {"function": Firings(), "call": process_call(Firings())},
+]
+
+far = st.sampled_from([MIN_TIMESTAMP + 1, MAX_TIMESTAMP, MAX_TIMESTAMP - 7])
+timestamps = st.integers(-30, 70)
+elements = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps | (timestamps | far))
+steps = st.one_of(
+    st.lists(elements, max_size=12), st.integers(0, 40), st.just("restart"), st.just("end")
+)
+
+
+@st.composite
+def descriptions(draw: st.DrawFn) -> WindowOperatorDescription:
+    size, slide = draw(st.integers(1, 20)), draw(st.integers(1, 25))
+    if draw(st.booleans()):
+        assigner: Any = TumblingEventTimeWindows.of(size, draw(st.integers(1 - size, size - 1)))
+    else:
+        offset = draw(st.integers(1 - slide, slide - 1))
+        assigner = SlidingEventTimeWindows.of(size, slide, offset)
+    lateness = draw(st.just(0) | st.integers(0, 30) | st.just(MAX_TIMESTAMP))
+    tag = draw(st.sampled_from([LATE, None]))
+    description = WindowOperatorDescription(
+        assigner, EventTimeTrigger.create(), None, lateness, tag
+    )
+    return replace(description, **draw(st.sampled_from(FUNCTIONS)))
+
+
+def _run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Any]:
+    """What can be seen after every step."""
+    seen = []
+    for step in steps:
+        if step == "restart":
+            driver.restart()
+        elif step == "end":
+            driver.watermark(MAX_TIMESTAMP)
+        elif isinstance(step, int):
+            now = driver.operator.currentWatermark
+            driver.watermark(-30 if now == MIN_TIMESTAMP else min(now + step, MAX_TIMESTAMP))
+        else:
+            driver.process([(key, (key, number), ts) for key, number, ts in step])
+        operator = driver.operator
+        pending = operator.numEventTimeTimers(), operator.nextEventTimeTimer()
+        dropped = operator.metrics.numLateRecordsDropped
+        seen.append((_by_key(driver.output), pending, dropped, driver.numEntries()))
+        driver.output.clear()
+    return seen
+
+
+def _by_key(output: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
+    """The order among keys is open, and so is that between main and side outputs."""
+    groups = defaultdict(list)
+    for label, *item in output:
+        value = item[0]
+        while isinstance(value, tuple):
+            value = value[0]
+        groups[label, value].append(item)
+    return groups
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@given(description=descriptions(), steps=st.lists(steps, max_size=12))
+def test_gives_what_the_general_operator_gives(
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    aligned = WindowOperatorDriver(description, aligned=True, paged=paged)
+    general = WindowOperatorDriver(description, aligned=False)
+    assert _run(aligned, steps) == _run(general, steps)
+
+
+def _driver(**changes: Any) -> WindowOperatorDriver:
+    description = WindowOperatorDescription(
+        TumblingEventTimeWindows.of(10), EventTimeTrigger.create(), lateDataOutputTag=LATE
+    )
+    return WindowOperatorDriver(replace(description, **changes), aligned=True)
+
+
+def test_an_element_without_a_timestamp_is_refused_by_name() -> None:
+    driver = _driver(aggregation=_joined)
+    run: list[Element] = [("a", ("a", 1), 5), ("b", ("b", 2), MIN_TIMESTAMP)]
+    with pytest.raises(MissingTimestampError, match=r"\('b', 2\).*assignTimestampsAndWatermarks"):
+        driver.process(run)
+
+
+@pytest.mark.parametrize("stamps", [(1, 2, 3), (1, 12, 3)])
+def test_an_error_names_the_element_whatever_the_run(stamps: tuple[int, int, int]) -> None:
+    def fragile(a, b):
+        raise ZeroDivisionError("no")
+
+    driver = _driver(aggregation=fragile)
+    with pytest.raises(UserFunctionError, match=r"Window: .* ZeroDivisionError: no .*third"):
+        driver.process(
+            [
+                ("a", "first", stamps[0]),
+                ("b", "second", stamps[1]),
+                ("a", "third", stamps[2]),
+                ("c", "fourth", stamps[2]),
+            ]
+        )
+
+
+def test_an_error_of_a_firing_names_key_and_window() -> None:
+    def fragile(key, window, elements):
+        return [1 // 0]
+
+    driver = _driver(call=apply_call(fragile))
+    driver.process([("a", 1, 5)])
+    with pytest.raises(UserFunctionError, match=r"'a'.*TimeWindow\(start=0, end=10\)"):
+        driver.watermark(9)
+
+
+def test_windows_are_dropped_whole_and_leave_nothing() -> None:
+    driver = _driver(aggregation=_joined, allowedLateness=5)
+    driver.process([(f"key {n}", ("v", n), n % 30) for n in range(300)])
+    assert driver.operator.numEventTimeTimers() == 600
+    driver.watermark(9)
+    assert driver.operator.numEventTimeTimers() == 500
+    assert driver.operator.nextEventTimeTimer() == 14
+    driver.watermark(100)
+    assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
+    assert driver.operator.nextEventTimeTimer() is None
