@@ -13,7 +13,7 @@ from examples.flights.arrivals import SCHEMA, departures, write_files
 from examples.flights.job import HOURLY, airport_delays, flight_of
 from examples.flights.page import write_page
 from examples.flights.results import Results, Totals, busiest_hours, table_of
-from flinkish import FileSource, StreamExecutionEnvironment
+from flinkish import FileSource, StreamExecutionEnvironment, Watermark
 from flinkish.api.job import JobClient
 
 
@@ -63,15 +63,19 @@ def _watch(client: JobClient, departed: int) -> None:
             hourly = client.getMetrics().get(HOURLY)
             if hourly is not None and hourly.numRecordsIn != shown:
                 shown = hourly.numRecordsIn
-                now = time.strftime(
-                    "%Y-%m-%d %H:%M", time.gmtime((hourly.currentWatermark or 0) / 1000)
-                )
                 print(
                     f"  {time.monotonic() - began:5.1f} s  {shown / departed:4.0%}"
-                    f"  it is {now} UTC, {hourly.numRecordsOut:,} results"
+                    f"  {_event_time(hourly.currentWatermark)}, {hourly.numRecordsOut:,} results",
+                    flush=True,
                 )
         else:
             return
+
+
+def _event_time(watermark: int | None) -> str:
+    if watermark is None or watermark == Watermark.MAX_WATERMARK.timestamp:
+        return "at the end" if watermark else "at the beginning"
+    return time.strftime("it is %Y-%m-%d %H:%M UTC", time.gmtime(watermark / 1000))
 
 
 def _show(results: Results, totals: Totals) -> None:
