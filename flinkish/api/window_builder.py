@@ -71,7 +71,7 @@ class WindowOperatorBuilder(Generic[T, W]):
             warnings.warn(
                 f"allowedLateness has no effect on {self._assigner!r}: its windows do not end with"
                 " the watermark, so no element is late. Leave it out, or use event-time windows.",
-                stacklevel=4,
+                stacklevel=3,
             )
         self._lateness = milliseconds
 

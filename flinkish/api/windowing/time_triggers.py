@@ -20,9 +20,10 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
     def onElement(
         self, element: object, timestamp: int, window: TimeWindow, ctx: TriggerContext
     ) -> TriggerResult:
-        if window.maxTimestamp() <= ctx.getCurrentWatermark():
+        end = window.maxTimestamp()
+        if end <= ctx.getCurrentWatermark():
             return TriggerResult.FIRE
-        ctx.registerEventTimeTimer(window.maxTimestamp())
+        ctx.registerEventTimeTimer(end)
         return TriggerResult.CONTINUE
 
     def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:

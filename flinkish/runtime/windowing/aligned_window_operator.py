@@ -14,6 +14,7 @@ from flinkish.api.java_long import to_long
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.elements import NO_TIMESTAMP, Hashes, Records, Timestamps
+from flinkish.runtime.keys import taken
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed_operator import KeyedOperator
 from flinkish.runtime.state.keyed_states import KeyedStates
@@ -63,6 +64,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         if lowest == NO_TIMESTAMP:
             raise MissingTimestampError(self.name, records.values[int(timestamps.argmin())])
+        # A row may be in many windows: it is made of its columns once.
+        records = Records(
+            list(records.values), timestamps, list(records.keys or ()), records.hashes
+        )
         if lowest > _NUMPY_FROM and highest < _NUMPY_UNTIL:
             for window, positions in self._windows.split(timestamps):
                 if window.maxTimestamp() > self.currentWatermark:
@@ -92,12 +97,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         assert keys is not None
         assert hashes is not None
         if positions is not None:
-            chosen = positions.tolist()
-            keys = [keys[i] for i in chosen]
-            values = [values[i] for i in chosen]
-            hashes = hashes[positions]
-        elif not isinstance(values, list):
-            values = list(values)
+            keys, values, hashes = taken(keys, positions), taken(values, positions), hashes[positions]
         pages, index = self._table.pages(window, hashes)
         remaining = iter(values)
         # what is left of the iterator tells which element an error came from

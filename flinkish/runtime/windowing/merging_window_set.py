@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from flinkish.api.errors import IllegalStateError
+from flinkish.api.windowing.session_windows import SessionWindows
 from flinkish.api.windowing.window_assigner import MergeCallback, MergingWindowAssigner
 from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
 
@@ -20,7 +21,7 @@ class MergingWindowSet:
     does not move them all.
     """
 
-    __slots__ = ("_assigner", "_backend", "_changed", "_mapping", "_table")
+    __slots__ = ("_assigner", "_backend", "_changed", "_mapping", "_sessions", "_table")
 
     def __init__(
         self,
@@ -33,6 +34,8 @@ class MergingWindowSet:
         self._backend = backend
         self._mapping: dict[Any, Any] = dict(table.get(backend.currentKey, None, ()))
         self._changed = False
+        # open sessions are apart from one another, which makes most merges simple
+        self._sessions = type(assigner).mergeWindows is SessionWindows.mergeWindows
 
     def persist(self) -> None:
         """Write back what has changed."""
@@ -62,6 +65,25 @@ class MergingWindowSet:
         ``mergeFunction`` is called for every merge of windows that have state. Returns the window
         that ``newWindow`` has become part of.
         """
+        if self._sessions:
+            touching = [window for window in self._mapping if window.intersects(newWindow)]
+            if not touching:
+                self._set(newWindow, newWindow)
+                return newWindow
+            if len(touching) == 1 and touching[0] != newWindow:
+                return self._extend(touching[0], newWindow, mergeFunction)
+        return self._add_window(newWindow, mergeFunction)
+
+    def _extend(self, window: Any, newWindow: Any, mergeFunction: MergeFunction) -> Any:
+        """What ``_add_window`` does for sessions if the new one touches just one."""
+        cover = window.cover(newWindow)
+        if cover != window:
+            state_window = self._mapping.pop(window)
+            self._set(cover, state_window)
+            mergeFunction(cover, [window], state_window, ())
+        return cover
+
+    def _add_window(self, newWindow: Any, mergeFunction: MergeFunction) -> Any:
         merges = _Merges()
         self._assigner.mergeWindows([*self._mapping, newWindow], merges)
         result = newWindow
@@ -78,16 +100,18 @@ class MergingWindowSet:
                 for window in merged
                 if (state_window := self._mapping.pop(window, None)) is not None
             ]
-            self._mapping[merge_result] = kept_state_window
-            self._changed = True
+            self._set(merge_result, kept_state_window)
             if kept_state_window in state_windows:
                 state_windows.remove(kept_state_window)
             if merged != [merge_result]:
                 mergeFunction(merge_result, merged, kept_state_window, state_windows)
         if not merges.found or (result == newWindow and not merged_new):
-            self._mapping[result] = result
-            self._changed = True
+            self._set(result, result)
         return result
+
+    def _set(self, window: Any, state_window: Any) -> None:
+        self._mapping[window] = state_window
+        self._changed = True
 
 
 class _Merges(MergeCallback[Any]):
