@@ -1,0 +1,182 @@
+"""What is refused while a job with process functions, two inputs or joins is put together."""
+
+from __future__ import annotations
+
+import pytest
+
+from flinkish import (
+    BroadcastProcessFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    MapStateDescriptor,
+    ProcessFunction,
+    StreamExecutionEnvironment,
+    Types,
+    ValueStateDescriptor,
+)
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
+
+
+class Keyed(KeyedProcessFunction):
+    def processElement(self, value, ctx, out):
+        pass
+
+
+class Plain(ProcessFunction):
+    def processElement(self, value, ctx, out):
+        pass
+
+
+class Co(CoProcessFunction):
+    def processElement1(self, value, ctx, out):
+        pass
+
+    processElement2 = processElement1
+
+
+class KeyedCo(KeyedCoProcessFunction):
+    def processElement1(self, value, ctx, out):
+        pass
+
+    processElement2 = processElement1
+
+
+class Broadcast(BroadcastProcessFunction):
+    def processElement(self, value, ctx, out):
+        pass
+
+    processBroadcastElement = processElement
+
+
+class KeyedBroadcast(KeyedBroadcastProcessFunction):
+    def processElement(self, value, ctx, out):
+        pass
+
+    processBroadcastElement = processElement
+
+
+class Label(CoMapFunction):
+    def map1(self, value):
+        return value
+
+    map2 = map1
+
+
+RULES = MapStateDescriptor("rules")
+
+
+@pytest.fixture
+def numbers():
+    return StreamExecutionEnvironment().fromElements(1, 2, 3)
+
+
+@pytest.fixture
+def keyed(numbers):
+    return numbers.keyBy(lambda number: number % 2)
+
+
+def test_a_keyed_process_function_needs_a_key(numbers):
+    with pytest.raises(InvalidProgramError, match="Call keyBy"):
+        numbers.process(Keyed())
+
+
+@pytest.mark.parametrize("function", [Plain, Keyed])
+def test_a_class_is_no_function(keyed, function):
+    with pytest.raises(InvalidProgramError, match=r"is a class\. Pass an instance"):
+        keyed.process(function)
+
+
+@pytest.mark.parametrize("function", [None, 3, len, lambda value: value])
+def test_what_is_no_process_function_is_refused(numbers, keyed, function):
+    for stream in (numbers, keyed):
+        with pytest.raises(InvalidProgramError, match=r"f\(value, ctx, out\)"):
+            stream.process(function)
+
+
+@pytest.mark.parametrize("method", ["rebalance", "rescale", "shuffle", "forward", "global_"])
+def test_a_key_cannot_be_partitioned_away(numbers, keyed, method):
+    getattr(numbers, method)()
+    with pytest.raises(InvalidProgramError, match="before keyBy"):
+        getattr(keyed, method)()
+
+
+def test_a_broadcast_of_a_keyed_stream_is_refused(keyed):
+    with pytest.raises(InvalidProgramError, match="before keyBy"):
+        keyed.broadcast(RULES)
+
+
+def test_broadcast_state_is_a_map(numbers):
+    with pytest.raises(InvalidProgramError, match="MapStateDescriptor"):
+        numbers.broadcast(ValueStateDescriptor("rule"))
+
+
+def test_keyed_co_process_needs_two_keyed_streams(numbers, keyed):
+    for first, second in [(numbers, numbers), (keyed, numbers), (numbers, keyed)]:
+        with pytest.raises(InvalidProgramError, match=r"keyBy\(key1, key2\)"):
+            first.connect(second).process(KeyedCo())
+    assert keyed.connect(keyed).process(KeyedCo()).getName() == "Co-Keyed-Process"
+    assert keyed.connect(keyed).process(Co()).getName() == "Co-Process"
+    both = numbers.connect(numbers).keyBy(lambda n: n, lambda n: n)
+    assert both.process(KeyedCo()).getName() == "Co-Keyed-Process"
+
+
+def test_a_function_of_one_stream_does_not_fit_two(numbers):
+    with pytest.raises(InvalidProgramError, match="CoProcessFunction"):
+        numbers.connect(numbers).process(Plain())
+    with pytest.raises(InvalidProgramError, match="CoMapFunction"):
+        numbers.connect(numbers).map(lambda number: number)
+    assert numbers.connect(numbers).map(Label()).getName() == "Co-Map"
+
+
+def test_keys_of_different_types_never_meet(numbers):
+    one = numbers.keyBy(lambda number: number, Types.LONG())
+    two = numbers.keyBy(str, Types.STRING())
+    with pytest.raises(InvalidProgramError, match="Long and String"):
+        one.connect(two).process(KeyedCo())
+
+
+def test_the_broadcast_function_fits_the_stream(numbers, keyed):
+    rules = numbers.broadcast(RULES)
+    with pytest.raises(InvalidProgramError, match="stream is not keyed"):
+        numbers.connect(rules).process(KeyedBroadcast())
+    with pytest.raises(InvalidProgramError, match="stream is keyed"):
+        keyed.connect(rules).process(Broadcast())
+    assert keyed.connect(rules).process(KeyedBroadcast()).getName() == "Co-Process-Broadcast-Keyed"
+    assert numbers.connect(rules).process(Broadcast()).getName() == "Co-Process-Broadcast"
+
+
+def test_streams_of_different_environments_are_not_connected(numbers):
+    other = StreamExecutionEnvironment().fromElements(1)
+    with pytest.raises(InvalidProgramError, match="different environments"):
+        numbers.connect(other)
+    with pytest.raises(InvalidProgramError, match="different environments"):
+        numbers.connect(other.broadcast(RULES))
+
+
+def test_an_interval_join_wants_keyed_streams_and_bounds_in_order(numbers, keyed):
+    with pytest.raises(InvalidProgramError, match="keyBy"):
+        keyed.intervalJoin(numbers)
+    with pytest.raises(IllegalArgumentError, match="above the upper bound"):
+        keyed.intervalJoin(keyed).between(5, 3)
+    with pytest.raises(NotSupportedError, match="event time"):
+        keyed.intervalJoin(keyed).inProcessingTime()
+    with pytest.raises(InvalidProgramError, match="OutputTag"):
+        keyed.intervalJoin(keyed).between(0, 1).sideOutputLeftLateData("late")
+    with pytest.raises(InvalidProgramError, match="ProcessJoinFunction"):
+        keyed.intervalJoin(keyed).between(0, 1).process(None)
+
+
+@pytest.mark.parametrize("fields", [(), (-1,), ("a",)])
+def test_project_wants_positions(numbers, fields):
+    with pytest.raises(IllegalArgumentError, match="positions"):
+        numbers.project(*fields)
+
+
+def test_what_flink_dropped_names_the_alternative(numbers, keyed):
+    with pytest.raises(NotSupportedError, match="KeyedProcessFunction"):
+        numbers.iterate()
+    with pytest.raises(NotSupportedError, match="sink"):
+        keyed.asQueryableState("state")
