@@ -41,6 +41,17 @@ class Records:
     def __len__(self) -> int:
         return len(self.values)
 
+    def slice(self, start: int, end: int) -> Records:
+        """The records from ``start`` to before ``end``."""
+        if start == 0 and end == len(self):
+            return self
+        return Records(
+            self.values[start:end],
+            self.timestamps[start:end],
+            None if self.keys is None else self.keys[start:end],
+            None if self.hashes is None else self.hashes[start:end],
+        )
+
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:
     """Timestamps as the column they travel in."""

@@ -20,6 +20,8 @@ from flinkish.api.elements import WatermarkStatus
 from flinkish.api.errors import FlinkishError, shown
 from flinkish.api.row import Row, row_type
 from flinkish.runtime.elements import Hashes, Records, Timestamps
+from flinkish.runtime.keys import ColumnKeys
+from flinkish.runtime.row_columns import RowColumns
 
 VERSION = 1
 
@@ -88,7 +90,7 @@ class Frame:
         while index < len(positions):
             position = int(positions[index])
             if position > done:
-                yield _slice(self.records, done, position)
+                yield self.records.slice(done, position)
                 done = position
             if kinds[index] != _WATERMARK:
                 yield WatermarkStatus.IDLE if kinds[index] == _IDLE else WatermarkStatus.ACTIVE
@@ -101,18 +103,7 @@ class Frame:
             yield self.marks.watermarks[index:end].tolist()
             index = end
         if done < len(self.records):
-            yield _slice(self.records, done, len(self.records))
-
-
-def _slice(records: Records, start: int, end: int) -> Records:
-    if start == 0 and end == len(records):
-        return records
-    return Records(
-        records.values[start:end],
-        records.timestamps[start:end],
-        None if records.keys is None else records.keys[start:end],
-        None if records.hashes is None else records.hashes[start:end],
-    )
+            yield self.records.slice(done, len(self.records))
 
 
 def encode_frame(frame: Frame, operator: str) -> bytes:
@@ -121,13 +112,13 @@ def encode_frame(frame: Frame, operator: str) -> bytes:
     content = (
         _columns(records.values),
         records.timestamps.tobytes(),
-        records.keys,
+        records.keys.column if isinstance(records.keys, ColumnKeys) else records.keys,
         None if records.hashes is None else records.hashes.tobytes(),
         (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
         if len(marks)
         else None,
     )
-    return bytes((VERSION,)) + _pickled(content, operator)
+    return bytes((VERSION,)) + _pickled(content, records.values, operator)
 
 
 def decode_frame(data: bytes) -> Frame:
@@ -138,8 +129,12 @@ def decode_frame(data: bytes) -> Frame:
             " must run the flinkish that the driver runs."
         )
     columns, timestamps, keys, hashes, marks = pickle.loads(memoryview(data)[1:])
+    values = _values(columns)
+    if isinstance(keys, int):
+        assert isinstance(values, RowColumns)
+        keys = values.values(keys)
     records = Records(
-        _values(columns),
+        values,
         np.frombuffer(timestamps, dtype=np.int64),
         keys,
         None if hashes is None else np.frombuffer(hashes, dtype=np.uint32),
@@ -162,6 +157,8 @@ NO_HASHES: Hashes = np.array([], dtype=np.uint32)
 
 def _columns(values: Sequence[Any]) -> Any:
     """Rows of one type as columns, which pickle without a call per row; anything else as it is."""
+    if isinstance(values, RowColumns):
+        return values.toBytes()
     first = values[0] if values else None
     if isinstance(first, Row) and all(type(value) is type(first) for value in values):
         return first._fields, list(map(list, zip(*map(tuple.__iter__, values))))
@@ -169,6 +166,8 @@ def _columns(values: Sequence[Any]) -> Any:
 
 
 def _values(columns: Any) -> Sequence[Any]:
+    if isinstance(columns, bytes):
+        return RowColumns.ofBytes(columns)
     if isinstance(columns, tuple):
         fields, lists = columns
         return list(map(tuple.__new__, repeat(row_type(fields)), zip(*lists)))
@@ -176,7 +175,7 @@ def _values(columns: Any) -> Sequence[Any]:
     return values
 
 
-def _pickled(content: Any, operator: str) -> bytes:
+def _pickled(content: Any, values: Sequence[Any], operator: str) -> bytes:
     try:
         return pickle.dumps(content, protocol=5)
     except Exception:
@@ -184,7 +183,7 @@ def _pickled(content: Any, operator: str) -> bytes:
         try:
             return bytes(cloudpickle.dumps(content, protocol=5))
         except Exception as error:
-            culprit = next((v for v in content[0] if not _picklable(v)), content[0])
+            culprit = next((v for v in values if not _picklable(v)), values)
             raise FlinkishError(
                 f"{operator}: the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
                 f" pickled, so it cannot go to the next operator: {error}. Emit plain values instead"

@@ -9,11 +9,10 @@ from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.partitioning import HashPartitioning, Partitioning
 from flinkish.runtime.elements import Records
-from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.keys import KeyColumn
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.factory import create_operator
 from flinkish.runtime.output import Input, Output
-from flinkish.runtime.user_code import mapped
 from flinkish.runtime.watermark_valve import StatusWatermarkValve, ValveInput
 
 
@@ -52,13 +51,10 @@ class KeyedInput(Input):
 
     def __init__(self, target: Input, partitioning: HashPartitioning, operator: str) -> None:
         self._target = target
-        self._select = partitioning.keySelector
-        self._operator = operator
-        self._hashes = KeyHashes()
+        self._keys = KeyColumn(partitioning.keySelector, f"keyBy before {operator}")
 
     def processRecords(self, records: Records) -> None:
-        keys = mapped(f"keyBy before {self._operator}", self._select, records.values)
-        hashes = self._hashes.column(keys)
+        keys, hashes = self._keys.of(records.values)
         self._target.processRecords(Records(records.values, records.timestamps, keys, hashes))
 
     def processWatermark(self, timestamp: int) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flinkish.api.elements import WatermarkStatus
-from flinkish.runtime.elements import Hashes, Records, Timestamps
+from flinkish.runtime.elements import Records, Timestamps
 from flinkish.runtime.frames import (
-    NO_HASHES,
     NO_MARKS,
     NO_TIMESTAMPS,
     Frame,
@@ -22,11 +20,11 @@ from flinkish.runtime.frames import (
     MarksBuilder,
     encode_frame,
 )
-from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.keys import ColumnKeys, KeyColumn, taken
 from flinkish.runtime.output import Input
-from flinkish.runtime.user_code import mapped
+from flinkish.runtime.row_columns import RowColumns, joined
 
-RECORDS_A_FRAME = 1 << 16
+RECORDS_A_FRAME = 1 << 17
 """After so many records a writer cuts frames, to bound its memory."""
 
 
@@ -159,20 +157,24 @@ class KeyedRecordWriter(RecordWriter):
         keyGroups: int,
     ) -> None:
         super().__init__(gate, operator)
-        self._select = keySelector
         self._keyGroups = keyGroups
-        self._hashes = KeyHashes()
+        self._keys = KeyColumn(keySelector, f"keyBy after {operator}")
 
     def _partition(self, records: Records, marks: Marks) -> None:
-        keys = mapped(f"keyBy after {self._operator}", self._select, records.values)
-        hashes = self._hashes.column(keys)
+        keys, hashes = self._keys.of(records.values)
         groups = (hashes.astype(np.uint64) * np.uint64(self._keyGroups)) >> np.uint64(32)
         order = np.argsort(groups, kind="stable")
-        bounds = np.searchsorted(groups[order], np.arange(self._keyGroups + 1))
-        for group in range(self._keyGroups):
-            members = order[bounds[group] : bounds[group + 1]]
+        bounds = np.searchsorted(groups[order], np.arange(self._keyGroups + 1)).tolist()
+        values = taken(records.values, order)
+        if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
+            keys = keys.over(values)
+        else:
+            keys = taken(keys, order)
+        ordered = Records(values, records.timestamps[order], keys, hashes[order])
+        for group, (start, end) in enumerate(pairwise(bounds)):
+            members = order[start:end]
             if len(members) or len(marks):
-                part = _taken(records.values, records.timestamps, keys, hashes, members)
+                part = ordered.slice(start, end)
                 # A mark comes, among this group's records, after those that came before it.
                 positions = np.searchsorted(members, marks.positions)
                 self._add(group, Frame(part, marks.at(positions)))
@@ -213,22 +215,7 @@ class SinkRecordWriter(RecordWriter):
 def _joined(runs: list[Sequence[Any]]) -> Sequence[Any]:
     if len(runs) == 1:
         return runs[0]
+    columns = [run for run in runs if isinstance(run, RowColumns)]
+    if len(columns) == len(runs) and len({run.batch.schema for run in columns}) == 1:
+        return joined(columns)
     return list(chain.from_iterable(runs))
-
-
-def _taken(
-    values: Sequence[Any],
-    timestamps: Timestamps,
-    keys: Sequence[Any],
-    hashes: Hashes,
-    members: Any,
-) -> Records:
-    if len(members) == len(values):
-        return Records(values, timestamps, keys, hashes)
-    if len(members) == 0:
-        return Records([], NO_TIMESTAMPS, [], NO_HASHES)
-    if len(members) == 1:
-        at = int(members[0])
-        return Records([values[at]], timestamps[members], [keys[at]], hashes[members])
-    take = itemgetter(*members.tolist())
-    return Records(list(take(values)), timestamps[members], list(take(keys)), hashes[members])

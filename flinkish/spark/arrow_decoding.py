@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from flinkish.api.row import row_type
 from flinkish.runtime.elements import NO_TIMESTAMP, Records
 from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.row_columns import RowColumns, python_values
 from flinkish.runtime.user_code import mapped
 
 CLOCK = "__clock"
@@ -90,10 +89,7 @@ class RowDecoder(ArrowDecoder):
     timestamp: str | None = None
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        columns = [_list(batch, field) for field in self.fields]
-        # In C from end to end: a call of Row for each element would cost more than all the rest.
-        values = list(map(tuple.__new__, repeat(row_type(self.fields)), zip(*columns)))
-        yield None, Records(values, self._timestamps(batch))
+        yield None, Records(RowColumns(batch.select(self.fields)), self._timestamps(batch))
 
     def _timestamps(self, batch: pa.RecordBatch) -> Any:
         if self.timestamp is None:
@@ -128,10 +124,4 @@ def _untimed(values: list[Any]) -> Records:
 
 
 def _list(batch: pa.RecordBatch, name: str) -> list[Any]:
-    column = batch.column(batch.schema.get_field_index(name))
-    kind = column.type
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    if column.null_count == 0 and (plain or pa.types.is_string(kind)):
-        # to_pylist() makes a scalar object of every value first, and takes five times as long
-        return list(column.to_numpy(zero_copy_only=False).tolist())
-    return list(column.to_pylist())
+    return python_values(batch.column(batch.schema.get_field_index(name)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Row
 
 from flinkish.runtime.record_writer import FrameRow
 
@@ -40,3 +41,9 @@ def frame_rows(rows: Iterable[Any]) -> Iterable[FrameRow]:
     """Spark's rows as frames' rows."""
     for row in rows:
         yield FrameRow(*row[: len(FrameRow._fields)])
+
+
+def spark_rows(rows: Iterable[FrameRow]) -> Iterator[Row]:
+    """Frames' rows as Spark's."""
+    make = Row(*FrameRow._fields)
+    return (make(*row) for row in rows)

@@ -123,7 +123,7 @@ class SparkJobClient(JobClient):
 
     def _drive_unbounded(self) -> None:
         ticked = -1
-        while not self._query.awaitTermination(_POLL_SECONDS):
+        while not self._query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
             if self._sources.bounded and not self._control.ended and self._bounded_drained():
                 self._control.endInput()
             due = self._metrics.nextProcessingTime()

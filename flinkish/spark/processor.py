@@ -10,7 +10,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.stage_task import StageTask
-from flinkish.spark.frame_rows import frame_rows
+from flinkish.spark.frame_rows import frame_rows, spark_rows
 
 GROUP = "group"
 """The grouping column."""
@@ -51,10 +51,10 @@ class StageProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         if key[0] < 0:
-            yield from frame_rows(rows)
+            yield from spark_rows(frame_rows(rows))
             return
         frames: list[FrameRow] = list(frame_rows(rows))
-        yield from self._task.process(frames[0].key_group, frames, self._store)
+        yield from spark_rows(self._task.process(frames[0].key_group, frames, self._store))
 
     def close(self) -> None:
         self._task.close()

@@ -129,12 +129,12 @@ class JoinBuffer:
 
     def between(self, first: int, last: int) -> list[tuple[int, list[Any]]]:
         """(timestamp, elements) of the current key from ``first`` to ``last``, both included."""
-        key, width, table = self._backend.currentKey, self._width, self._table
+        key, width, get = self._backend.currentKey, self._width, self._table.get
         found: list[tuple[int, list[Any]]] = []
         for bucket in range(first // width, last // width + 1):
-            elements = table.get(key, None, bucket)
-            if elements is not None:
-                found.extend(item for item in elements.items() if first <= item[0] <= last)
+            entry = get(key, None, bucket)
+            if entry is not None:
+                found += [item for item in entry.items() if first <= item[0] <= last]
         return found
 
     def cleanupTime(self, timestamp: int) -> int:

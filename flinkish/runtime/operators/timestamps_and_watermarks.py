@@ -10,11 +10,19 @@ import cloudpickle
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.operators import TimestampsAndWatermarksDescription
-from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
-from flinkish.runtime.elements import Records
+from flinkish.api.watermarks import (
+    AscendingTimestampsWatermarks,
+    BoundedOutOfOrdernessWatermarks,
+    NoWatermarksGenerator,
+    TimestampAssigner,
+    WatermarkOutput,
+)
+from flinkish.runtime.elements import Records, Timestamps, timestamps_of
+from flinkish.runtime.field_access import field_read
 from flinkish.runtime.idleness import IdlenessTimer
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import Output
+from flinkish.runtime.row_columns import integer_column
 
 
 class TimestampsAndWatermarksOperator(OneInputOperator):
@@ -32,6 +40,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         self._extract = (
             assigner.extractTimestamp if isinstance(assigner, TimestampAssigner) else assigner
         )
+        self._field = None if self._extract is None else field_read(self._extract)
         self._strategy = strategy
         self._interval = context.autoWatermarkInterval
         self._emitter = WatermarkEmitter(self.output)
@@ -63,6 +72,32 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
+        if self._idleness is None and type(self._generator) in _EMIT_ONLY_PERIODICALLY:
+            self._process_run(records)
+        else:
+            self._process_singly(records)
+
+    def _process_run(self, records: Records) -> None:
+        """For generators that only note the highest timestamp: the whole run at once."""
+        timestamps = self._timestamps(records)
+        if len(records) and isinstance(self._generator, BoundedOutOfOrdernessWatermarks):
+            self._generator.onEvent(None, int(timestamps.max()), self._emitter)
+        self.output.emitRecords(Records(records.values, timestamps))
+
+    def _timestamps(self, records: Records) -> Timestamps:
+        if self._extract is None:
+            return records.timestamps
+        column = integer_column(records.values, self._field)
+        if column is not None:
+            return column
+        extracted: list[Any] = []
+        with self.userCodeOf(lambda: records.values[len(extracted)]):
+            extracted.extend(map(self._extract, records.values, records.timestamps.tolist()))
+        if set(map(type, extracted)) != {int}:
+            extracted = [self._checked(timestamp) for timestamp in extracted]
+        return timestamps_of(extracted)
+
+    def _process_singly(self, records: Records) -> None:
         timestamps = records.timestamps.tolist()
         extract, on_event, emitter = self._extract, self._generator.onEvent, self._emitter
         collect, idleness = self.output.collect, self._idleness
@@ -116,6 +151,13 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                 f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
                 " int(seconds * 1000)."
             ) from None
+
+
+_EMIT_ONLY_PERIODICALLY = (
+    BoundedOutOfOrdernessWatermarks,
+    AscendingTimestampsWatermarks,
+    NoWatermarksGenerator,
+)
 
 
 class WatermarkEmitter(WatermarkOutput):

@@ -97,7 +97,11 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         assert keys is not None
         assert hashes is not None
         if positions is not None:
-            keys, values, hashes = taken(keys, positions), taken(values, positions), hashes[positions]
+            keys, values, hashes = (
+                taken(keys, positions),
+                taken(values, positions),
+                hashes[positions],
+            )
         pages, index = self._table.pages(window, hashes)
         remaining = iter(values)
         # what is left of the iterator tells which element an error came from

@@ -1,0 +1,127 @@
+"""Rows that still are columns: what a source of tables gives, until somebody asks for a row.
+
+A run of Rows crosses a shuffle as Arrow, and a key or a timestamp that is a field is read as a
+column. The first function that wants an element gets real Rows, made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.fields import Field
+from flinkish.api.row import Row, row_type
+
+
+class RowColumns(Sequence[Row]):
+    """The rows of an Arrow batch, as a sequence."""
+
+    __slots__ = ("_lists", "_rows", "batch")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self._lists: dict[int, list[Any]] = {}
+        self._rows: list[Row] | None = None
+
+    @classmethod
+    def ofBytes(cls, data: bytes | memoryview) -> RowColumns:
+        """What ``toBytes`` made bytes of."""
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            return cls(reader.read_next_batch())
+
+    def toBytes(self) -> bytes:
+        """The columns in Arrow's format."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.batch.schema) as writer:
+            writer.write_batch(self.batch)
+        return bytes(sink.getvalue().to_pybytes())
+
+    def column(self, field: Field) -> int | None:
+        """The number of the column that reading ``field`` of a Row reads, None if there is none."""
+        names = self.batch.schema.names
+        if isinstance(field, int):
+            return field if 0 <= field < len(names) else None
+        # A name of Row's own, such as asDict, is its method and not the field.
+        return names.index(field) if field in names and field not in vars(Row) else None
+
+    def arrow(self, column: int) -> pa.Array:
+        """A column as Arrow has it."""
+        return self.batch.column(column)
+
+    def values(self, column: int) -> list[Any]:
+        """The values of a column."""
+        values = self._lists.get(column)
+        if values is None:
+            values = self._lists[column] = python_values(self.batch.column(column))
+        return values
+
+    def rows(self) -> list[Row]:
+        """The Rows."""
+        if self._rows is None:
+            columns = [self.values(i) for i in range(self.batch.num_columns)]
+            kind = row_type(tuple(self.batch.schema.names))
+            # In C from end to end: a call of Row for each would cost more than all the rest.
+            self._rows = list(map(tuple.__new__, repeat(kind), zip(*columns)))  # type: ignore[arg-type]
+        return self._rows
+
+    def take(self, positions: NDArray[np.intp]) -> RowColumns:
+        """The rows at ``positions``, in that order."""
+        return RowColumns(self.batch.take(pa.array(positions)))
+
+    def slice(self, start: int, end: int) -> RowColumns:
+        """The rows from ``start`` to before ``end``."""
+        return RowColumns(self.batch.slice(start, end - start))
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows())
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            start, end, step = index.indices(len(self))
+            if step == 1:
+                return self.slice(start, max(start, end))
+        return self.rows()[index]
+
+
+def joined(runs: Sequence[RowColumns]) -> RowColumns:
+    """Runs of one schema as one run."""
+    table = pa.Table.from_batches([run.batch for run in runs]).combine_chunks()
+    return RowColumns(table.to_batches()[0])
+
+
+def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:
+    """``field`` of all ``values`` if they are columns and it is one of integers without a gap."""
+    if not isinstance(values, RowColumns) or field is None:
+        return None
+    number = values.column(field)
+    if number is None:
+        return None
+    column = values.arrow(number)
+    if column.null_count or not pa.types.is_integer(column.type):
+        return None
+    integers: NDArray[np.int64] = column.to_numpy().astype(np.int64)
+    return integers
+
+
+def python_values(column: pa.Array) -> list[Any]:
+    """The values of an Arrow column as Python's."""
+    kind = column.type
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if column.null_count == 0 and (plain or pa.types.is_string(kind)):
+        # to_pylist() makes a scalar object of every value first, and takes five times as long
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    return list(column.to_pylist())
