@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeVar, Union, overload
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, Union, overload
 
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.output_tag import OutputTag
@@ -215,8 +215,8 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K]):
 class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
     """Joins a stream with a broadcast one (Flink: ``BroadcastProcessFunction``)."""
 
-    ReadOnlyContext = BroadcastReadOnlyContext
-    Context = BroadcastContext
+    ReadOnlyContext: TypeAlias = BroadcastReadOnlyContext
+    Context: TypeAlias = BroadcastContext
 
     @abstractmethod
     def processElement(
@@ -245,9 +245,9 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
     ...         ctx.getBroadcastState(limits).put(*value)
     """
 
-    ReadOnlyContext = KeyedBroadcastReadOnlyContext
-    Context = KeyedBroadcastContext
-    OnTimerContext = KeyedBroadcastTimerContext
+    ReadOnlyContext: TypeAlias = KeyedBroadcastReadOnlyContext
+    Context: TypeAlias = KeyedBroadcastContext
+    OnTimerContext: TypeAlias = KeyedBroadcastTimerContext
 
     @abstractmethod
     def processElement(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from flinkish.api.functions import Collector, Function, RichFunction
 from flinkish.api.process_functions import (
@@ -58,8 +58,8 @@ class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
     ``KeyedCoProcessFunction`` then, whose contexts also know the key.
     """
 
-    Context = ProcessContext
-    OnTimerContext = TimerContext
+    Context: TypeAlias = ProcessContext
+    OnTimerContext: TypeAlias = TimerContext
 
     @abstractmethod
     def processElement1(self, value: IN1, ctx: ProcessContext, out: Collector[OUT]) -> None:
@@ -92,8 +92,8 @@ class KeyedCoProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
     ...             out.collect((self.ride.value(), value))
     """
 
-    Context = KeyedProcessContext
-    OnTimerContext = KeyedTimerContext
+    Context: TypeAlias = KeyedProcessContext
+    OnTimerContext: TypeAlias = KeyedTimerContext
 
     @abstractmethod
     def processElement1(self, value: IN1, ctx: KeyedProcessContext[K], out: Collector[OUT]) -> None:

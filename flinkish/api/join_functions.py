@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, TypeVar, Union
+from typing import Generic, TypeAlias, TypeVar, Union
 
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.output_tag import OutputTag
@@ -45,7 +45,7 @@ class ProcessJoinFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
     ...         out.collect(f"{left}-{right}")
     """
 
-    Context = JoinContext
+    Context: TypeAlias = JoinContext
 
     @abstractmethod
     def processElement(self, left: IN1, right: IN2, ctx: JoinContext, out: Collector[OUT]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
-from typing import Generic, TypeVar, Union
+from typing import Generic, TypeAlias, TypeVar, Union
 
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.output_tag import OutputTag
@@ -115,8 +115,8 @@ class ProcessFunction(RichFunction, ABC, Generic[T, R]):
     ...             out.collect(value)
     """
 
-    Context = ProcessContext
-    OnTimerContext = TimerContext
+    Context: TypeAlias = ProcessContext
+    OnTimerContext: TypeAlias = TimerContext
 
     @abstractmethod
     def processElement(self, value: T, ctx: ProcessContext, out: Collector[R]) -> None:
@@ -140,8 +140,8 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
     ...             out.collect(ctx.getCurrentKey())
     """
 
-    Context = KeyedProcessContext
-    OnTimerContext = KeyedTimerContext
+    Context: TypeAlias = KeyedProcessContext
+    OnTimerContext: TypeAlias = KeyedTimerContext
 
     @abstractmethod
     def processElement(self, value: T, ctx: KeyedProcessContext[K], out: Collector[R]) -> None:
