@@ -152,7 +152,8 @@ class WindowedStream(Generic[T, K, W]):
         outputType: TypeInformation[Any] | None = None,
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
-        ``process``, or a WindowFunction) then gets the one result."""
+        ``process``, or a WindowFunction) then gets the one result. A result of None is
+        no result, as in Flink."""
         call = None if windowFunction is None else window_function_call(windowFunction)
         description = self._builder.aggregate(aggregateFunction, windowFunction, call)
         return self._result(description, outputType)
