@@ -259,7 +259,10 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
     def processBroadcastElement(
         self, value: IN2, ctx: KeyedBroadcastContext[K], out: Collector[OUT]
     ) -> None:
-        """Called for broadcast elements; what goes to ``out`` gets their timestamp."""
+        """Called for broadcast elements; what goes to ``out`` gets their timestamp.
+
+        Every task calls it, so what it emits comes once a task: on Spark, once a key group.
+        """
 
     def onTimer(
         self, timestamp: int, ctx: KeyedBroadcastTimerContext[K], out: Collector[OUT]

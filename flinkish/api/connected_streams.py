@@ -30,7 +30,11 @@ from flinkish.api.process_operators import (
     TwoInputDescription,
 )
 from flinkish.api.state import MapStateDescriptor
-from flinkish.api.transformations import Transformation, TwoInputTransformation
+from flinkish.api.transformations import (
+    PartitionTransformation,
+    Transformation,
+    TwoInputTransformation,
+)
 from flinkish.api.types import TypeInformation
 
 if TYPE_CHECKING:
@@ -159,11 +163,13 @@ class ConnectedStreams(Generic[IN1, IN2]):
     def _transform(
         self, operator: TwoInputDescription, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
-        transformation = TwoInputTransformation(
-            operator, self._input1.getTransformation(), self._input2.getTransformation()
+        return _two_inputs(
+            self._environment,
+            operator,
+            self._input1.getTransformation(),
+            self._input2.getTransformation(),
+            outputType,
         )
-        transformation.outputType = outputType
-        return SingleOutputStreamOperator(self._environment, transformation)
 
 
 class BroadcastStream(Generic[IN2]):
@@ -251,13 +257,35 @@ class BroadcastConnectedStream(Generic[IN1, IN2]):
                 " keyBy(...) before connect, or write a BroadcastProcessFunction."
             )
         description = KeyedBroadcastProcessDescription if keyed else BroadcastProcessDescription
-        transformation = TwoInputTransformation(
+        return _two_inputs(
+            self._environment,
             description(function, self._input2.getBroadcastStateDescriptors()),
             self._input1.getTransformation(),
             self._input2.getTransformation(),
+            outputType,
         )
-        transformation.outputType = outputType
-        return SingleOutputStreamOperator(self._environment, transformation)
+
+
+def _two_inputs(
+    environment: StreamExecutionEnvironment,
+    operator: TwoInputDescription,
+    first: Transformation,
+    second: Transformation,
+    outputType: TypeInformation[Any] | None,
+) -> SingleOutputStreamOperator[Any]:
+    if not operator.keyed:
+        first, second = _unpartitioned(first), _unpartitioned(second)
+    transformation = TwoInputTransformation(operator, first, second)
+    transformation.outputType = outputType
+    return SingleOutputStreamOperator(environment, transformation)
+
+
+def _unpartitioned(transformation: Transformation) -> Transformation:
+    """Without keys an operator runs in one place, where all elements of both inputs meet: spreading
+    one of them by a key, or over all tasks, would tear them apart."""
+    while isinstance(transformation, PartitionTransformation):
+        transformation = transformation.inputs[0]
+    return transformation
 
 
 def _check(method: str, function: Any, *kinds: type[Any]) -> None:

@@ -200,8 +200,12 @@ class DataStream(Generic[T]):
     def broadcast(
         self, *broadcastStateDescriptors: MapStateDescriptor[Any, Any]
     ) -> DataStream[T] | BroadcastStream[T]:
-        """Every element to every task; with descriptors, to connect with for the broadcast state
-        pattern: ``stream.connect(rules.broadcast(descriptor)).process(f)``."""
+        """With descriptors, every element to every task, for the broadcast state pattern:
+        ``stream.connect(rules.broadcast(descriptor)).process(f)``.
+
+        Without, the same stream: an operator without keys runs in one place, so it sees every
+        element, and once, however many tasks there are.
+        """
         from flinkish.api.connected_streams import BroadcastStream
 
         for descriptor in broadcastStateDescriptors:
@@ -210,12 +214,10 @@ class DataStream(Generic[T]):
                     f"broadcast: broadcast state is a map, but {descriptor!r} describes none. Pass"
                     " a MapStateDescriptor."
                 )
-        everywhere = self._partition(BroadcastPartitioning())
         if not broadcastStateDescriptors:
-            return everywhere
-        return BroadcastStream(
-            self._environment, everywhere.getTransformation(), broadcastStateDescriptors
-        )
+            return self._partition(ArbitraryPartitioning("BROADCAST"))
+        everywhere = self._partition(BroadcastPartitioning()).getTransformation()
+        return BroadcastStream(self._environment, everywhere, broadcastStateDescriptors)
 
     def join(self, otherStream: DataStream[R]) -> JoinedStreams[T, R]:
         """Join with elements of ``otherStream`` of the same key and window:

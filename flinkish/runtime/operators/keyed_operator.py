@@ -21,7 +21,7 @@ class KeyedOperator(StreamOperator):
     @cached_property
     def states(self) -> KeyedStates:
         """The states of the operator."""
-        return KeyedStates(self.backend, self.clock)
+        return KeyedStates(self.backend, self.clock, sweeps=True)
 
     def openKeyedFunction(self, function: object) -> None:
         """Open a user function with keyed state in its runtime context."""

@@ -37,14 +37,19 @@ class KeyedStates(KeyedStateStore):
     under ``namespace``, which the operator sets before it calls a user function.
 
     ``clock``: the one that lives of entries are measured with; without it no state can expire.
+    ``sweeps``: whether the operator calls ``removeExpired``, so that clean-up in background works.
     """
 
     def __init__(
-        self, backend: KeyedStateBackend, clock: ProcessingTimeService | None = None
+        self,
+        backend: KeyedStateBackend,
+        clock: ProcessingTimeService | None = None,
+        sweeps: bool = False,
     ) -> None:
         self.backend = backend
         self.namespace: Any = None
         self._clock = clock
+        self._sweeps = sweeps
         self._states: dict[str, tuple[type[StateDescriptor[Any]], Any]] = {}
         self._expiring: list[tuple[TimerQueue, Any]] = []
 
@@ -105,7 +110,7 @@ class KeyedStates(KeyedStateStore):
                 " enableTimeToLive out of its descriptor."
             )
         cleanup: TimerQueue | None = None
-        if config.cleanupInBackground:
+        if config.cleanupInBackground and self._sweeps:
             cleanup = self.backend.timerQueue(f"{descriptor.name}/ttl")
         expiring: State = TTL_STATES[kind](self, descriptor, Ttl(config, self._clock, cleanup))
         if cleanup is not None:

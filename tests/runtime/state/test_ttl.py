@@ -40,7 +40,7 @@ class Expiring:
         self.clock = ProcessingTimeService()
         self.backend = HeapKeyedStateBackend()
         self.backend.currentKey = "k"
-        self.states = KeyedStates(self.backend, self.clock)
+        self.states = KeyedStates(self.backend, self.clock, sweeps=True)
         self.config = builder.build()
 
     def state(self, descriptor: Any) -> Any:
