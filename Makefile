@@ -27,7 +27,7 @@ format: $(READY)
 	$(BIN)/ruff format $(SOURCES)
 
 bench: $(READY)
-	$(BIN)/python -m examples.benchmark
+	$(BIN)/python -m tests.benchmarks.window_aggregate
 
 # The newest versions that pyproject.toml allows, pinned with their hashes.
 lock:

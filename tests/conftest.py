@@ -22,6 +22,9 @@ def spark() -> Iterator[SparkSession]:
     from flinkish.spark.session import session_for
 
     session = session_for(None)
+    # The first query of a session takes seconds longer; no test is to blame for that.
+    warm_up = StreamExecutionEnvironment.getExecutionEnvironment(session).setMaxParallelism(2)
+    warm_up.fromData(1).keyBy(lambda number: number).reduce(max).executeAndCollect(1)
     yield session
     session.stop()
 
