@@ -12,7 +12,6 @@ from flinkish.api.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
-    ListStateDescriptor,
     MapState,
     MapStateDescriptor,
     ReducingState,
@@ -84,9 +83,6 @@ class TableListState(TableState, ListState[Any]):
     """A list; what ``get`` gives is a copy."""
 
     __slots__ = ()
-
-    def __init__(self, owner: StateOwner, descriptor: ListStateDescriptor[Any]) -> None:
-        super().__init__(owner, descriptor)
 
     def get(self) -> list[Any]:
         return list(self._get(()))

@@ -122,9 +122,6 @@ class TtlValueState(TtlTableState, ValueState[Any]):
 
     __slots__ = ()
 
-    def __init__(self, owner: StateOwner, descriptor: ValueStateDescriptor[Any], ttl: Ttl) -> None:
-        super().__init__(owner, descriptor, ttl)
-
     def value(self) -> Any:
         entry = self._read()
         return None if entry is None else entry[0]
@@ -143,9 +140,6 @@ class TtlListState(TtlTableState, ListState[Any]):
     """
 
     __slots__ = ()
-
-    def __init__(self, owner: StateOwner, descriptor: ListStateDescriptor[Any], ttl: Ttl) -> None:
-        super().__init__(owner, descriptor, ttl)
 
     def get(self) -> list[Any]:
         ttl = self._ttl

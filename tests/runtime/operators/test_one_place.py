@@ -1,10 +1,17 @@
-"""Without keys, all elements of two inputs meet in one place, however they were partitioned."""
+"""Without keys, all elements of two inputs meet in one place, however they were partitioned; with
+keys, what is broadcast reaches all places."""
 
 from __future__ import annotations
 
 import pytest
 
-from flinkish import BroadcastProcessFunction, CoMapFunction, MapStateDescriptor
+from flinkish import (
+    BroadcastProcessFunction,
+    CoMapFunction,
+    KeyedBroadcastProcessFunction,
+    MapStateDescriptor,
+    ValueStateDescriptor,
+)
 from tests.runtime.micro_batches import MicroBatches
 
 RULES = MapStateDescriptor("rules")
@@ -67,3 +74,39 @@ def test_partitioning_a_stream_changes_nothing():
 
     results = MicroBatches(build, keyGroups=4).run([[[(1, 1)]], [[(2, 2)]]])[0]
     assert [result.value for result in results] == [1, 2]
+
+
+class Sums(KeyedBroadcastProcessFunction):
+    """Broadcast elements reset the sums of all keys."""
+
+    SUM = ValueStateDescriptor("sum", default=0)
+
+    def open(self, openContext):
+        self.sum = self.getRuntimeContext().getState(self.SUM)
+
+    def processElement(self, value, ctx, out):
+        self.sum.update(self.sum.value() + value)
+        rules = [key for key, _ in ctx.getBroadcastState(RULES).immutableEntries()]
+        out.collect((ctx.getCurrentKey(), self.sum.value(), rules))
+
+    def processBroadcastElement(self, value, ctx, out):
+        ctx.getBroadcastState(RULES).put(value, True)
+        ctx.applyToKeyedState(self.SUM, lambda key, state: state.clear())
+
+
+@pytest.mark.parametrize("keyGroups", [1, 4, 7])
+def test_with_keys_broadcast_elements_reach_every_key_group(keyGroups):
+    job = MicroBatches(
+        lambda stream: (
+            even(stream)
+            .keyBy(lambda number: number % 100)
+            .connect(odd(stream).broadcast(RULES))
+            .process(Sums())
+        ),
+        keyGroups,
+    )
+    keys = range(0, 40, 2)
+    batches = [[[(100 + key, 1) for key in keys]], [[(7, 1)]], [[(key, 1) for key in keys]]]
+    results = job.run(batches)[0]
+    assert sorted(r.value for r in results if r.batch == 0) == [(k, 100 + k, []) for k in keys]
+    assert sorted(r.value for r in results if r.batch == 2) == [(k, k, [7]) for k in keys]
