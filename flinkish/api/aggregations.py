@@ -34,36 +34,42 @@ class FieldAggregator(ReduceFunction[T]):
         self._field = field
         self._getter = field_getter(field)
 
-    def fieldOf(self, element: T) -> Any:
-        """The field's value in ``element``."""
+    def fieldsOf(self, value1: T, value2: T) -> tuple[Any, Any]:
+        """The field's values in both elements."""
+        getter = self._getter
         try:
-            return self._getter(element)
+            return getter(value1), getter(value2)
         except (TypeError, KeyError, IndexError, AttributeError):
-            return self._other_field_of(element)
+            return self._other_field_of(value1), self._other_field_of(value2)
 
     def withField(self, element: T, value: Any) -> T:
         """A copy of ``element`` in which the field is ``value``."""
-        field = self._field
-        old: Any = element
-        changed: T
-        if type(old) is tuple and isinstance(field, int):
-            changed = (*old[:field], value, *old[field + 1 :])  # type: ignore[assignment]
+        changed: Any = element
+        if type(changed) is tuple and type(self._field) is int:
+            items = list(changed)
+            items[self._field] = value
+            changed = tuple(items)
         else:
-            changed = with_field(old, field, value)
-        return changed
+            changed = with_field(changed, self._field, value)
+        result: T = changed
+        return result
 
     def _other_field_of(self, element: T) -> Any:
         # A dataclass has positions too, but cannot be indexed.
+        field = self._field
         if (
-            isinstance(self._field, int)
+            isinstance(field, int)
             and dataclasses.is_dataclass(element)
-            and self._field < len(dataclasses.fields(element))
+            and field < len(dataclasses.fields(element))
         ):
-            return getattr(element, dataclasses.fields(element)[self._field].name)
-        raise InvalidProgramError(
-            f"the element {shown(element)} has no field {self._field!r} to aggregate. Name a field"
-            " that every element has, by position or by name."
-        )
+            return getattr(element, dataclasses.fields(element)[field].name)
+        try:
+            return self._getter(element)
+        except (TypeError, KeyError, IndexError, AttributeError):
+            raise InvalidProgramError(
+                f"the element {shown(element)} has no field {field!r} to aggregate. Name a field"
+                " that every element has, by position or by name."
+            ) from None
 
 
 class SumAggregator(FieldAggregator[T]):
@@ -74,7 +80,8 @@ class SumAggregator(FieldAggregator[T]):
     """
 
     def reduce(self, value1: T, value2: T) -> T:
-        total = self.fieldOf(value1) + self.fieldOf(value2)
+        field1, field2 = self.fieldsOf(value1, value2)
+        total = field1 + field2
         if isinstance(total, _NOT_NUMBERS):
             raise InvalidProgramError(
                 f"sum: field {self._field!r} of {shown(value2)} is no number, so there is no sum."
@@ -102,7 +109,7 @@ class ComparableAggregator(FieldAggregator[T]):
         self._first = first
 
     def reduce(self, value1: T, value2: T) -> T:
-        field1, field2 = self.fieldOf(value1), self.fieldOf(value2)
+        field1, field2 = self.fieldsOf(value1, value2)
         more, less = (field1, field2) if self._highest else (field2, field1)
         if _greater(more, less):
             return value1
@@ -113,7 +120,7 @@ class ComparableAggregator(FieldAggregator[T]):
 
 def _greater(a: Any, b: Any) -> bool:
     """Whether a > b; NaN is above all numbers, as in Java."""
-    return bool(a > b) or bool(a != a and b == b)
+    return a > b or (a != a and b == b)  # type: ignore[no-any-return]
 
 
 _NOT_NUMBERS = (str, bytes, bytearray, tuple, list)
