@@ -46,7 +46,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def open(self) -> None:
         self._table = self.backend.windowTable(TABLE)
-        self._window_states = KeyedStates(self.backend, self.clock)
+        self._window_states = KeyedStates(self.backend, self.clock, sweeps=True)
         self._function = WindowFunctionRunner(self, self._description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:

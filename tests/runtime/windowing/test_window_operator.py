@@ -14,6 +14,7 @@ from flinkish import (
     OutputTag,
     ProcessWindowFunction,
     PurgingTrigger,
+    StateTtlConfig,
     Time,
     TimeWindow,
     Trigger,
@@ -301,6 +302,31 @@ def test_a_window_function_may_use_side_outputs_state_and_its_life_cycle():
         ((30, 77), 19),
     ]
     assert events == ["open", "close"]
+
+
+@pytest.mark.parametrize("trigger", [EventTimeTrigger(), PurgingTrigger.of(EventTimeTrigger())])
+def test_state_per_window_may_expire(trigger):
+    class Expiring(ProcessWindowFunction):
+        def process(self, key, context, elements, out):
+            seen = ValueStateDescriptor("seen")
+            seen.enableTimeToLive(StateTtlConfig.newBuilder(Time.milliseconds(10)).build())
+            for states in (context.windowState(), context.globalState()):
+                states.getState(seen).update(key)
+
+    harness = StreamTestHarness(
+        lambda s: (
+            s.keyBy(lambda e: 0)
+            .window(TEN)
+            .trigger(trigger)
+            .allowedLateness(100)
+            .process(Expiring())
+        )
+    )
+    harness.processElement("a", 1)
+    harness.processWatermark(9)
+    kept = harness.numKeyedStateEntries()
+    harness.setProcessingTime(10)
+    assert harness.numKeyedStateEntries() == kept - 2
 
 
 def test_count_windows_leave_what_is_below_the_count():
