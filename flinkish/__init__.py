@@ -33,6 +33,19 @@ from flinkish.api.data_stream import (
 )
 from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.errors import (
+    FlinkishError,
+    IllegalArgumentError,
+    IllegalStateError,
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+    JavaNotFoundError,
+    JobExecutionError,
+    MissingTimestampError,
+    NotSupportedError,
+    UnstableKeyError,
+    UserFunctionError,
+)
 from flinkish.api.execution import PipelineExecutor
 from flinkish.api.functions import (
     AggregateFunction,
@@ -50,6 +63,13 @@ from flinkish.api.functions import (
     RichReduceFunction,
 )
 from flinkish.api.interval_join import IntervalJoin, IntervalJoined
+from flinkish.api.job import (
+    CloseableIterator,
+    JobClient,
+    JobExecutionResult,
+    JobStatus,
+    OperatorMetrics,
+)
 from flinkish.api.join_functions import ProcessJoinFunction
 from flinkish.api.joined_streams import (
     CoGroupedStreams,
@@ -67,6 +87,7 @@ from flinkish.api.process_functions import (
     TimeDomain,
     TimerService,
 )
+from flinkish.api.row import Row, row_type
 from flinkish.api.runtime_context import OpenContext, RuntimeContext
 from flinkish.api.state import (
     AggregatingState,
@@ -153,6 +174,7 @@ __all__ = [
     "BroadcastProcessFunction",
     "BroadcastState",
     "BroadcastStream",
+    "CloseableIterator",
     "CoFlatMapFunction",
     "CoGroupFunction",
     "CoGroupedStreams",
@@ -185,11 +207,21 @@ __all__ = [
     "FilterFunction",
     "FlatJoinFunction",
     "FlatMapFunction",
+    "FlinkishError",
     "ForEachBatchSink",
     "GlobalWindow",
     "GlobalWindows",
+    "IllegalArgumentError",
+    "IllegalStateError",
+    "IncompatibleCheckpointError",
     "IntervalJoin",
     "IntervalJoined",
+    "InvalidProgramError",
+    "JavaNotFoundError",
+    "JobClient",
+    "JobExecutionError",
+    "JobExecutionResult",
+    "JobStatus",
     "JoinFunction",
     "JoinedStreams",
     "KeySelector",
@@ -205,9 +237,12 @@ __all__ = [
     "MapStateDescriptor",
     "MergeCallback",
     "MergingWindowAssigner",
+    "MissingTimestampError",
     "NeverTrigger",
+    "NotSupportedError",
     "OnMergeContext",
     "OpenContext",
+    "OperatorMetrics",
     "OutputTag",
     "PipelineExecutor",
     "PrintSink",
@@ -233,6 +268,7 @@ __all__ = [
     "RichMapFunction",
     "RichReduceFunction",
     "RichWindowFunction",
+    "Row",
     "RuntimeContext",
     "SessionWindowTimeGapExtractor",
     "SingleOutputStreamOperator",
@@ -258,7 +294,9 @@ __all__ = [
     "TumblingEventTimeWindows",
     "TumblingProcessingTimeWindows",
     "Types",
+    "UnstableKeyError",
     "UpdateType",
+    "UserFunctionError",
     "ValueState",
     "ValueStateDescriptor",
     "Watermark",
@@ -273,6 +311,7 @@ __all__ = [
     "WindowFunction",
     "WindowStagger",
     "WindowedStream",
+    "row_type",
 ]
 
 

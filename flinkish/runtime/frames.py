@@ -61,6 +61,13 @@ class MarksBuilder:
         self._kinds.append(_WATERMARK)
         self._watermarks.append(timestamp)
 
+    def addWatermarks(self, position: int, timestamps: Sequence[int]) -> None:
+        """Watermarks come after ``position`` records."""
+        count = len(timestamps)
+        self._positions.extend([position] * count)
+        self._kinds.extend([_WATERMARK] * count)
+        self._watermarks.extend(timestamps)
+
     def addStatus(self, position: int, status: WatermarkStatus) -> None:
         """A status comes after ``position`` records."""
         self._positions.append(position)

@@ -125,8 +125,7 @@ class InputGates:
             elif gate.folded:
                 channel.watermark = max(channel.watermark, segment[-1])
             elif len(members) == 1:
-                for watermark in segment:
-                    self._advance(gate, watermark)
+                self._advance_through(gate, segment)
                 channel.watermark = segment[-1]
                 return True
             else:
@@ -140,6 +139,10 @@ class InputGates:
         if watermark > self._watermarks[gate.index]:
             self._watermarks[gate.index] = watermark
             self._valves[gate.inputIndex].inputWatermark(self._channel_of[gate.index], watermark)
+
+    def _advance_through(self, gate: Gate, watermarks: Sequence[int]) -> None:
+        self._watermarks[gate.index] = max(watermarks[-1], self._watermarks[gate.index])
+        self._valves[gate.inputIndex].inputWatermarks(self._channel_of[gate.index], watermarks)
 
     def _set_idle(self, gate: Gate, idle: bool) -> None:
         if idle != self._idle[gate.index]:

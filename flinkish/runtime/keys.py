@@ -45,7 +45,7 @@ class ColumnKeys(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             start, end, _ = index.indices(len(self))
-            return ColumnKeys(self._rows.slice(start, end), self.column)
+            return ColumnKeys(self._rows.between(start, end), self.column)
         return self._rows.values(self.column)[index]
 
 
@@ -73,7 +73,8 @@ class KeyColumn:
     def _hashes_of(self, column: pa.Array) -> Hashes:
         encoded = column.dictionary_encode(null_encoding="encode")
         distinct = self._hashes.column(python_values(encoded.dictionary))
-        return distinct[encoded.indices.to_numpy()]
+        hashes: Hashes = distinct[encoded.indices.to_numpy()]
+        return hashes
 
 
 def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:

@@ -22,6 +22,11 @@ class Input(ABC):
     def processWatermark(self, timestamp: int) -> None:
         """Take a watermark: higher than every one before."""
 
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        """Take a run of rising watermarks with nothing between them."""
+        for timestamp in timestamps:
+            self.processWatermark(timestamp)
+
     @abstractmethod
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Take a status: other than the one before."""
@@ -78,6 +83,12 @@ class Output:
         self.flush()
         for target in self._all_inputs():
             target.processWatermark(timestamp)
+
+    def emitWatermarks(self, timestamps: Sequence[int]) -> None:
+        """Emit a run of watermarks."""
+        self.flush()
+        for target in self._all_inputs():
+            target.processWatermarks(timestamps)
 
     def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Emit a status. It goes to the side outputs too."""

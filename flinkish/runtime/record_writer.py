@@ -100,6 +100,9 @@ class RecordWriter(Input):
     def processWatermark(self, timestamp: int) -> None:
         self._marks.addWatermark(self._count, timestamp)
 
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        self._marks.addWatermarks(self._count, timestamps)
+
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self._marks.addStatus(self._count, status)
 

@@ -66,14 +66,14 @@ class RowColumns(Sequence[Row]):
             columns = [self.values(i) for i in range(self.batch.num_columns)]
             kind = row_type(tuple(self.batch.schema.names))
             # In C from end to end: a call of Row for each would cost more than all the rest.
-            self._rows = list(map(tuple.__new__, repeat(kind), zip(*columns)))  # type: ignore[arg-type]
+            self._rows = list(map(tuple.__new__, repeat(kind), zip(*columns)))
         return self._rows
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The rows at ``positions``, in that order."""
         return RowColumns(self.batch.take(pa.array(positions)))
 
-    def slice(self, start: int, end: int) -> RowColumns:
+    def between(self, start: int, end: int) -> RowColumns:
         """The rows from ``start`` to before ``end``."""
         return RowColumns(self.batch.slice(start, end - start))
 
@@ -93,7 +93,7 @@ class RowColumns(Sequence[Row]):
         if isinstance(index, slice):
             start, end, step = index.indices(len(self))
             if step == 1:
-                return self.slice(start, max(start, end))
+                return self.between(start, max(start, end))
         return self.rows()[index]
 
 

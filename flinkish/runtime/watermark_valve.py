@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.elements import Records
 from flinkish.runtime.output import Input
@@ -27,6 +30,17 @@ class StatusWatermarkValve:
         if not self._idle[channel] and timestamp > self._watermarks[channel]:
             self._watermarks[channel] = timestamp
             self._advance()
+
+    def inputWatermarks(self, channel: int, timestamps: Sequence[int]) -> None:
+        """A run of rising watermarks has come over ``channel``."""
+        if len(self._watermarks) == 1 and not self._idle[channel]:
+            rising = timestamps[bisect_right(timestamps, self.watermark) :]
+            if rising:
+                self._watermarks[channel] = self.watermark = rising[-1]
+                self._target.processWatermarks(rising)
+        else:
+            for timestamp in timestamps:
+                self.inputWatermark(channel, timestamp)
 
     def inputWatermarkStatus(self, channel: int, status: WatermarkStatus) -> None:
         """A status has come over ``channel``."""

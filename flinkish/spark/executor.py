@@ -22,7 +22,7 @@ from flinkish.runtime.task_plan import TaskSettings
 from flinkish.spark.checkpoint import check_compatible
 from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
-from flinkish.spark.session import job_settings, session_for
+from flinkish.spark.session import job_settings, session_for, set_job_settings
 from flinkish.spark.sinks import BatchSinks, to_columns
 from flinkish.spark.sources import SourceReader
 from flinkish.spark.storage import CheckpointStorage
@@ -68,6 +68,8 @@ class SparkPipelineExecutor:
         directory = environment.getCheckpointConfig().getCheckpointStorage()
         directory = directory or tempfile.mkdtemp(prefix="flinkish-")
         session = session_for(environment._sparkSession)
+        # The query is the user's and starts later, so the session keeps what it will need.
+        set_job_settings(session, environment.getConfig().parallelism)
         frames, _, _ = self._frames(session, environment, [sink], directory)
         return to_columns(frames.filter(frames["target"] != "metrics"), schema, "DataFrame")
 

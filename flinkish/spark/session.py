@@ -27,6 +27,8 @@ JOB_SETTINGS = {
     f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.session.timeZone": "UTC",
+    # The simplified one leaves out the exception that ours was raised from: the user's own.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 """What every query of flinkish needs, whoever made the session."""
 
@@ -68,13 +70,9 @@ def _local_session() -> SparkSession:
 @contextmanager
 def job_settings(session: SparkSession, parallelism: int | None) -> Iterator[None]:
     """Settings for the queries started inside; the session has its own again afterwards."""
-    settings = dict(JOB_SETTINGS)
-    if parallelism is not None:
-        settings["spark.sql.shuffle.partitions"] = str(parallelism)
-    before = {name: session.conf.get(name, None) for name in settings}
+    before = {name: session.conf.get(name, None) for name in _settings(parallelism)}
     try:
-        for name, value in settings.items():
-            session.conf.set(name, value)
+        set_job_settings(session, parallelism)
         yield
     finally:
         for name, previous in before.items():
@@ -82,6 +80,18 @@ def job_settings(session: SparkSession, parallelism: int | None) -> Iterator[Non
                 session.conf.unset(name)
             else:
                 session.conf.set(name, previous)
+
+
+def set_job_settings(session: SparkSession, parallelism: int | None) -> None:
+    """Set what a query needs, for good."""
+    for name, value in _settings(parallelism).items():
+        session.conf.set(name, value)
+
+
+def _settings(parallelism: int | None) -> dict[str, str]:
+    if parallelism is None:
+        return JOB_SETTINGS
+    return {**JOB_SETTINGS, "spark.sql.shuffle.partitions": str(parallelism)}
 
 
 def check_java() -> None:

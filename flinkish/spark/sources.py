@@ -8,6 +8,7 @@ ships it to the workers in parallel.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import singledispatchmethod
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ELEMENTS_A_FRAME = 10_000
+
+NUMBERS_A_BATCH = 1_000_000
+MOST_BATCHES = 64
+"""A sequence comes in batches of a million, or in so many batches if it is very long."""
 
 _FRAMES = f"{PART} long, frame binary"
 _RANGES = f"{PART} long, first long, last long"
@@ -91,7 +96,7 @@ class SourceReader:
         if not self._written(name):
             for start in range(0, max(len(values), 1), a_batch):
                 frames = _frames(values[start : start + a_batch], start)
-                self._write(name, self._session.createDataFrame(frames, _FRAMES))
+                self._write_batch(name, frames, _FRAMES)
             self._finish(name)
         return self._materialised(name, _FRAMES, FrameDecoder(), a_batch < len(values))
 
@@ -137,7 +142,7 @@ class SourceReader:
             reader = reader.schema(source.schema)
         if source.filesPerBatch is not None:
             reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
-        stream = reader.load(source.path)
+        stream = reader.load(_directory_or_pattern(source.path))
         if source.format == "text":
             return SourceStream(stream.select("value"), SingleColumnDecoder("value"), False)
         return SourceStream(stream, RowDecoder(tuple(stream.columns)), False)
@@ -151,7 +156,7 @@ class SourceReader:
     def _numbers(self, first: int, last: int, uid: str, decoder: ArrowDecoder) -> SourceStream:
         name = f"sources/{uid}"
         count = last - first + 1
-        a_batch = self._elementsPerBatch or max(count, 1)
+        a_batch = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
         if not self._written(name):
             for start in range(first, last + 1, a_batch):
                 end = min(start + a_batch, last + 1)
@@ -159,7 +164,7 @@ class SourceReader:
                 ranges = [
                     (part, part, min(part + a_part, end) - 1) for part in range(start, end, a_part)
                 ]
-                self._write(name, self._session.createDataFrame(ranges, _RANGES))
+                self._write_batch(name, ranges, _RANGES)
             self._finish(name)
         return self._materialised(name, _RANGES, decoder, a_batch < count)
 
@@ -178,8 +183,19 @@ class SourceReader:
     def _finish(self, name: str) -> None:
         self._storage.writeText(f"{name}-written", "written")
 
+    def _write_batch(self, name: str, rows: list[Any], schema: str) -> None:
+        # One file: a throttled source reads one file a batch.
+        self._write(name, self._session.createDataFrame(rows, schema).coalesce(1))
+
     def _write(self, name: str, frame: DataFrame) -> None:
         self._storage.writeTable(name, frame, "append")
+
+
+def _directory_or_pattern(path: str) -> str:
+    """``path`` as Spark's streaming reader takes it: a single file only as a pattern."""
+    if os.path.isfile(path.removeprefix("file:")):
+        return f"{path[:-1]}[{path[-1]}]"
+    return path
 
 
 def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,6 +141,24 @@ class OneInputOperator(StreamOperator, Input):
     def processWatermark(self, timestamp: int) -> None:
         self.currentWatermark = timestamp
         self.output.emitWatermark(timestamp)
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        # A generator that emits with every element makes as many watermarks as elements: those that
+        # nothing is due at are handed on together.
+        start, end = 0, len(timestamps)
+        while start < end:
+            due = self.nextEventTimeTimer()
+            next_due = end if due is None else bisect_left(timestamps, due, start)
+            if next_due > start:
+                self.skipToWatermark(timestamps[next_due - 1])
+                self.output.emitWatermarks(timestamps[start:next_due])
+            if next_due < end:
+                self.processWatermark(timestamps[next_due])
+            start = next_due + 1
+
+    def skipToWatermark(self, timestamp: int) -> None:
+        """The watermark is at ``timestamp``, and nothing was due on the way."""
+        self.currentWatermark = timestamp
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self.output.emitWatermarkStatus(status)

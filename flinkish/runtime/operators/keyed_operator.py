@@ -64,6 +64,10 @@ class TimerOperator(KeyedOperator, Triggerable):
         self._fire(self.timers.advanceWatermark, timestamp)
         self.output.emitWatermark(timestamp)
 
+    def skipToWatermark(self, timestamp: int) -> None:
+        self.currentWatermark = timestamp
+        self.timers.initializeWatermark(timestamp)
+
     def advanceProcessingTime(self, now: int) -> None:
         self._fire(self.timers.advanceProcessingTime, now)
         self.output.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -118,6 +119,9 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def processWatermark(self, timestamp: int) -> None:
         if timestamp == MAX_TIMESTAMP:
             self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        self.processWatermark(timestamps[-1])
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """The status of the input ends here too: the generator decides."""

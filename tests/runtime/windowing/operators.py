@@ -48,13 +48,16 @@ class Recorder(Input):
 
 
 class WindowOperatorDriver:
-    """Runs a description on the general operator or on the aligned one."""
+    """Runs a description on an operator of that kind."""
 
     def __init__(
-        self, description: WindowOperatorDescription, aligned: bool, paged: bool = False
+        self,
+        kind: type[AlignedWindowOperator | WindowOperator],
+        description: WindowOperatorDescription,
+        paged: bool = False,
     ) -> None:
+        self._kind = kind
         self._description = description
-        self._kind = AlignedWindowOperator if aligned else WindowOperator
         self._paged = paged
         self._state: Any = DictPageStore() if paged else {}
         self._directory: Any = None

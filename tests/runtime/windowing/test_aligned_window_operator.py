@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import (
-    AggregateFunction,
     EventTimeTrigger,
     ProcessWindowFunction,
     SlidingEventTimeWindows,
@@ -22,21 +20,10 @@ from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.errors import MissingTimestampError, UserFunctionError
 from flinkish.api.window_calls import apply_call, process_call
 from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.runtime.windowing.aligned_window_operator import AlignedWindowOperator
+from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import LATE, SIDE, Element, WindowOperatorDriver
-
-
-class Digest(AggregateFunction):
-    """All values in their order; where the sum is odd there is no result."""
-
-    def createAccumulator(self):
-        return []
-
-    def add(self, value, accumulator):
-        accumulator.append(value)
-        return accumulator
-
-    def getResult(self, accumulator):
-        return None if sum(value[1] for value in accumulator) % 2 else tuple(accumulator)
+from tests.runtime.windowing.streams import Digest, joined, listed, run, steps
 
 
 class Firings(ProcessWindowFunction):
@@ -59,28 +46,13 @@ class Firings(ProcessWindowFunction):
             yield count.value()
 
 
-def _joined(a, b):
-    return a[0], a[1] + b[1], *a[2:], b
-
-
-def _listed(key, window, elements):
-    yield key, window, list(elements)
-
-
 FUNCTIONS = [
-    {"aggregation": _joined},
+    {"aggregation": joined},
     {"aggregation": Digest()},
-    {"call": apply_call(_listed)},
-    {"aggregation": Digest(), "call": apply_call(_listed)},
+    {"call": apply_call(listed)},
+    {"aggregation": Digest(), "call": apply_call(listed)},
     {"function": Firings(), "call": process_call(Firings())},
 ]
-
-far = st.sampled_from([MIN_TIMESTAMP + 1, MAX_TIMESTAMP, MAX_TIMESTAMP - 7])
-timestamps = st.integers(-30, 70)
-elements = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps | (timestamps | far))
-steps = st.one_of(
-    st.lists(elements, max_size=12), st.integers(0, 40), st.just("restart"), st.just("end")
-)
 
 
 @st.composite
@@ -99,64 +71,32 @@ def descriptions(draw: st.DrawFn) -> WindowOperatorDescription:
     return replace(description, **draw(st.sampled_from(FUNCTIONS)))
 
 
-def _run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Any]:
-    """What can be seen after every step."""
-    seen = []
-    for step in steps:
-        if step == "restart":
-            driver.restart()
-        elif step == "end":
-            driver.watermark(MAX_TIMESTAMP)
-        elif isinstance(step, int):
-            now = driver.operator.currentWatermark
-            driver.watermark(-30 if now == MIN_TIMESTAMP else min(now + step, MAX_TIMESTAMP))
-        else:
-            driver.process([(key, (key, number), ts) for key, number, ts in step])
-        operator = driver.operator
-        pending = operator.numEventTimeTimers(), operator.nextEventTimeTimer()
-        dropped = operator.metrics.numLateRecordsDropped
-        seen.append((_by_key(driver.output), pending, dropped, driver.numEntries()))
-        driver.output.clear()
-    return seen
-
-
-def _by_key(output: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
-    """The order among keys is open, and so is that between main and side outputs."""
-    groups = defaultdict(list)
-    for label, *item in output:
-        value = item[0]
-        while isinstance(value, tuple):
-            value = value[0]
-        groups[label, value].append(item)
-    return groups
-
-
 @pytest.mark.parametrize("paged", [False, True])
 @given(description=descriptions(), steps=st.lists(steps, max_size=12))
 def test_gives_what_the_general_operator_gives(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
-    aligned = WindowOperatorDriver(description, aligned=True, paged=paged)
-    general = WindowOperatorDriver(description, aligned=False)
-    assert _run(aligned, steps) == _run(general, steps)
+    aligned = WindowOperatorDriver(AlignedWindowOperator, description, paged)
+    general = WindowOperatorDriver(WindowOperator, description)
+    assert run(aligned, steps) == run(general, steps)
 
 
 def _driver(**changes: Any) -> WindowOperatorDriver:
     description = WindowOperatorDescription(
         TumblingEventTimeWindows.of(10), EventTimeTrigger.create(), lateDataOutputTag=LATE
     )
-    return WindowOperatorDriver(replace(description, **changes), aligned=True)
+    return WindowOperatorDriver(AlignedWindowOperator, replace(description, **changes))
 
 
 def test_an_element_without_a_timestamp_is_refused_by_name() -> None:
-    driver = _driver(aggregation=_joined)
+    driver = _driver(aggregation=joined)
     run: list[Element] = [("a", ("a", 1), 5), ("b", ("b", 2), MIN_TIMESTAMP)]
     with pytest.raises(MissingTimestampError, match=r"\('b', 2\).*assignTimestampsAndWatermarks"):
         driver.process(run)
 
 
 @pytest.mark.parametrize("stamps", [(1, 2, 3), (1, 12, 3)])
-def test_an_error_names_the_element_whatever_the_run(stamps: tuple[int, int, int]) -> None:
+def test_an_error_names_the_element_whatever_therun(stamps: tuple[int, int, int]) -> None:
     def fragile(a, b):
         raise ZeroDivisionError("no")
 
@@ -183,7 +123,7 @@ def test_an_error_of_a_firing_names_key_and_window() -> None:
 
 
 def test_windows_are_dropped_whole_and_leave_nothing() -> None:
-    driver = _driver(aggregation=_joined, allowedLateness=5)
+    driver = _driver(aggregation=joined, allowedLateness=5)
     driver.process([(f"key {n}", ("v", n), n % 30) for n in range(300)])
     assert driver.operator.numEventTimeTimers() == 600
     driver.watermark(9)

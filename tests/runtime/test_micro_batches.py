@@ -1,0 +1,190 @@
+"""A job cut into batches, slices and key groups gives what the harness gives, element for element."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flinkish as fl
+from flinkish.testing import StreamTestHarness
+from tests.runtime.micro_batches import MicroBatches
+
+LATE = fl.OutputTag("late")
+
+
+class Punctuated(fl.WatermarkGenerator):
+    """Every third element is a watermark too."""
+
+    def onEvent(self, event, eventTimestamp, output):
+        if event[1] % 3 == 0:
+            output.emitWatermark(fl.Watermark(eventTimestamp))
+
+    def onPeriodicEmit(self, output):
+        pass
+
+
+class SumAndCount(fl.AggregateFunction):
+    def createAccumulator(self):
+        return (0, 0)
+
+    def add(self, value, accumulator):
+        return (accumulator[0] + value[1], accumulator[1] + 1)
+
+    def getResult(self, accumulator):
+        return accumulator
+
+    def merge(self, a, b):
+        return (a[0] + b[0], a[1] + b[1])
+
+
+class WithKey(fl.ProcessWindowFunction):
+    def process(self, key, context, elements, out):
+        for total, count in elements:
+            out.collect((key, total, count, str(context.window()), context.currentWatermark()))
+
+
+class Timers(fl.KeyedProcessFunction):
+    def open(self, openContext):
+        self.seen = self.getRuntimeContext().getListState(fl.ListStateDescriptor("seen"))
+
+    def processElement(self, value, ctx, out):
+        self.seen.add(value[1])
+        timers = ctx.timerService()
+        timers.registerEventTimeTimer(ctx.timestamp() + value[1])
+        if value[1] % 4 == 0:
+            timers.deleteEventTimeTimer(ctx.timestamp() + value[1] // 2)
+        out.collect((value[0], "element", value[1], timers.currentWatermark()))
+
+    def onTimer(self, timestamp, ctx, out):
+        now = ctx.timerService().currentWatermark()
+        out.collect((ctx.getCurrentKey(), "timer", timestamp, list(self.seen.get()), now))
+        if timestamp % 2:
+            self.seen.clear()
+
+
+def key(element):
+    return element[0]
+
+
+def windowed(assigner, lateness):
+    def build(stream):
+        windows = stream.keyBy(key).window(assigner).allowedLateness(lateness)
+        return windows.sideOutputLateData(LATE).aggregate(SumAndCount(), WithKey())
+
+    return build
+
+
+def counted(stream):
+    return stream.keyBy(key).countWindow(3, 2).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def twice(stream):
+    """Two keyed operators in a row, the second by another key."""
+    sums = windowed(fl.TumblingEventTimeWindows.of(10), 0)(stream)
+    return (
+        sums.map(lambda r: (f"n{r[2] % 2}", r[1]))
+        .keyBy(key)
+        .window(fl.TumblingEventTimeWindows.of(20))
+        .aggregate(SumAndCount(), WithKey())
+    )
+
+
+BUILDS = {
+    "tumbling": windowed(fl.TumblingEventTimeWindows.of(10), 0),
+    "tumbling, late": windowed(fl.TumblingEventTimeWindows.of(10), 15),
+    "sliding": windowed(fl.SlidingEventTimeWindows.of(20, 5), 7),
+    "sessions": windowed(fl.EventTimeSessionWindows.withGap(6), 5),
+    "count windows": counted,
+    "process": lambda stream: stream.keyBy(key).process(Timers()),
+    "two stages": twice,
+    "rolling": lambda stream: stream.keyBy(key).sum(1),
+}
+
+STRATEGIES = {
+    "bounded": fl.WatermarkStrategy.forBoundedOutOfOrderness(4),
+    "punctuated": fl.WatermarkStrategy.forGenerator(lambda context: Punctuated()),
+}
+
+elements = st.tuples(st.sampled_from(["k0", "k1", "k2"]), st.integers(0, 30), st.integers(-5, 60))
+batches = st.lists(st.lists(st.lists(elements, max_size=6), max_size=3), max_size=5)
+
+
+def assigned(build, strategy):
+    timed = strategy.withTimestampAssigner(lambda element, timestamp: element[2])
+    return lambda stream: build(
+        stream.assignTimestampsAndWatermarks(timed).map(lambda element: element[:2])
+    )
+
+
+def on_harness(build, batches):
+    """The same sequence; at the end of each batch the generator is asked for a watermark."""
+    harness = StreamTestHarness(build)
+    for number, batch in enumerate(batches, start=1):
+        for element in itertools.chain.from_iterable(batch):
+            harness.processElement(element)
+        harness.setProcessingTime(number * 200)
+    harness.endInput()
+    return harness
+
+
+def in_batches(build, batches, groups):
+    job = MicroBatches(build, groups)
+    return job.run([[[(e, None) for e in part] for part in batch] for batch in batches])
+
+
+def by_key(results):
+    keyed = defaultdict(list)
+    for value, timestamp in results:
+        keyed[value[0]].append((value, timestamp))
+    return dict(keyed)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", BUILDS)
+@settings(max_examples=40, deadline=None)
+@given(batches=batches, groups=st.integers(1, 8))
+def test_results_are_those_of_the_harness(name, strategy, batches, groups):
+    build = assigned(BUILDS[name], STRATEGIES[strategy])
+
+    def with_late(stream):
+        result = build(stream)
+        return [result, result.getSideOutput(LATE)]
+
+    harness = on_harness(with_late, batches)
+    for index, results in enumerate(in_batches(with_late, batches, groups)):
+        expected = [r for r in harness.getOutput(index) if isinstance(r, fl.StreamRecord)]
+        assert by_key([(r.value, r.timestamp) for r in results]) == by_key(
+            [(r.value, r.timestamp) for r in expected]
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(elements=st.lists(elements, max_size=25), cuts=st.sets(st.integers(1, 24)))
+def test_cuts_change_nothing_where_watermarks_follow_the_elements(elements, cuts):
+    build = assigned(BUILDS["tumbling, late"], STRATEGIES["punctuated"])
+    bounds = [0, *sorted(c for c in cuts if c < len(elements)), len(elements)]
+    cut = [[elements[a:b]] for a, b in itertools.pairwise(bounds)]
+    whole = in_batches(build, [[elements]], 3)[0]
+    parts = in_batches(build, cut, 3)[0]
+    assert by_key([(r.value, r.timestamp) for r in parts]) == by_key(
+        [(r.value, r.timestamp) for r in whole]
+    )
+
+
+def test_a_keyed_operator_after_a_keyed_operator_finishes_in_the_same_batch():
+    job = MicroBatches(assigned(twice, fl.WatermarkStrategy.forMonotonousTimestamps()), 4)
+    job.process([[(("k0", 1, 5), None), (("k0", 2, 25), None)]])
+    assert [(r.batch, r.value[:3]) for r in job.results[0]] == [(0, ("n1", 1, 1))]
+
+
+def test_a_timer_fires_in_the_batch_whose_watermark_passes_it():
+    monotonous = fl.WatermarkStrategy.forMonotonousTimestamps()
+    job = MicroBatches(assigned(BUILDS["process"], monotonous), 4)
+    job.process([[(("k0", 10, 5), None)]])
+    job.process([[(("k1", 1, 16), None)]])
+    fired = [r for r in job.results[0] if r.value[1] == "timer"]
+    assert [(r.batch, r.value[0], r.timestamp) for r in fired] == [(1, "k0", 15)]

@@ -1,0 +1,94 @@
+"""Random streams of windows, and what can be seen of an operator that runs them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from flinkish import AggregateFunction
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.errors import FlinkishError
+from tests.runtime.windowing.operators import WindowOperatorDriver
+
+far = st.sampled_from([MIN_TIMESTAMP + 1, MAX_TIMESTAMP, MAX_TIMESTAMP - 7])
+timestamps = st.integers(-30, 70)
+elements = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps | (timestamps | far))
+steps = st.one_of(
+    st.lists(elements, max_size=12), st.integers(0, 40), st.just("restart"), st.just("end")
+)
+
+
+class Digest(AggregateFunction):
+    """All values in their order; where the sum is odd there is no result."""
+
+    def createAccumulator(self):
+        return []
+
+    def add(self, value, accumulator):
+        accumulator.append(value)
+        return accumulator
+
+    def merge(self, a, b):
+        return [*a, *b]
+
+    def getResult(self, accumulator):
+        return None if sum(value[1] for value in accumulator) % 2 else tuple(accumulator)
+
+
+def joined(a, b):
+    return a[0], a[1] + b[1], *a[2:], b
+
+
+def listed(key, window, elements):
+    yield key, window, list(elements)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """``seen``: output, timers, late records and state; ``due``: the next event-time timer."""
+
+    seen: tuple[Any, ...]
+    due: int | None
+
+
+def run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Moment]:
+    """What can be seen after every step, up to the first that is refused."""
+    moments = []
+    for step in steps:
+        try:
+            _take(driver, step)
+        except FlinkishError as refusal:
+            moments.append(Moment((str(refusal),), None))
+            break
+        operator = driver.operator
+        dropped = operator.metrics.numLateRecordsDropped
+        seen = by_key(driver.output), operator.numEventTimeTimers(), dropped, driver.numEntries()
+        moments.append(Moment(seen, operator.nextEventTimeTimer()))
+        driver.output.clear()
+    return moments
+
+
+def _take(driver: WindowOperatorDriver, step: Any) -> None:
+    if step == "restart":
+        driver.restart()
+    elif step == "end":
+        driver.watermark(MAX_TIMESTAMP)
+    elif isinstance(step, int):
+        now = driver.operator.currentWatermark
+        driver.watermark(-30 if now == MIN_TIMESTAMP else min(now + step, MAX_TIMESTAMP))
+    else:
+        driver.process([(key, (key, number), ts) for key, number, ts in step])
+
+
+def by_key(output: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
+    """The order among keys is open, and so is that between main and side outputs."""
+    groups = defaultdict(list)
+    for label, *item in output:
+        value = item[0]
+        while isinstance(value, tuple):
+            value = value[0]
+        groups[label, value].append(item)
+    return groups

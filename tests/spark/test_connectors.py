@@ -1,0 +1,254 @@
+"""Sources and sinks on Spark, each with real files, sockets or tables."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import socket
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import FlinkishError, IllegalArgumentError
+from flinkish.api.row import Row
+
+
+def lines_of(directory):
+    files = sorted(directory.glob("batch=*/part-*"))
+    return [line for file in files for line in file.read_text().splitlines()]
+
+
+def collected(stream):
+    return sorted(stream.executeAndCollect())
+
+
+def test_lines_of_text(env, tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "b.txt").write_text("three\n")
+    assert collected(env.readTextFile(str(tmp_path))) == ["one", "three", "two"]
+    assert collected(env.readTextFile(str(tmp_path / "a.txt"))) == ["one", "two"]
+
+
+def test_csv_as_rows(env, tmp_path):
+    (tmp_path / "a.csv").write_text("origin,delay\nJFK,7\nLGA,\n")
+    source = fl.FileSource.forCsv(str(tmp_path), "origin string, delay int", header="true")
+    rows = list(env.fromSource(source, None, "CSV").executeAndCollect())
+    assert rows == [Row(origin="JFK", delay=7), Row(origin="LGA", delay=None)]
+    assert rows[0].origin == "JFK"
+
+
+def test_json_and_parquet_as_rows(env, spark, tmp_path):
+    (tmp_path / "a.json").write_text('{"origin": "JFK", "delay": 7}\n')
+    source = fl.FileSource.forJson(str(tmp_path / "a.json"), "origin string, delay int")
+    assert collected(env.fromSource(source)) == [("JFK", 7)]
+    at = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+    spark.createDataFrame([("JFK", at)], "origin string, at timestamp").write.parquet(
+        str(tmp_path / "p")
+    )
+    source = fl.FileSource.forParquet(str(tmp_path / "p"), "origin string, at timestamp")
+    [row] = env.fromSource(source).executeAndCollect()
+    assert row.at == at
+
+
+def test_files_come_oldest_first(env, tmp_path):
+    for number in (2, 1, 3):
+        (tmp_path / f"{number}.txt").write_text(f"{number}\n")
+        time.sleep(0.02)
+    batches = []
+    source = fl.FileSource.forLines(str(tmp_path)).withFilesPerBatch(1)
+    env.fromSource(source).forEachBatch(lambda values, batch: batches.append(values))
+    env.execute()
+    assert batches == [["2"], ["1"], ["3"]]
+
+
+def test_a_static_dataframe_keeps_its_order_and_takes_timestamps(env, spark):
+    rows = [(i, datetime.datetime.fromtimestamp(i, datetime.UTC)) for i in range(5000)]
+    frame = spark.createDataFrame(rows, "n long, at timestamp").repartition(1)
+    stream = env.fromDataFrame(frame, timestamp="at")
+    counts = (
+        stream.assignTimestampsAndWatermarks(fl.WatermarkStrategy.forMonotonousTimestamps())
+        .keyBy(lambda row: 0)
+        .window(fl.TumblingEventTimeWindows.of(fl.Time.seconds(1000)))
+        .process(
+            lambda key, context, elements, out: out.collect(
+                (context.window().getStart(), len(list(elements)))
+            )
+        )
+    )
+    assert collected(counts) == [(start * 1_000_000, 1000) for start in range(5)]
+
+
+def test_a_streaming_dataframe(env, spark, tmp_path):
+    (tmp_path / "a.json").write_text('{"n": 1}\n{"n": 2}\n')
+    frame = spark.readStream.schema("n long").json(str(tmp_path))
+    seen = []
+    env.fromDataFrame(frame).keyBy("n").sum("n").forEachBatch(lambda values, _: seen.extend(values))
+    client = env.executeAsync()
+    wait_for(lambda: len(seen) == 2)
+    client.cancel()
+    assert client.getJobStatus() is fl.JobStatus.CANCELED
+    assert sorted(row.n for row in seen) == [1, 2]
+
+
+def test_a_watched_directory(env, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.txt").write_text("one\n")
+    seen = []
+    source = fl.FileSource.forLines(str(tmp_path / "in")).monitorContinuously()
+    env.fromSource(source).forEachBatch(lambda values, _: seen.extend(values))
+    client = env.executeAsync("watching")
+    wait_for(lambda: seen == ["one"])
+    (tmp_path / "in" / "2.txt").write_text("two\n")
+    wait_for(lambda: seen == ["one", "two"])
+    assert client.getJobStatus() is fl.JobStatus.RUNNING
+    with pytest.raises(TimeoutError, match="'watching' still runs"):
+        client.getJobExecutionResult(timeout=0.1)
+    client.cancel()
+
+
+def test_a_socket(env):
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        connection, _ = server.accept()
+        connection.sendall(b"to be\nor not\n")
+        done.wait(30)
+        connection.close()
+
+    done = threading.Event()
+    threading.Thread(target=serve, daemon=True).start()
+    seen = []
+    stream = env.socketTextStream("127.0.0.1", server.getsockname()[1])
+    stream.flatMap(str.split).forEachBatch(lambda values, _: seen.extend(values))
+    client = env.executeAsync()
+    wait_for(lambda: len(seen) == 4)
+    done.set()
+    client.cancel()
+    server.close()
+    assert seen == ["to", "be", "or", "not"]
+
+
+def test_an_endless_generator(env):
+    seen = []
+    source = fl.DataGeneratorSource(lambda n: n * 2, elementsPerSecond=1000)
+    env.fromSource(source).forEachBatch(lambda values, _: seen.extend(values))
+    client = env.executeAsync()
+    wait_for(lambda: len(seen) > 100)
+    client.cancel()
+    assert sorted(seen)[:5] == [0, 2, 4, 6, 8]
+
+
+def test_a_bounded_source_beside_an_endless_one_ends_and_lets_the_watermark_go(env):
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda e, t: e[1]
+    )
+    bounded = env.fromElements(("bounded", 5)).assignTimestampsAndWatermarks(strategy)
+    generated = fl.DataGeneratorSource(lambda n: ("endless", n), elementsPerSecond=100)
+    endless = env.fromSource(generated, strategy)
+    seen = []
+    (
+        bounded.union(endless)
+        .keyBy(lambda e: e[0])
+        .window(fl.TumblingEventTimeWindows.of(10))
+        .reduce(lambda a, b: (a[0], max(a[1], b[1])))
+        .forEachBatch(lambda values, _: seen.extend(values))
+    )
+    client = env.executeAsync()
+    wait_for(lambda: ("bounded", 5) in seen and ("endless", 9) in seen)
+    client.cancel()
+
+
+@dataclass(frozen=True)
+class Flight:
+    origin: str
+    delay: int
+
+
+ELEMENTS = [("JFK", 7), ("LGA, NY", -1)]
+
+
+def test_a_text_sink(env, tmp_path):
+    env.fromCollection(ELEMENTS).map(str).sinkTo(fl.FileSink.forText(str(tmp_path)))
+    env.execute()
+    assert lines_of(tmp_path) == ["('JFK', 7)", "('LGA, NY', -1)"]
+
+
+@pytest.mark.parametrize(
+    "make", [tuple, lambda e: Flight(*e), lambda e: Row(origin=e[0], delay=e[1])]
+)
+def test_a_csv_sink(env, tmp_path, make):
+    env.fromCollection(ELEMENTS).map(make).sinkTo(fl.FileSink.forCsv(str(tmp_path)))
+    env.execute()
+    assert lines_of(tmp_path) == ["JFK,7", '"LGA, NY",-1']
+
+
+def test_a_csv_sink_with_a_schema(env, tmp_path):
+    sink = fl.FileSink.forCsv(str(tmp_path), "origin string, delay int", header="true")
+    env.fromCollection(ELEMENTS).sinkTo(sink)
+    env.execute()
+    assert lines_of(tmp_path) == ["origin,delay", "JFK,7", '"LGA, NY",-1']
+
+
+def test_a_json_sink(env, tmp_path):
+    env.fromCollection(ELEMENTS).map(lambda e: Flight(*e)).sinkTo(
+        fl.FileSink.forJson(str(tmp_path))
+    )
+    env.execute()
+    assert [json.loads(line) for line in lines_of(tmp_path)][0] == {"origin": "JFK", "delay": 7}
+
+
+def test_a_parquet_sink(env, spark, tmp_path):
+    sink = fl.FileSink.forParquet(str(tmp_path), "origin string, delay int")
+    env.fromCollection(ELEMENTS).map(lambda e: Flight(*e)).sinkTo(sink)
+    env.execute()
+    read = spark.read.parquet(str(tmp_path)).select("origin", "delay")
+    assert sorted(map(tuple, read.collect())) == ELEMENTS
+
+
+def test_an_element_that_does_not_fit_the_schema_is_named(env, tmp_path):
+    sink = fl.FileSink.forParquet(str(tmp_path), "origin string, delay int")
+    env.fromCollection([("JFK", "late")]).sinkTo(sink).name("my table")
+    with pytest.raises(FlinkishError, match="my table: the element .*'late'.* delay 'late' is not"):
+        env.execute()
+
+
+def test_a_sink_without_its_schema_is_refused(tmp_path):
+    with pytest.raises(IllegalArgumentError, match="pass the schema"):
+        fl.FileSink.forParquet(str(tmp_path), "")
+    with pytest.raises(IllegalArgumentError, match="pass the schema"):
+        fl.FileSource.forCsv(str(tmp_path), "")
+
+
+def test_print_shows_each_element(env, capfd):
+    env.fromElements(1, 2).print("numbers")
+    env.fromElements(3).printToErr()
+    env.execute()
+    shown = capfd.readouterr()
+    assert shown.out.splitlines()[-2:] == ["numbers> 1", "numbers> 2"]
+    assert "3" in shown.err.splitlines()
+
+
+def test_on_with_spark_sql(env, spark, tmp_path):
+    counts = env.fromElements("a", "b", "a").map(lambda w: (w, 1)).keyBy(lambda p: p[0]).sum(1)
+    frame = counts.toDataFrame("word string, count long")
+    assert frame.isStreaming
+    query = (
+        frame.filter("count > 1")
+        .writeStream.format("memory")
+        .queryName("counts")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(60)
+    assert list(map(tuple, spark.table("counts").collect())) == [("a", 2)]
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.05)

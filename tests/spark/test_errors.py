@@ -1,0 +1,164 @@
+"""What a user sees when a job is wrong or a function raises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    InvalidProgramError,
+    JavaNotFoundError,
+    MissingTimestampError,
+    UnstableKeyError,
+    UserFunctionError,
+)
+from flinkish.spark.session import check_java
+
+
+def worker_note(raised):
+    return "\n".join(raised.value.__notes__)
+
+
+def test_a_map_that_raises_names_the_operator_the_element_and_the_line(env):
+    def divide(n):
+        return 10 // (n - 3)
+
+    stream = env.fromElements(1, 2, 3).map(divide).name("my division")
+    with pytest.raises(
+        UserFunctionError, match="my division: .*ZeroDivisionError.* element 3"
+    ) as raised:
+        list(stream.executeAndCollect())
+    assert "return 10 // (n - 3)" in worker_note(raised)
+
+
+def test_an_aggregate_that_raises_names_them_too(env):
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda e, t: e[1]
+    )
+
+    def reduce(a, b):
+        raise ValueError("no sum")
+
+    windows = (
+        env.fromElements(("a", 1), ("a", 2))
+        .assignTimestampsAndWatermarks(strategy)
+        .keyBy(lambda e: e[0])
+        .window(fl.TumblingEventTimeWindows.of(10))
+    )
+    with pytest.raises(
+        UserFunctionError, match=r"ValueError: no sum.* element \('a', 2\)"
+    ) as raised:
+        list(windows.reduce(reduce).name("my windows").executeAndCollect())
+    assert "my windows" in str(raised.value)
+    assert 'raise ValueError("no sum")' in worker_note(raised)
+
+
+def test_the_batch_of_an_error_is_not_committed(env, tmp_path):
+    env.getConfig().setElementsPerBatch(2)
+    sink = fl.FileSink.forText(str(tmp_path))
+    env.fromElements(1, 2, 0, 4).map(lambda n: 4 // n).sinkTo(sink)
+    with pytest.raises(UserFunctionError):
+        env.execute()
+    assert sorted(p.name for p in tmp_path.glob("batch=*")) == ["batch=0"]
+
+
+def test_an_error_of_a_sink_function_names_it(env):
+    def refuse(values, batch):
+        raise OSError("disk full")
+
+    env.fromElements(1).forEachBatch(refuse).name("my sink")
+    with pytest.raises(UserFunctionError, match="my sink: .*disk full"):
+        env.execute()
+
+
+def test_an_element_without_a_timestamp(env):
+    windows = (
+        env.fromElements(("a", 1)).keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(10))
+    )
+    with pytest.raises(MissingTimestampError, match="assignTimestampsAndWatermarks"):
+        list(windows.reduce(lambda a, b: a).executeAndCollect())
+
+
+def test_a_function_that_cannot_be_pickled_is_named(env):
+    lock = threading.Lock()
+    stream = env.fromElements(1).map(lambda n: (lock, n)[1]).name("my locked map")
+    with pytest.raises(
+        InvalidProgramError, match=r"my locked map: .* cannot be pickled .*open\(\)"
+    ):
+        list(stream.executeAndCollect())
+
+
+def test_a_key_without_a_stable_hash(env):
+    stream = env.fromElements(1).keyBy(lambda n: object()).sum(0)
+    with pytest.raises(UnstableKeyError, match="cannot be hashed the same way in every process"):
+        list(stream.executeAndCollect())
+
+
+def test_a_missing_field_names_the_fields_there_are(env, spark):
+    frame = spark.createDataFrame([("JFK", 7)], "origin string, delay int")
+    stream = env.fromDataFrame(frame).map(lambda row: row.dealy)
+    with pytest.raises(UserFunctionError, match="no field 'dealy'; its fields are origin, delay"):
+        list(stream.executeAndCollect())
+
+
+def test_a_missing_timestamp_column_is_refused_at_once(env, spark):
+    frame = spark.createDataFrame([("JFK", 7)], "origin string, delay int")
+    with pytest.raises(IllegalArgumentError, match="no column 'at'; the columns are origin, delay"):
+        list(env.fromDataFrame(frame, timestamp="at").executeAndCollect())
+
+
+def test_a_job_without_sinks_is_refused(env):
+    env.fromElements(1).map(str)
+    with pytest.raises(IllegalStateError, match="the job has no sinks"):
+        env.execute()
+
+
+def test_no_java_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        JavaNotFoundError, match="needs Java 17 or newer, and there is none on the PATH"
+    ):
+        check_java()
+
+
+@pytest.mark.parametrize(("version", "shown"), [('"1.8.0_392"', "8"), ('"11.0.21"', "11")])
+def test_an_old_java_is_one_sentence(monkeypatch, tmp_path, version, shown):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version {version}' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaNotFoundError, match=f"is Java {shown}: install Java 17"):
+        check_java()
+
+
+def test_without_java_a_job_says_so():
+    program = (
+        "import flinkish as fl\n"
+        "fl.StreamExecutionEnvironment.getExecutionEnvironment().fromElements(1).executeAndCollect(1)"
+    )
+    root = str(Path(fl.__file__).parents[1])
+    environment = {**os.environ, "JAVA_HOME": "/nowhere", "PYTHONPATH": root}
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (
+        ended.stderr.strip()
+        .splitlines()[-1]
+        .startswith(
+            "flinkish.api.errors.JavaNotFoundError: Spark needs Java 17 or newer, and there is none in"
+        )
+    )

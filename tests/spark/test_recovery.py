@@ -1,0 +1,181 @@
+"""A job that is killed goes on where it stopped, and one that does not fit a checkpoint is refused."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import IncompatibleCheckpointError, UserFunctionError
+
+ROOT = Path(__file__).parents[2]
+KILLS = 10
+BATCHES = 14
+
+
+def write_input(directory):
+    directory.mkdir()
+    chosen = random.Random(1)
+    for batch in range(BATCHES):
+        lines = [
+            f"k{chosen.randrange(5)},{chosen.randrange(100)},{batch * 60 + chosen.randrange(60)}"
+            for _ in range(200)
+        ]
+        (directory / f"{batch:02d}.csv").write_text("\n".join(lines) + "\n")
+        time.sleep(0.01)
+
+
+def started(tmp_path, name, log):
+    arguments = [str(tmp_path / part) for part in ("input", f"{name}-output", f"{name}-checkpoint")]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.killed_job", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
+
+
+def rows_of(directory):
+    files = directory.glob("batch=*/part-*")
+    return sorted(line for file in files for line in file.read_text().splitlines())
+
+
+def batches_of(directory):
+    return len(list(directory.glob("batch=*/_SUCCESS")))
+
+
+@pytest.mark.slow("starts Spark twelve times")
+def test_a_job_killed_ten_times_gives_what_an_undisturbed_one_does(tmp_path):
+    write_input(tmp_path / "input")
+    chosen = random.Random(2)
+    with (tmp_path / "log").open("w") as log:
+        undisturbed = started(tmp_path, "undisturbed", log)
+        killed_at = []
+        for kill in range(KILLS):
+            job = started(tmp_path, "killed", log)
+            # Ten kills over the life of the job: each once it has come a batch further.
+            wanted = batches_of(tmp_path / "killed-output") + 1
+            wait_for(
+                lambda: job.poll() is not None or batches_of(tmp_path / "killed-output") >= wanted
+            )
+            time.sleep(chosen.uniform(0, 0.5))
+            assert job.poll() is None, f"the job had ended before kill {kill}"
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+            killed_at.append(batches_of(tmp_path / "killed-output"))
+        assert started(tmp_path, "killed", log).wait(120) == 0
+        assert undisturbed.wait(120) == 0
+    assert killed_at == sorted(killed_at)
+    rows = rows_of(tmp_path / "undisturbed-output")
+    assert len(rows) > 50
+    assert rows_of(tmp_path / "killed-output") == rows
+
+
+def wait_for(condition, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def job(env, checkpoint, build):
+    env.enableCheckpointing(str(checkpoint))
+    seen = []
+    build(env.fromElements(("a", 1), ("b", 2), ("a", 3)).uid("numbers")).forEachBatch(
+        lambda values, batch: seen.extend(values)
+    )
+    env.execute()
+    return seen
+
+
+def counted(stream):
+    return stream.keyBy(lambda e: e[0]).sum(1)
+
+
+def test_a_job_that_had_ended_has_nothing_more_to_do(env, tmp_path):
+    assert len(job(env, tmp_path, counted)) == 3
+    assert job(env, tmp_path, counted) == []
+
+
+def test_a_job_goes_on_after_an_error(env, tmp_path):
+    env.getConfig().setElementsPerBatch(2)
+    broken = tmp_path / "broken"
+    broken.touch()
+
+    def fail(element):
+        if element[1] == 3 and broken.exists():
+            raise ValueError("not yet")
+        return element
+
+    def build(stream):
+        return counted(stream.map(fail))
+
+    with pytest.raises(UserFunctionError, match="not yet"):
+        job(env, tmp_path / "checkpoint", build)
+    broken.unlink()
+    assert job(env, tmp_path / "checkpoint", build) == [("a", 4)]
+
+
+def test_stateless_edits_go_on_from_a_checkpoint(env, tmp_path):
+    job(env, tmp_path, counted)
+    assert job(env, tmp_path, lambda stream: counted(stream.filter(bool)).map(str)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda stream: stream, r"had 1 stages after shuffles and has 0"),
+        (
+            lambda stream: stream.keyBy(lambda e: e[0]).countWindow(2).reduce(lambda a, b: a),
+            r"'Keyed Aggregation' with state \(KeyedReduce-\w+\) is gone",
+        ),
+        (lambda stream: counted(counted(stream)), r"had 1 stages after shuffles and has 2"),
+        (lambda stream: counted(stream).uid("counts"), r"'Keyed Aggregation' .* is gone"),
+    ],
+)
+def test_a_change_that_loses_state_is_refused_and_named(env, tmp_path, change, message):
+    job(env, tmp_path, counted)
+    with pytest.raises(IncompatibleCheckpointError, match=message):
+        job(env, tmp_path, change)
+
+
+def test_other_key_groups_are_refused(env, tmp_path):
+    job(env, tmp_path, counted)
+    env.setMaxParallelism(8)
+    with pytest.raises(IncompatibleCheckpointError, match="maxParallelism was 4 and is 8"):
+        job(env, tmp_path, counted)
+
+
+def test_state_is_there_after_a_changed_plan(env, tmp_path):
+    """The second run has new input for the same operator, found by its uid behind other maps."""
+    (tmp_path / "in").mkdir()
+    source = fl.FileSource.forLines(str(tmp_path / "in"))
+
+    def run(build):
+        env.enableCheckpointing(str(tmp_path / "checkpoint"))
+        seen = []
+        lines = env.fromSource(source, None, "lines").uid("lines")
+        build(lines).forEachBatch(lambda values, batch: seen.extend(values))
+        env.execute()
+        return seen
+
+    def before(lines):
+        return lines.map(lambda w: (w, 1)).keyBy(lambda p: p[0]).sum(1).uid("counts")
+
+    def after(lines):
+        words = lines.map(str.strip).filter(bool).map(lambda w: (w, 1))
+        return words.keyBy(lambda p: p[0]).sum(1).uid("counts").map(lambda p: f"{p[0]}:{p[1]}")
+
+    (tmp_path / "in" / "1.txt").write_text("a\nb\na\n")
+    assert sorted(run(before)) == [("a", 1), ("a", 2), ("b", 1)]
+    (tmp_path / "in" / "2.txt").write_text("a\n")
+    assert run(after) == ["a:3"]

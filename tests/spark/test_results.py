@@ -1,0 +1,135 @@
+"""Jobs on Spark give what the harness gives.
+
+The engine's rules are tested with thousands of generated jobs in tests/runtime/test_micro_batches.py,
+without Spark; here the same jobs run once each on Spark, with its shuffle and its state store.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import flinkish as fl
+from tests.runtime.test_micro_batches import (
+    BUILDS,
+    LATE,
+    STRATEGIES,
+    assigned,
+    by_key,
+    on_harness,
+)
+
+CASES = [
+    ("tumbling, late", "punctuated", 1, 1),
+    ("sliding", "bounded", 8, 3),
+    ("sessions", "punctuated", 3, 2),
+    ("count windows", "bounded", 2, 2),
+    ("process", "punctuated", 5, 2),
+    ("two stages", "bounded", 4, 2),
+]
+
+
+def elements(seed, count=60):
+    chosen = random.Random(seed)
+    return [
+        (f"k{chosen.randrange(3)}", chosen.randrange(30), i + chosen.randrange(-12, 3))
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("name", "strategy", "groups", "partitions"), CASES)
+def test_results_are_those_of_the_harness(env, name, strategy, groups, partitions):
+    build = assigned(BUILDS[name], STRATEGIES[strategy])
+    data = elements(name)
+    a_batch = 25
+    env.setParallelism(partitions).setMaxParallelism(groups)
+    env.getConfig().setElementsPerBatch(a_batch)
+    seen, late = [], []
+
+    def note(into):
+        return lambda values, batch: into.extend(values)
+
+    result = build(env.fromCollection(data))
+    result.forEachBatch(note(seen))
+    result.getSideOutput(LATE).forEachBatch(note(late))
+    env.execute(name)
+
+    batches = [[data[i : i + a_batch]] for i in range(0, len(data), a_batch)]
+    harness = on_harness(
+        lambda stream: [built := build(stream), built.getSideOutput(LATE)], batches
+    )
+    assert in_order(seen) == in_order(values_of(harness.getOutput(0)))
+    assert in_order(late) == in_order(values_of(harness.getOutput(1)))
+
+
+def values_of(output):
+    return [r.value for r in output if isinstance(r, fl.StreamRecord)]
+
+
+def in_order(values):
+    return by_key([(value, None) for value in values])
+
+
+def test_a_collection_comes_in_order(env):
+    data = list(range(30_000))
+    assert list(env.fromCollection(data).executeAndCollect()) == data
+
+
+def test_a_sequence_and_a_generator(env):
+    assert sorted(env.fromSequence(-5, 25_000).executeAndCollect()) == list(range(-5, 25_001))
+    source = fl.DataGeneratorSource(lambda n: n * n, count=5)
+    assert sorted(env.fromSource(source).executeAndCollect()) == [0, 1, 4, 9, 16]
+
+
+def test_an_empty_collection_ends(env):
+    keyed = env.fromCollection([]).keyBy(lambda e: e).sum(0)
+    assert list(keyed.executeAndCollect()) == []
+
+
+def test_a_limit_stops_the_job(env):
+    assert env.fromSequence(1, 5_000_000).map(lambda n: n + 1).executeAndCollect(3) == [2, 3, 4]
+
+
+def test_several_sinks_and_branches_are_one_query(env, spark):
+    calls = spark.sparkContext.accumulator(0)
+
+    def counted(n):
+        calls.add(1)
+        return n
+
+    evens, odds = [], []
+    stream = env.fromCollection(list(range(10))).map(counted)
+    stream.filter(lambda n: n % 2 == 0).forEachBatch(lambda values, _: evens.extend(values))
+    stream.filter(lambda n: n % 2 == 1).forEachBatch(lambda values, _: odds.extend(values))
+    env.execute()
+    assert (sorted(evens), sorted(odds)) == ([0, 2, 4, 6, 8], [1, 3, 5, 7, 9])
+    assert calls.value == 10
+
+
+def test_a_union_of_sources_waits_for_the_slower_watermark(env):
+    assigned_ = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda e, t: e[1]
+    )
+    fast = env.fromElements(("a", 1), ("a", 100)).assignTimestampsAndWatermarks(assigned_)
+    slow = env.fromElements(("a", 2), ("a", 3)).assignTimestampsAndWatermarks(assigned_)
+    sums = (
+        fast.union(slow)
+        .keyBy(lambda e: e[0])
+        .window(fl.TumblingEventTimeWindows.of(10))
+        .reduce(lambda a, b: (a[0], a[1] + b[1]))
+    )
+    assert list(sums.executeAndCollect()) == [("a", 6), ("a", 100)]
+
+
+def test_stateless_chains_before_and_after_a_keyed_operator(env):
+    result = (
+        env.fromElements("to be or", "not to be")
+        .flatMap(str.split)
+        .map(lambda word: (word, 1))
+        .keyBy(lambda pair: pair[0])
+        .sum(1)
+        .filter(lambda pair: pair[1] > 1)
+        .map(lambda pair: pair[0])
+    )
+    assert sorted(result.executeAndCollect()) == ["be", "to"]
