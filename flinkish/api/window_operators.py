@@ -10,6 +10,10 @@ from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.window_calls import WindowCall
 from flinkish.api.windowing.evictor import Evictor
+from flinkish.api.windowing.session_windows import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
+)
 from flinkish.api.windowing.sliding_windows import SlidingEventTimeWindows
 from flinkish.api.windowing.time_triggers import EventTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
@@ -74,3 +78,13 @@ class WindowOperatorDescription(OperatorDescription):
             and assigner.windowStagger is WindowStagger.ALIGNED
         )
         return fixed and type(self.trigger) is EventTimeTrigger and self.evictor is None
+
+    @property
+    def isSession(self) -> bool:
+        """Whether sessions fire with the watermark alone."""
+        sessions = (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
+        return (
+            type(self.assigner) in sessions
+            and type(self.trigger) is EventTimeTrigger
+            and self.evictor is None
+        )

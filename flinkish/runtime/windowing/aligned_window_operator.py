@@ -23,6 +23,7 @@ from flinkish.runtime.windowing.aligned_windows import AlignedWindows, Positions
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_function_runner import WindowFunctionRunner
+from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
 
 class AlignedWindowOperator(KeyedOperator, OneInputOperator):
@@ -41,6 +42,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._assigner_context = ClockContext(self.clock)
         self._windows = AlignedWindows.of(self._assigner)
         self._lateness = description.allowedLateness
+        self._lifetime = WindowLifetime(description.allowedLateness)
         self._late_tag = description.lateDataOutputTag
         self._contents = aligned_contents(description)
 
@@ -117,6 +119,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         values, keys, hashes = records.values, records.keys, records.hashes
         assert keys is not None
         assert hashes is not None
+        lifetime, watermark = self._lifetime, self.currentWatermark
         for i in positions.tolist():
             value, timestamp = values[i], int(records.timestamps[i])
             with self.userCode(value):
@@ -124,14 +127,14 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 for window in self._assigner.assignWindows(
                     value, timestamp, self._assigner_context
                 ):
-                    if self._is_late(window):
+                    if lifetime.isLate(window, watermark):
                         continue
                     skipped = False
-                    if window.maxTimestamp() <= self.currentWatermark:
+                    if window.maxTimestamp() <= watermark:
                         self._add_and_fire(window, keys[i], value, hashes[i : i + 1])
                     elif not added:
                         self._add_singly(window, keys[i], value, hashes[i : i + 1])
-                if skipped and to_long(timestamp + self._lateness) <= self.currentWatermark:
+                if skipped and to_long(timestamp + self._lateness) <= watermark:
                     self._drop(value, timestamp)
         self.output.flush()
 
@@ -169,15 +172,16 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._window_states.removeExpired(now)
 
     def _fire_due(self, before: int, now: int) -> None:
+        expiry_of = self._lifetime.expiry
         due = []
         for window in self._open_windows:
-            end, expiry = window.maxTimestamp(), self._expiry(window)
+            end, expiry = window.maxTimestamp(), expiry_of(window)
             if before < end <= now:
                 due.append((end, window))
             if expiry is not None and end != expiry <= now:
                 due.append((expiry, window))
         for time, window in sorted(due):
-            last = time == self._expiry(window)
+            last = time == expiry_of(window)
             if time == window.maxTimestamp():
                 self._fire_window(window, last)
             elif self._function.clears:
@@ -213,26 +217,13 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         """``window`` has contents."""
         if window not in self._open_windows:
             self._open_windows.add(window)
-            due = self._due(window)
+            due = self._lifetime.due(window, self.currentWatermark)
             if due is not None and (self._next_due is None or due < self._next_due):
                 self._next_due = due
 
-    def _is_late(self, window: TimeWindow) -> bool:
-        return min(window.maxTimestamp() + self._lateness, MAX_TIMESTAMP) <= self.currentWatermark
-
-    def _expiry(self, window: TimeWindow) -> int | None:
-        """When ``window`` goes; None if it never does, as the job ends before."""
-        end = window.maxTimestamp()
-        time = end + self._lateness
-        return time if time < MAX_TIMESTAMP else end if end == MAX_TIMESTAMP else None
-
-    def _due(self, window: TimeWindow) -> int | None:
-        """When something next happens to ``window``."""
-        end = window.maxTimestamp()
-        return end if end > self.currentWatermark else self._expiry(window)
-
     def _earliest_due(self) -> int | None:
-        times = (self._due(window) for window in self._open_windows)
+        due, now = self._lifetime.due, self.currentWatermark
+        times = (due(window, now) for window in self._open_windows)
         return min((time for time in times if time is not None), default=None)
 
     # ------------------------------------------------------------------ what is pending
@@ -241,14 +232,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         return self._next_due
 
     def numEventTimeTimers(self) -> int:
-        return sum(
-            self._table.size(window) * self._timers_per_key(window) for window in self._open_windows
-        )
-
-    def _timers_per_key(self, window: TimeWindow) -> int:
-        """The trigger's timer, and the one for the cleanup, where ``WindowOperator`` has them."""
-        end, expiry = window.maxTimestamp(), self._expiry(window)
-        return (end > self.currentWatermark) + (expiry is not None and expiry != end)
+        timers, size, now = self._lifetime.timers, self._table.size, self.currentWatermark
+        return sum(size(window) * timers(window, now) for window in self._open_windows)
 
 
 _NUMPY_FROM = MIN_TIMESTAMP // 2

@@ -6,6 +6,7 @@ from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.windowing.aligned_window_operator import AlignedWindowOperator
 from flinkish.runtime.windowing.evicting_window_operator import EvictingWindowOperator
+from flinkish.runtime.windowing.session_window_operator import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
 
@@ -17,4 +18,6 @@ def create_window_operator(
         return EvictingWindowOperator(context, description)
     if description.isAligned:
         return AlignedWindowOperator(context, description)
+    if description.isSession:
+        return SessionWindowOperator(context, description)
     return WindowOperator(context, description)

@@ -21,7 +21,7 @@ class MergingWindowSet:
     does not move them all.
     """
 
-    __slots__ = ("_assigner", "_backend", "_changed", "_mapping", "_sessions", "_table")
+    __slots__ = ("_assigner", "_backend", "_changed", "_mapping", "_sessions", "_table", "isNew")
 
     def __init__(
         self,
@@ -34,6 +34,8 @@ class MergingWindowSet:
         self._backend = backend
         self._mapping: dict[Any, Any] = dict(table.get(backend.currentKey, None, ()))
         self._changed = False
+        self.isNew = False
+        """Whether ``addWindow`` returned a window last that was not there before."""
         # open sessions are apart from one another, which makes most merges simple
         self._sessions = type(assigner).mergeWindows is SessionWindows.mergeWindows
 
@@ -51,6 +53,13 @@ class MergingWindowSet:
         """The window under which the contents of ``window`` are, or None if it is not there."""
         return self._mapping.get(window)
 
+    def windowOf(self, state_window: Any) -> Any:
+        """The window whose contents are under ``state_window``, or None if there is none."""
+        for window, state_window_of_it in self._mapping.items():
+            if state_window_of_it == state_window:
+                return window
+        return None
+
     def retireWindow(self, window: Any) -> None:
         """Forget ``window``, which has ended or comes too late."""
         if self._mapping.pop(window, None) is None:
@@ -65,6 +74,7 @@ class MergingWindowSet:
         ``mergeFunction`` is called for every merge of windows that have state. Returns the window
         that ``newWindow`` has become part of.
         """
+        self.isNew = False
         if self._sessions:
             touching = [window for window in self._mapping if window.intersects(newWindow)]
             if not touching:
@@ -110,6 +120,7 @@ class MergingWindowSet:
         return result
 
     def _set(self, window: Any, state_window: Any) -> None:
+        self.isNew = window not in self._mapping
         self._mapping[window] = state_window
         self._changed = True
 

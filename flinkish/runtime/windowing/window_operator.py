@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 from flinkish.api.elements import MAX_TIMESTAMP
@@ -90,11 +91,16 @@ class WindowOperator(TimerOperator, OneInputOperator):
                 if not self._is_late(window):
                     skipped = False
                     self._add(value, timestamp, window, window)
-        if skipped and self._is_element_late(timestamp):
-            if self._late_tag is not None:
-                self.output.collectSide(self._late_tag.getId(), value, timestamp)
-            else:
-                self.metrics.numLateRecordsDropped += 1
+        if skipped:
+            self._drop_if_late(value, timestamp)
+
+    def _drop_if_late(self, value: Any, timestamp: int) -> None:
+        if not self._is_element_late(timestamp):
+            return
+        if self._late_tag is not None:
+            self.output.collectSide(self._late_tag.getId(), value, timestamp)
+        else:
+            self.metrics.numLateRecordsDropped += 1
 
     def _add(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
         self._contents.add(state_window, value, timestamp)
@@ -105,7 +111,11 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._register_cleanup_timer(window)
 
     def _merge(
-        self, merge_result: Any, merged: Any, state_window: Any, merged_state_windows: Any
+        self,
+        merge_result: Any,
+        merged: Sequence[Any],
+        state_window: Any,
+        merged_state_windows: Sequence[Any],
     ) -> None:
         self._check_merge_result(merge_result)
         context = self._trigger_context
