@@ -43,12 +43,7 @@ class WindowOperatorBuilder(Generic[T, W]):
             raise InvalidProgramError(
                 f"trigger: {shown(trigger)} is not a Trigger. Pass one, such as CountTrigger.of(3)."
             )
-        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.canMerge():
-            raise InvalidProgramError(
-                f"trigger: windows of {self._assigner!r} merge, but {trigger!r} does not support"
-                " merging. Use a trigger that can merge (its canMerge() is true), or a window"
-                " assigner that does not merge."
-            )
+        self._check_merging(trigger)
         self._trigger = trigger
 
     def evictor(self, evictor: Evictor[Any, Any]) -> None:
@@ -122,6 +117,7 @@ class WindowOperatorBuilder(Generic[T, W]):
     def _build(
         self, aggregation: Any, windowFunction: Any, call: WindowCall | None
     ) -> WindowOperatorDescription:
+        self._check_merging(self._trigger)
         self._check_window_type()
         return WindowOperatorDescription(
             self._assigner,
@@ -133,6 +129,14 @@ class WindowOperatorBuilder(Generic[T, W]):
             windowFunction,
             call,
         )
+
+    def _check_merging(self, trigger: Trigger[Any, Any]) -> None:
+        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.canMerge():
+            raise InvalidProgramError(
+                f"trigger: windows of {self._assigner!r} merge, but {trigger!r} does not support"
+                " merging. Use a trigger that can merge (its canMerge() is true), or a window"
+                " assigner that does not merge."
+            )
 
     def _check_window_type(self) -> None:
         made, wanted = self._assigner.windowType(), self._trigger.windowType()

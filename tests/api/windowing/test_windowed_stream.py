@@ -152,6 +152,11 @@ def _delta(old, new):
     return 0.0
 
 
+class SessionsThatCannotFire(EventTimeSessionWindows):
+    def getDefaultTrigger(self):
+        return DeltaTrigger.of(1, _delta)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
