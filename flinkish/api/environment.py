@@ -18,6 +18,7 @@ from flinkish.api.data_stream import DataStream, DataStreamSource
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.execution import PipelineExecutor
 from flinkish.api.job import CloseableIterator, JobClient, JobExecutionResult
+from flinkish.api.row import Row
 from flinkish.api.time import TimeLike
 from flinkish.api.transformations import SinkTransformation, SourceTransformation
 from flinkish.api.types import TypeInformation
@@ -148,15 +149,13 @@ class StreamExecutionEnvironment:
         return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
 
     def fromDataFrame(
-        self, dataframe: DataFrame, channel: str | None = None, timestamp: str | None = None
-    ) -> DataStreamSource[Any]:
+        self, dataframe: DataFrame, timestamp: str | None = None
+    ) -> DataStreamSource[Row]:
         """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors.
 
-        ``channel`` names a column that tells partitions apart (Kafka's ``partition``): order is
-        kept and watermarks are taken within each. ``timestamp`` names the column (timestamp, or
-        integer ms) that is the element's timestamp.
+        ``timestamp`` names the column (a timestamp, or integer ms) that is the element's timestamp.
         """
-        source = DataFrameSource(dataframe, channel, timestamp)
+        source = DataFrameSource(dataframe, timestamp)
         return self.fromSource(source, None, "DataFrame Source")
 
     def readTextFile(self, filePath: str) -> DataStreamSource[str]:

@@ -39,6 +39,12 @@ class OperatorDescription:
         raise NotImplementedError
 
     @property
+    def stateLayout(self) -> str:
+        """Tells apart the ways in which descriptions of one class keep their state: a checkpoint of
+        one is no good to the other."""
+        return ""
+
+    @property
     def userFunctions(self) -> tuple[Any, ...]:
         """The user's functions in it: checked for shipping, opened and closed by the operator."""
         return ()

@@ -69,6 +69,14 @@ class WindowOperatorDescription(OperatorDescription):
         return isinstance(self.assigner, MergingWindowAssigner)
 
     @property
+    def stateLayout(self) -> str:
+        if self.evictor is not None:
+            return "evicting"
+        if self.isAligned:
+            return "aligned"
+        return "session" if self.isSession else "general"
+
+    @property
     def isAligned(self) -> bool:
         """Whether all keys share their windows and fire with the watermark alone: then a window is
         one unit of work, whatever the number of its keys."""

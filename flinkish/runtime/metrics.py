@@ -15,6 +15,10 @@ class SimpleCounter(Counter):
     __slots__ = ("count",)
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
         self.count = 0
 
     def inc(self, n: int = 1) -> None:
@@ -31,6 +35,10 @@ class SimpleMeter(Meter):
     """Counts events and divides by the time since the first (Flink: ``MeterView``)."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
         self._count = 0
         self._began: float | None = None
 
@@ -52,6 +60,10 @@ class SimpleHistogram(Histogram):
     """Keeps count, sum, lowest and highest (Flink: a ``Histogram`` and its statistics)."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
         self.count = 0
         self.total = 0.0
         self.lowest = float("inf")
@@ -84,7 +96,7 @@ class OperatorMetricGroup(MetricGroup):
         """Begin counting anew."""
         self.numRecordsIn = self.numLateRecordsDropped = 0
         for metric in self._user.values():
-            metric.__init__()  # type: ignore[misc]
+            metric.reset()
 
     def counter(self, name: str) -> Counter:
         return self._registered(name, SimpleCounter)
@@ -104,12 +116,13 @@ class OperatorMetricGroup(MetricGroup):
         group._user, group._gauges = self._user, self._gauges
         return group
 
-    def userValues(self) -> dict[str, float]:
-        """What the user's metrics say now, by name."""
-        values: dict[str, float] = {name: gauge() for name, gauge in self._gauges.items()}
-        for name, metric in self._user.items():
-            values[name] = metric.getCount()
-        return values
+    def userCounts(self) -> dict[str, float]:
+        """What the user's counters, meters and histograms have counted, by name."""
+        return {name: metric.getCount() for name, metric in self._user.items()}
+
+    def userGauges(self) -> dict[str, float]:
+        """What the user's gauges say now, by name."""
+        return {name: gauge() for name, gauge in self._gauges.items()}
 
     def _registered(self, name: str, kind: type[_M]) -> _M:
         metric = self._user.setdefault(self._prefix + name, kind())

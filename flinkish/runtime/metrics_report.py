@@ -27,7 +27,8 @@ class OperatorReport(NamedTuple):
     stateEntries: int
     statePages: int
     nextProcessingTime: int | None
-    user: dict[str, float]
+    userCounts: dict[str, float]
+    userGauges: dict[str, float]
 
 
 def encode_reports(reports: list[OperatorReport]) -> bytes:
@@ -60,8 +61,9 @@ class MetricsTotals:
             counts[1] += report.numRecordsOut
             counts[2] += report.numLateRecordsDropped
             user = self._user.setdefault(report.uid, {})
-            for name, value in report.user.items():
+            for name, value in report.userCounts.items():
                 user[name] = user.get(name, 0) + value
+            user.update(report.userGauges)
             self._last.setdefault(report.uid, {})[report.keyGroup] = report
 
     def endBatch(self) -> None:

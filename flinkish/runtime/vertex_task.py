@@ -83,7 +83,8 @@ class VertexTask:
                     backend.numEntries() if keyed and backend else 0,
                     backend.numPages() if keyed and backend else 0,
                     operator.nextProcessingTimeTimer(),
-                    operator.metrics.userValues(),
+                    operator.metrics.userCounts(),
+                    operator.metrics.userGauges(),
                 )
             )
         return reports

@@ -41,7 +41,11 @@ def _described(graph: JobGraph, settings: TaskSettings) -> dict[str, Any]:
         "stages": graph.levels,
         "sources": [[vertex.uid, vertex.head.name] for vertex in graph.sources],
         "operators": {
-            vertex.uid: {"name": vertex.head.name, "stage": vertex.level}
+            vertex.uid: {
+                "name": vertex.head.name,
+                "stage": vertex.level,
+                "state": f"{type(vertex.head.operator).__name__} {vertex.head.operator.stateLayout}",
+            }
             for level in range(1, graph.levels)
             for vertex in graph.stage(level)
         },
@@ -67,6 +71,11 @@ def _problems(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         now_there = new["operators"].get(uid)
         if now_there is None:
             problems.append(f"the operator {operator['name']!r} with state ({uid}) is gone")
+        elif now_there["state"] != operator["state"]:
+            problems.append(
+                f"the operator {operator['name']!r} ({uid}) kept its state as"
+                f" {operator['state'].strip()} and would keep it as {now_there['state'].strip()}"
+            )
         elif now_there["stage"] != operator["stage"]:
             problems.append(
                 f"the operator {operator['name']!r} ({uid}) was in stage {operator['stage']} and is"

@@ -120,12 +120,11 @@ class SourceReader:
     @_open.register
     def _dataframe(self, source: DataFrameSource, uid: str) -> SourceStream:
         frame = source.dataframe
-        for column in (source.channel, source.timestamp):
-            if column is not None and column not in frame.columns:
-                raise IllegalArgumentError(
-                    f"fromDataFrame: there is no column {column!r}; the columns are"
-                    f" {', '.join(frame.columns)}."
-                )
+        if source.timestamp is not None and source.timestamp not in frame.columns:
+            raise IllegalArgumentError(
+                f"fromDataFrame: there is no column {source.timestamp!r}; the columns are"
+                f" {', '.join(frame.columns)}."
+            )
         rows = RowDecoder(tuple(frame.columns), source.timestamp)
         if frame.isStreaming:
             return SourceStream(frame, rows, False)

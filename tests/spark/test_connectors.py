@@ -197,7 +197,8 @@ def test_a_json_sink(env, tmp_path):
         fl.FileSink.forJson(str(tmp_path))
     )
     env.execute()
-    assert [json.loads(line) for line in lines_of(tmp_path)][0] == {"origin": "JFK", "delay": 7}
+    first, _ = map(json.loads, lines_of(tmp_path))
+    assert first == {"origin": "JFK", "delay": 7}
 
 
 def test_a_parquet_sink(env, spark, tmp_path):
@@ -211,7 +212,9 @@ def test_a_parquet_sink(env, spark, tmp_path):
 def test_an_element_that_does_not_fit_the_schema_is_named(env, tmp_path):
     sink = fl.FileSink.forParquet(str(tmp_path), "origin string, delay int")
     env.fromCollection([("JFK", "late")]).sinkTo(sink).name("my table")
-    with pytest.raises(FlinkishError, match="my table: the element .*'late'.* delay 'late' is not"):
+    with pytest.raises(
+        FlinkishError, match=r"my table: the element .*'late'.* delay 'late' is not"
+    ):
         env.execute()
 
 

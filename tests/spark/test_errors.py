@@ -33,7 +33,7 @@ def test_a_map_that_raises_names_the_operator_the_element_and_the_line(env):
 
     stream = env.fromElements(1, 2, 3).map(divide).name("my division")
     with pytest.raises(
-        UserFunctionError, match="my division: .*ZeroDivisionError.* element 3"
+        UserFunctionError, match=r"my division: .*ZeroDivisionError.* element 3"
     ) as raised:
         list(stream.executeAndCollect())
     assert "return 10 // (n - 3)" in worker_note(raised)
@@ -75,7 +75,7 @@ def test_an_error_of_a_sink_function_names_it(env):
         raise OSError("disk full")
 
     env.fromElements(1).forEachBatch(refuse).name("my sink")
-    with pytest.raises(UserFunctionError, match="my sink: .*disk full"):
+    with pytest.raises(UserFunctionError, match=r"my sink: .*disk full"):
         env.execute()
 
 

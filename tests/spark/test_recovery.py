@@ -17,7 +17,7 @@ from flinkish.api.errors import IncompatibleCheckpointError, UserFunctionError
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
-BATCHES = 14
+BATCHES = 26
 
 
 def write_input(directory):
@@ -25,7 +25,7 @@ def write_input(directory):
     chosen = random.Random(1)
     for batch in range(BATCHES):
         lines = [
-            f"k{chosen.randrange(5)},{chosen.randrange(100)},{batch * 60 + chosen.randrange(60)}"
+            f"k{chosen.randrange(5)},{chosen.randrange(100)},{batch * 40 + chosen.randrange(60)}"
             for _ in range(200)
         ]
         (directory / f"{batch:02d}.csv").write_text("\n".join(lines) + "\n")
@@ -60,24 +60,27 @@ def test_a_job_killed_ten_times_gives_what_an_undisturbed_one_does(tmp_path):
     with (tmp_path / "log").open("w") as log:
         undisturbed = started(tmp_path, "undisturbed", log)
         killed_at = []
-        for kill in range(KILLS):
-            job = started(tmp_path, "killed", log)
-            # Ten kills over the life of the job: each once it has come a batch further.
-            wanted = batches_of(tmp_path / "killed-output") + 1
-            wait_for(
-                lambda: job.poll() is not None or batches_of(tmp_path / "killed-output") >= wanted
-            )
-            time.sleep(chosen.uniform(0, 0.5))
-            assert job.poll() is None, f"the job had ended before kill {kill}"
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-            killed_at.append(batches_of(tmp_path / "killed-output"))
-        assert started(tmp_path, "killed", log).wait(120) == 0
-        assert undisturbed.wait(120) == 0
-    assert killed_at == sorted(killed_at)
+        for _ in range(KILLS):
+            killed_at.append(killed(tmp_path, log, chosen.uniform(0, 0.4)))
+        assert started(tmp_path, "killed", log).wait(240) == 0
+        assert undisturbed.wait(240) == 0
+    assert killed_at == sorted(set(killed_at)), "each kill came after at least one more batch"
     rows = rows_of(tmp_path / "undisturbed-output")
     assert len(rows) > 50
     assert rows_of(tmp_path / "killed-output") == rows
+
+
+def killed(tmp_path, log, seconds):
+    """Run the job until a batch later and ``seconds`` more, kill it, and count its batches."""
+    output = tmp_path / "killed-output"
+    wanted = batches_of(output) + 1
+    process = started(tmp_path, "killed", log)
+    wait_for(lambda: process.poll() is not None or batches_of(output) >= wanted)
+    time.sleep(seconds)
+    assert process.poll() is None, "the job ended before it could be killed"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return batches_of(output)
 
 
 def wait_for(condition, seconds=120):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from flinkish.api.row import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,16 +40,13 @@ class SequenceSource(Source[int]):
 
 
 @dataclass(frozen=True, eq=False)
-class DataFrameSource(Source[Any]):
+class DataFrameSource(Source[Row]):
     """The rows of a Spark DataFrame, static or streaming.
 
-    ``channel`` names a column that tells partitions apart whose order is kept and whose watermarks
-    are taken one by one, such as Kafka's ``partition``. ``timestamp`` names the column that is the
-    element's timestamp.
+    ``timestamp`` names the column that is the element's timestamp.
     """
 
     dataframe: DataFrame
-    channel: str | None = None
     timestamp: str | None = None
 
     @property
