@@ -82,6 +82,7 @@ from flinkish.api.joined_streams import (
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_functions import (
+    KeyedProcessContext,
     KeyedProcessFunction,
     ProcessFunction,
     TimeDomain,
@@ -227,6 +228,7 @@ __all__ = [
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
+    "KeyedProcessContext",
     "KeyedProcessFunction",
     "KeyedStateFunction",
     "KeyedStream",

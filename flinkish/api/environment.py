@@ -110,12 +110,13 @@ class StreamExecutionEnvironment:
         self,
         source: Source[T],
         watermarkStrategy: WatermarkStrategy[T] | None = None,
-        sourceName: str = "Source",
+        sourceName: str | None = None,
         typeInfo: TypeInformation[T] | None = None,
     ) -> DataStreamSource[T]:
         """A stream of any source, with timestamps and watermarks from the start if a strategy is
         given."""
-        transformation = SourceTransformation(f"Source: {sourceName}", source)
+        name = sourceName or type(source).__name__
+        transformation = SourceTransformation(f"Source: {name}", source)
         transformation.outputType = typeInfo
         stream: DataStreamSource[T] = DataStreamSource(self, transformation)
         if watermarkStrategy is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar, Union
+from typing import Generic, TypeAlias, TypeVar, Union
 
 from flinkish.api.functions import Collector, Function, RichFunction
 from flinkish.api.output_tag import OutputTag
@@ -91,7 +91,7 @@ class ProcessWindowFunction(RichFunction, ABC, Generic[IN, OUT, KEY, W]):
     ...         out.collect((key, context.window().getEnd(), len(list(elements))))
     """
 
-    Context = WindowContext
+    Context: TypeAlias = WindowContext
 
     @abstractmethod
     def process(
@@ -106,7 +106,7 @@ class ProcessWindowFunction(RichFunction, ABC, Generic[IN, OUT, KEY, W]):
 class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN, OUT, W]):
     """Turns a window into results, with all there is to know of it (Flink: the same name)."""
 
-    Context = WindowContext
+    Context: TypeAlias = WindowContext
 
     @abstractmethod
     def process(

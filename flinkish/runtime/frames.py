@@ -14,6 +14,7 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.elements import WatermarkStatus
@@ -113,19 +114,23 @@ class Frame:
             yield self.records.slice(done, len(self.records))
 
 
-def encode_frame(frame: Frame, operator: str) -> bytes:
-    """``frame`` as bytes; ``operator`` is named if a value cannot be pickled."""
+def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
+    """``frame`` as bytes; ``operator`` is named if a value cannot be pickled.
+
+    ``byValue``: classes of ``__main__`` go by value. Needed where that is the user's program, whose
+    classes pickle there by a name that no worker knows.
+    """
     records, marks = frame.records, frame.marks
     content = (
         _columns(records.values),
-        records.timestamps.tobytes(),
+        _timestamp_column(records),
         records.keys.column if isinstance(records.keys, ColumnKeys) else records.keys,
         None if records.hashes is None else records.hashes.tobytes(),
         (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
         if len(marks)
         else None,
     )
-    return bytes((VERSION,)) + _pickled(content, records.values, operator)
+    return bytes((VERSION,)) + _pickled(content, records.values, operator, byValue)
 
 
 def decode_frame(data: bytes) -> Frame:
@@ -140,9 +145,14 @@ def decode_frame(data: bytes) -> Frame:
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
         keys = values.values(keys)
+    if isinstance(timestamps, int):
+        assert isinstance(values, RowColumns)
+        stamps = values.arrow(timestamps).to_numpy()
+    else:
+        stamps = np.frombuffer(timestamps, dtype=np.int64)
     records = Records(
         values,
-        np.frombuffer(timestamps, dtype=np.int64),
+        stamps,
         keys,
         None if hashes is None else np.frombuffer(hashes, dtype=np.uint32),
     )
@@ -160,6 +170,16 @@ def _marks(positions: bytes, kinds: bytes, watermarks: bytes) -> Marks:
 NO_MARKS = MarksBuilder().build()
 NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
 NO_HASHES: Hashes = np.array([], dtype=np.uint32)
+
+
+def _timestamp_column(records: Records) -> int | bytes:
+    """The number of the column that holds the timestamps if there is one, else their bytes."""
+    if isinstance(records.values, RowColumns):
+        for number, column in enumerate(records.values.batch.columns):
+            whole = pa.types.is_int64(column.type) and not column.null_count
+            if whole and np.array_equal(column.to_numpy(), records.timestamps):
+                return number
+    return records.timestamps.tobytes()
 
 
 def _columns(values: Sequence[Any]) -> Any:
@@ -182,9 +202,10 @@ def _values(columns: Any) -> Sequence[Any]:
     return values
 
 
-def _pickled(content: Any, values: Sequence[Any], operator: str) -> bytes:
+def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) -> bytes:
     try:
-        return pickle.dumps(content, protocol=5)
+        dumps = cloudpickle.dumps if byValue else pickle.dumps
+        return bytes(dumps(content, protocol=5))
     except Exception:
         # Classes of __main__ (scripts, notebooks) pickle only by value, which cloudpickle does.
         try:

@@ -8,6 +8,7 @@ from typing import Any
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.runtime_context import TaskInfo
 from flinkish.runtime.elements import Records
+from flinkish.runtime.garbage_collection import collection_paused
 from flinkish.runtime.input_gates import InputGates
 from flinkish.runtime.key_groups import key_group_of, stable_hash
 from flinkish.runtime.metrics_report import OperatorReport
@@ -78,7 +79,7 @@ class VertexTask:
                     operator.metrics.numRecordsIn,
                     operator.output.emitted,
                     operator.metrics.numLateRecordsDropped,
-                    operator.currentWatermark,
+                    operator.reportedWatermark,
                     operator.numEventTimeTimers() + operator.numProcessingTimeTimers(),
                     backend.numEntries() if keyed and backend else 0,
                     backend.numPages() if keyed and backend else 0,
@@ -131,8 +132,9 @@ class SourceTask(VertexTask):
 
     def process(self, records: Records) -> list[FrameRow]:
         """Take a run of the source's records; frames come when enough has been written."""
-        self.sourceOutput.emitRecords(records)
-        return [row for writer in self._writers for row in writer.rows()]
+        with collection_paused():
+            self.sourceOutput.emitRecords(records)
+            return [row for writer in self._writers for row in writer.rows()]
 
     def endInput(self) -> None:
         """The source has ended: nothing will come any more."""
@@ -167,15 +169,14 @@ class KeyGroupTask(VertexTask):
         self._backend.load(store, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and snapshot["chain"])
         self._gates.restore(snapshot and snapshot["gates"])
-        self._chain.advanceProcessingTime(clock)
-        self._gates.process(rows)
-        self._chain.advanceProcessingTime(clock)
-        written = self._finish()
-        chain = self._chain.snapshot()
-        reports = self._reports(key_group, self._backend)
+        with collection_paused():
+            self._chain.advanceProcessingTime(clock)
+            self._gates.process(rows)
+            self._chain.advanceProcessingTime(clock)
+            written = self._finish()
         directory = {
             "backend": self._backend.flush(),
-            "chain": chain,
+            "chain": self._chain.snapshot(),
             "gates": self._gates.snapshot(),
         }
-        return written, directory, reports
+        return written, directory, self._reports(key_group, self._backend)

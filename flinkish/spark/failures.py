@@ -8,7 +8,7 @@ from flinkish.api import errors
 from flinkish.api.errors import FlinkishError, JobExecutionError
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*?(?=\n\s+at |\Z)", re.DOTALL)
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
 def translated(error: BaseException) -> BaseException:
@@ -19,19 +19,41 @@ def translated(error: BaseException) -> BaseException:
     if isinstance(error, FlinkishError):
         return error
     text = str(error)
-    trace = max(_TRACEBACK.findall(text), key=len, default="")
-    found = _OURS.findall(trace) or _OURS.findall(text)
+    trace = _worker_traceback(text)
+    found = _OURS.findall(text)
     if found:
         name, message = found[-1]
         kind = getattr(errors, name, FlinkishError)
         result = _with_message(kind, message)
     else:
-        last = trace.strip().splitlines()[-1] if trace else text.strip().splitlines()[0]
+        last = (trace.splitlines() or text.strip().splitlines() or [type(error).__name__])[
+            -1 if trace else 0
+        ]
         result = JobExecutionError(f"the job failed: {last}")
     if trace:
         result.add_note(f"In the worker:\n{trace.strip()}")
     result.__cause__ = error if not trace else None
     return result
+
+
+def _worker_traceback(text: str) -> str:
+    """The last traceback in Spark's message, with the exceptions it was raised from."""
+    found = _TRACEBACK.search(text)
+    if found is None:
+        return ""
+    kept: list[str] = []
+    for line in found.group().splitlines():
+        if _SPARKS_LINE.match(line):
+            break
+        kept.append(line.split(" SQLSTATE: ")[0])
+    trace = "\n".join(kept).strip().rpartition(_IN_THE_WORKER)[2].strip()
+    # What the user's function raised comes first; how flinkish and Spark got there is no help.
+    return trace.partition(_CAUSE)[0].strip()
+
+
+_IN_THE_WORKER = "An exception was thrown from the Python worker:"
+_CAUSE = "The above exception was the direct cause of the following exception:"
+_SPARKS_LINE = re.compile(r"\s+at [\w.$/]+\(|\s*SQLSTATE: |=== |JVM stacktrace")
 
 
 def _with_message(kind: type[FlinkishError], message: str) -> FlinkishError:

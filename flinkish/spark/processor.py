@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +13,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.stage_task import StageTask
 from flinkish.spark.frame_rows import frame_rows, spark_rows
+
+_DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 GROUP = "group"
 """The grouping column."""
@@ -41,20 +45,30 @@ class StageProcessor(StatefulProcessor):
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
+        self._task: StageTask | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if getattr(sys.modules["__main__"].__spec__, "name", "") == _DRIVER_WORKER:
+            # The process in which Spark looks at a processor's state before the first batch prints
+            # every step it takes to standard output.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         pages = handle.getMapState("pages", "page binary", "content binary")
         self._store = MapStatePageStore(pages)
-        plans, settings = cloudpickle.loads(self._payload)
-        self._task = StageTask(plans, settings)
-        self._task.open()
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         if key[0] < 0:
             yield from spark_rows(frame_rows(rows))
             return
+        if self._task is None:
+            # Not in init(), which Spark also calls where no element will ever come.
+            self._task = StageTask(*cloudpickle.loads(self._payload))
+            self._task.open()
         frames: list[FrameRow] = list(frame_rows(rows))
         yield from spark_rows(self._task.process(frames[0].key_group, frames, self._store))
 
     def close(self) -> None:
-        self._task.close()
+        if self._task is not None:
+            self._task.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flinkish.api.errors import JavaNotFoundError
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 
@@ -27,6 +31,8 @@ JOB_SETTINGS = {
     f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.session.timeZone": "UTC",
+    # A batch has few files: with the default of 4 MiB a file of 24 MiB splits 3 to 2, not in halves.
+    "spark.sql.files.openCostInBytes": "262144",
     # The simplified one leaves out the exception that ours was raised from: the user's own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
@@ -50,21 +56,31 @@ def _local_session() -> SparkSession:
     # Spark starts its Python workers from these: the same Python, finding the same modules.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
+    # The machine's own name may not resolve, or change when a network comes and goes.
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # py4j logs what a sink's function raised; the job raises it, so once is enough.
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
     cores = os.cpu_count() or 2
-    session = (
+    return (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("flinkish")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", str(cores))
-        # The machine's own name may not resolve, or change when a network comes and goes.
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.streaming.metricsEnabled", "false")
+        .config("spark.driver.memory", f"{_driver_megabytes()}m")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
+        # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .getOrCreate()
     )
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+
+
+def _driver_megabytes() -> int:
+    """A quarter of the machine's memory, 1 to 4 GiB: in local mode all of Spark is in the driver."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(max(memory // 4 >> 20, 1024), 4096)
 
 
 @contextmanager

@@ -199,13 +199,14 @@ def _directory_or_pattern(path: str) -> str:
 
 def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
     return [
-        (start + i, encode_frame(_frame(values[i : i + ELEMENTS_A_FRAME]), "Collection Source"))
+        (start + i, _encoded(values[i : i + ELEMENTS_A_FRAME]))
         for i in range(0, len(values), ELEMENTS_A_FRAME)
     ]
 
 
-def _frame(values: list[Any]) -> Frame:
-    return Frame(Records(values, timestamps_of([NO_TIMESTAMP] * len(values))), NO_MARKS)
+def _encoded(values: list[Any]) -> bytes:
+    records = Records(values, timestamps_of([NO_TIMESTAMP] * len(values)))
+    return encode_frame(Frame(records, NO_MARKS), "Collection Source", byValue=True)
 
 
 def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -101,6 +101,11 @@ class StreamOperator(ABC):
         """How many processing-time timers are pending."""
         return 0
 
+    @property
+    def reportedWatermark(self) -> int:
+        """The watermark that the operator's metrics show."""
+        return self.currentWatermark
+
     # ------------------------------------------------------------------ for subclasses
 
     def openFunction(self, function: object, context: RuntimeContext) -> None:

@@ -131,6 +131,10 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             self.onPeriodicEmit()
             self._nextEmit = now + self._interval
 
+    @property
+    def reportedWatermark(self) -> int:
+        return self._emitter.watermark
+
     def onPeriodicEmit(self) -> None:
         if self._idleness is not None and self._idleness.isIdle(
             self.clock.getCurrentProcessingTime()
@@ -169,12 +173,12 @@ class WatermarkEmitter(WatermarkOutput):
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._watermark = MIN_TIMESTAMP
+        self.watermark = MIN_TIMESTAMP
         self.idle = False
 
     def emitWatermark(self, watermark: Watermark) -> None:
-        if watermark.timestamp > self._watermark:
-            self._watermark = watermark.timestamp
+        if watermark.timestamp > self.watermark:
+            self.watermark = watermark.timestamp
             self.markActive()
             self._output.emitWatermark(watermark.timestamp)
 
@@ -190,8 +194,8 @@ class WatermarkEmitter(WatermarkOutput):
 
     def snapshot(self) -> tuple[int, bool]:
         """What ``restore`` takes."""
-        return self._watermark, self.idle
+        return self.watermark, self.idle
 
     def restore(self, watermark: int, idle: bool) -> None:
         """Go on from there."""
-        self._watermark, self.idle = watermark, idle
+        self.watermark, self.idle = watermark, idle

@@ -1,0 +1,110 @@
+"""What a job tells about itself, while it runs and afterwards."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import flinkish as fl
+
+
+class Counting(fl.KeyedProcessFunction):
+    def open(self, openContext):
+        group = self.getRuntimeContext().getMetricGroup()
+        self.odd = group.counter("odd")
+        group.gauge("threshold", lambda: 7)
+
+    def processElement(self, value, ctx, out):
+        if value[1] % 2:
+            self.odd.inc()
+        ctx.timerService().registerEventTimeTimer(ctx.timestamp() + 100)
+        out.collect(value)
+
+
+STRATEGY = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
+
+
+def test_metrics_while_a_job_runs_and_after(env):
+    env.getConfig().setElementsPerBatch(5)
+    data = [(f"k{i % 2}", i) for i in range(10)]
+    source = env.fromCollection(data).assignTimestampsAndWatermarks(STRATEGY)
+    counted = source.keyBy(lambda e: e[0]).process(Counting()).name("counting")
+    windows = counted.keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(5))
+    windows.reduce(lambda a, b: b).name("windows").forEachBatch(lambda values, batch: None)
+    client = env.executeAsync("measured")
+    result = client.getJobExecutionResult()
+    assert client.getJobStatus() is fl.JobStatus.FINISHED
+    assert result.jobName == "measured"
+    assert result.getNetRuntime() > 0
+    metrics = result.getMetrics()
+    assert metrics == client.getMetrics()
+    counting = metrics["counting"]
+    assert (counting.numRecordsIn, counting.numRecordsOut) == (10, 10)
+    assert counting.currentWatermark == 2**63 - 1
+    assert counting.timers == 0
+    assert counting.user == {"odd": 5, "threshold": 7}
+    assert metrics["windows"].numRecordsIn == 10
+    assert metrics["windows"].numRecordsOut == 4
+
+
+def test_late_records_that_are_dropped_are_counted(env):
+    class EachElement(fl.WatermarkGenerator):
+        def onEvent(self, event, eventTimestamp, output):
+            output.emitWatermark(fl.Watermark(eventTimestamp))
+
+        def onPeriodicEmit(self, output):
+            pass
+
+    strategy = fl.WatermarkStrategy.forGenerator(lambda context: EachElement())
+    stream = env.fromElements(("a", 1), ("a", 50), ("a", 2), ("a", 3))
+    stream = stream.assignTimestampsAndWatermarks(strategy.withTimestampAssigner(lambda e, t: e[1]))
+    windows = stream.keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(10))
+    windows.reduce(lambda a, b: a).name("windows").forEachBatch(lambda values, batch: None)
+    assert env.execute().getMetrics()["windows"].numLateRecordsDropped == 2
+
+
+def test_state_is_shown_in_entries_and_pages(env):
+    counts = env.fromElements("a", "b", "c").map(lambda w: (w, 1)).keyBy(lambda p: p[0]).sum(1)
+    counts.name("counts").forEachBatch(lambda values, batch: None)
+    metrics = env.execute().getMetrics()["counts"]
+    assert metrics.stateEntries == 3
+    assert 1 <= metrics.statePages <= 3
+
+
+def test_the_plan_is_shown_without_running(env):
+    counts = env.fromElements("a").map(lambda w: (w, 1)).keyBy(lambda p: p[0]).sum(1)
+    counts.name("counts").print()
+    nodes = json.loads(env.getExecutionPlan())["nodes"]
+    assert [node["type"] for node in nodes][2] == "counts"
+    assert "Stage 1 (after a shuffle)\n  counts" in env.explain()
+
+
+def test_a_job_that_was_cancelled_says_so(env):
+    source = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=10)
+    env.fromSource(source).forEachBatch(lambda values, batch: None)
+    client = env.executeAsync()
+    assert client.getJobStatus() is fl.JobStatus.RUNNING
+    client.cancel()
+    assert client.getJobStatus() is fl.JobStatus.CANCELED
+    assert client.getJobExecutionResult().jobName == "Flink Streaming Job"
+
+
+def test_processing_time_timers_fire_without_new_data(env, tmp_path):
+    """The clock of an endless job goes on when nothing comes: the control stream ticks."""
+    (tmp_path / "in.txt").write_text("a\nb\n")
+    seen = []
+    source = fl.FileSource.forLines(str(tmp_path)).monitorContinuously()
+    (
+        env.fromSource(source)
+        .map(lambda word: (word, 1))
+        .keyBy(lambda pair: pair[0])
+        .window(fl.TumblingProcessingTimeWindows.of(fl.Time.seconds(1)))
+        .reduce(lambda a, b: (a[0], a[1] + b[1]))
+        .forEachBatch(lambda values, batch: seen.extend(values))
+    )
+    client = env.executeAsync()
+    with pytest.raises(TimeoutError):
+        client.getJobExecutionResult(timeout=4)
+    client.cancel()
+    assert sorted(seen) == [("a", 1), ("b", 1)]
