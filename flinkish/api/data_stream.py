@@ -77,7 +77,11 @@ W = TypeVar("W", bound=Window)
 class DataStream(Generic[T]):
     """A stream of elements of type ``T`` (Flink: ``DataStream``).
 
-    >>> env.fromElements("to be", "or not").flatMap(str.split)      # doctest: +SKIP
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(lambda lines: lines.flatMap(str.split).filter(str.isalpha))
+    >>> harness.processElement("to be, or")
+    >>> [record.value for record in harness.getOutput()]
+    ['to', 'or']
     """
 
     def __init__(

@@ -33,9 +33,17 @@ T = TypeVar("T")
 class StreamExecutionEnvironment:
     """Builds jobs and runs them (Flink: ``StreamExecutionEnvironment``).
 
+    ``execute`` runs a job, ``executeAndCollect`` of a stream hands its elements back, and
+    ``explain`` shows what would run:
+
     >>> env = StreamExecutionEnvironment.getExecutionEnvironment()
-    >>> env.fromElements(1, 2, 3).map(lambda n: n * n).executeAndCollect(3)    # doctest: +SKIP
-    [1, 4, 9]
+    >>> sink = env.fromElements(1, 2, 3).map(lambda n: n * n).print()
+    >>> print(env.explain())  # doctest: +ELLIPSIS
+    Stage 0 (sources)
+      Source: Collection Source -> Map  [CollectionSource-...]
+        FORWARD to Print to Std. Out
+    Sinks
+      Print to Std. Out  [PrintSink-...]
     """
 
     executorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None

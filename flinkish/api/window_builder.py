@@ -108,6 +108,12 @@ class WindowOperatorBuilder(Generic[T, W]):
                 " close() or the runtime context into the window function:"
                 " aggregate(function, windowFunction)."
             )
+        merges = isinstance(self._assigner, MergingWindowAssigner)
+        if merges and type(function).merge is AggregateFunction.merge:
+            raise InvalidProgramError(
+                f"aggregate: windows of {self._assigner!r} merge, but {type(function).__name__} has"
+                " no merge(a, b). Implement it, or use a window assigner that does not merge."
+            )
         return self._build(function, windowFunction, call)
 
     def collect(self, windowFunction: Any, call: WindowCall) -> WindowOperatorDescription:

@@ -212,6 +212,10 @@ class SessionsThatCannotFire(EventTimeSessionWindows):
             ),
             r"aggregate: A is a RichFunction.*plain AggregateFunction",
         ),
+        (
+            lambda: keyed().window(EventTimeSessionWindows.withGap(5)).aggregate(Total()),
+            r"windows of EventTimeSessionWindows.* merge, but Total has no merge\(a, b\)",
+        ),
     ],
 )
 def test_wrong_use_is_refused_when_the_job_is_built(build, message):
