@@ -352,7 +352,12 @@ class DataStream(Generic[T]):
         """The stream as a streaming Spark DataFrame, to go on in Spark SQL.
 
         ``schema`` (a StructType or a DDL string) names its columns; elements are then tuples,
-        Rows, dicts or dataclasses of those fields. Without one the stream's type is taken.
+        Rows, dicts or dataclasses of those fields.
+
+        The query that it becomes part of is the caller's, so nobody is there to say that sources
+        which take several batches (files, long sequences) have ended, or to tick the clock: their
+        last windows stay open, and processing time goes on only with new data. The session keeps
+        the settings that the query will need (RocksDB state, UTC, shuffle partitions).
         """
         return self._environment._toDataFrame(self, schema)
 

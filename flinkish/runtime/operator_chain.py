@@ -119,16 +119,25 @@ class OperatorChain:
         for uid, operator in self.operators.items():
             operator.restore(operators.get(uid))
         for key, valve in self._valves.items():
-            channels = len(self._channels(*key))
-            beginning = [MIN_TIMESTAMP] * channels, [False] * channels, MIN_TIMESTAMP
-            valve.restore(*valves.get(key, beginning))
+            known, watermark = valves.get(key, ({}, MIN_TIMESTAMP))
+            channels = [
+                known.get(_channel_name(edge), (MIN_TIMESTAMP, False))
+                for edge in self._channels(*key)
+            ]
+            valve.restore([w for w, _ in channels], [idle for _, idle in channels], watermark)
 
     def snapshot(self) -> dict[str, Any]:
         """What ``restore`` takes; keyed state and timers are in the state backends."""
         return {
             "operators": {uid: operator.snapshot() for uid, operator in self.operators.items()},
-            "valves": {key: valve.snapshot() for key, valve in self._valves.items()},
+            "valves": {key: self._valve_snapshot(key) for key in self._valves},
         }
+
+    def _valve_snapshot(self, key: tuple[str, int]) -> Any:
+        """By name, so that a channel that is gone or new does not take another's watermark."""
+        watermarks, idle, watermark = self._valves[key].snapshot()
+        names = map(_channel_name, self._channels(*key))
+        return dict(zip(names, zip(watermarks, idle))), watermark
 
     def _input(self, edge: ChainedEdge) -> Input:
         operator = self.operators[edge.targetUid]
@@ -148,3 +157,7 @@ class OperatorChain:
         """The edges inside the chain into that input."""
         node = next(node for node in self._nodes if node.uid == uid)
         return [e for e in node.inputs if e.inputIndex == index and e.sourceUid in self._fed]
+
+
+def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:
+    return edge.sourceUid, edge.sideOutput

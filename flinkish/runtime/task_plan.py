@@ -42,6 +42,8 @@ class VertexPlan:
     sourceEdges: tuple[ChainedEdge, ...]
     nodes: tuple[ChainedNode, ...]
     gates: tuple[Gate, ...]
+    single: bool
+    """Whether it is there once, in the one key group that all its input goes to."""
     exits: tuple[ExitPlan, ...]
 
 

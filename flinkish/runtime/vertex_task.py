@@ -7,10 +7,10 @@ from typing import Any
 
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.runtime_context import TaskInfo
+from flinkish.runtime.clock_ticks import TICK, single_key_group
 from flinkish.runtime.elements import Records
 from flinkish.runtime.garbage_collection import collection_paused
 from flinkish.runtime.input_gates import InputGates
-from flinkish.runtime.key_groups import key_group_of, stable_hash
 from flinkish.runtime.metrics_report import OperatorReport
 from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode, OperatorChain
 from flinkish.runtime.operators.base import OperatorContext
@@ -118,8 +118,9 @@ class VertexTask:
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SINGLE:
-            group = key_group_of(stable_hash(plan.gate.target), groups)
-            return SingleRecordWriter(plan.gate, plan.operator, group)
+            return SingleRecordWriter(
+                plan.gate, plan.operator, single_key_group(plan.gate.target, groups)
+            )
         return SinkRecordWriter(plan.gate, plan.operator)
 
 
@@ -171,7 +172,7 @@ class KeyGroupTask(VertexTask):
         self._gates.restore(snapshot and snapshot["gates"])
         with collection_paused():
             self._chain.advanceProcessingTime(clock)
-            self._gates.process(rows)
+            self._gates.process(row for row in rows if row.gate != TICK)
             self._chain.advanceProcessingTime(clock)
             written = self._finish()
         directory = {

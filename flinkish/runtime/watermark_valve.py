@@ -68,9 +68,15 @@ class StatusWatermarkValve:
         self._all_idle = bool(idle) and all(idle)
 
     def _advance(self) -> None:
-        active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
-        if active:
-            self._emit(min(active))
+        # A channel that was idle and lags behind what was emitted counts again once it has caught
+        # up, as in Flink: it does not hold the others back. One that has said nothing yet does.
+        aligned = [
+            watermark
+            for watermark, idle in zip(self._watermarks, self._idle)
+            if not idle and (watermark >= self.watermark or watermark == MIN_TIMESTAMP)
+        ]
+        if aligned:
+            self._emit(min(aligned))
 
     def _emit(self, watermark: int) -> None:
         if watermark > self.watermark:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.task_plan import TaskSettings
 from flinkish.spark.storage import CheckpointStorage
@@ -21,6 +23,7 @@ def check_compatible(storage: CheckpointStorage, graph: JobGraph, settings: Task
     """
     plan = _described(graph, settings)
     text = storage.readText(_PLAN)
+    _check_file_sinks(graph, new=text is None)
     if text is not None:
         problems = list(_problems(json.loads(text), plan))
         if problems:
@@ -31,6 +34,27 @@ def check_compatible(storage: CheckpointStorage, graph: JobGraph, settings: Task
             )
     if text is None or json.loads(text) != plan:
         storage.writeText(_PLAN, json.dumps(plan, indent=2))
+
+
+def _check_file_sinks(graph: JobGraph, new: bool) -> None:
+    """A file sink owns its directory: what it writes in a batch replaces what is there of it."""
+    paths: set[str] = set()
+    for vertex in graph.sinks:
+        sink = vertex.head.content
+        if not isinstance(sink, FileSink):
+            continue
+        if sink.path in paths:
+            raise InvalidProgramError(
+                f"{vertex.head.name}: two FileSinks write to {sink.path}. Give each a directory of"
+                " its own, or write the union of the streams to one."
+            )
+        paths.add(sink.path)
+        if new and any(Path(sink.path.removeprefix("file:")).glob("batch=*")):
+            raise InvalidProgramError(
+                f"{vertex.head.name}: {sink.path} holds the output of another run, which this one"
+                " would replace batch by batch. Use a new directory, remove that one, or go on from"
+                " its checkpoint with enableCheckpointing(directory)."
+            )
 
 
 def _described(graph: JobGraph, settings: TaskSettings) -> dict[str, Any]:

@@ -32,6 +32,8 @@ class ControlStream:
     def __init__(self, storage: CheckpointStorage, endWithFirstBatch: bool) -> None:
         self._storage = storage
         first = storage.readText(_FIRST)
+        self.resumed = first is not None
+        """Whether the job goes on from a checkpoint."""
         if first is None:
             first = END_OF_INPUT if endWithFirstBatch else _BEGIN
             storage.appendLine(_DIRECTORY, first, 0)

@@ -24,7 +24,7 @@ from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.session import job_settings, session_for, set_job_settings
 from flinkish.spark.sinks import BatchSinks, to_columns
-from flinkish.spark.sources import SourceReader
+from flinkish.spark.sources import SourceReader, SourceStream
 from flinkish.spark.storage import CheckpointStorage
 from flinkish.spark.translation import translate
 
@@ -70,7 +70,7 @@ class SparkPipelineExecutor:
         session = session_for(environment._sparkSession)
         # The query is the user's and starts later, so the session keeps what it will need.
         set_job_settings(session, environment.getConfig().parallelism)
-        frames, _, _ = self._frames(session, environment, [sink], directory)
+        frames, *_ = self._frames(session, environment, [sink], directory)
         return to_columns(frames.filter(frames["target"] != "metrics"), schema, "DataFrame")
 
     def plan(
@@ -89,23 +89,27 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         given = environment.getCheckpointConfig().getCheckpointStorage()
         directory = given or tempfile.mkdtemp(prefix="flinkish-")
-        session = session_for(environment._sparkSession)
-        with job_settings(session, config.parallelism):
-            frames, graph, control = self._frames(session, environment, sinks, directory)
-            metrics = MetricsTotals()
-            batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics, collected)
-            storage = CheckpointStorage(session, directory)
-            writer = query_writer(
-                frames, batch_sinks, storage.child("query"), config.triggerInterval
-            )
 
-            def clean_up() -> None:
-                if given is None:
-                    shutil.rmtree(directory, ignore_errors=True)
+        def clean_up() -> None:
+            if given is None:
+                shutil.rmtree(directory, ignore_errors=True)
 
-            return SparkJobClient(
-                jobName, writer, _job_sources(graph), control, metrics, directory, clean_up
-            )
+        try:
+            session = session_for(environment._sparkSession)
+            with job_settings(session, config.parallelism):
+                frames, graph, sources, control = self._frames(
+                    session, environment, sinks, directory
+                )
+                metrics = MetricsTotals()
+                batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics, collected)
+                checkpoint = CheckpointStorage(session, directory).child("query")
+                writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
+                return SparkJobClient(
+                    jobName, writer, sources, control, metrics, directory, clean_up
+                )
+        except BaseException:
+            clean_up()
+            raise
 
     def _frames(
         self,
@@ -113,7 +117,7 @@ class SparkPipelineExecutor:
         environment: StreamExecutionEnvironment,
         sinks: Sequence[SinkTransformation],
         directory: str,
-    ) -> tuple[DataFrame, JobGraph, ControlStream]:
+    ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks))
         parallelism = config.parallelism or int(
@@ -131,7 +135,8 @@ class SparkPipelineExecutor:
         sources = {v.uid: reader.open(v.uid, _source(v.head.content)) for v in graph.sources}
         whole = all(stream.whole for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)
-        return translate(graph, sources, control.stream(session), settings), graph, control
+        frames = translate(graph, sources, control.stream(session), settings)
+        return frames, graph, _job_sources(graph, sources), control
 
 
 KEY_GROUPS_A_TASK = 4
@@ -167,12 +172,10 @@ class CollectedIterator(CloseableIterator[T]):
         self._client.cancel()
 
 
-def _job_sources(graph: JobGraph) -> JobSources:
-    ends = [_source(vertex.head.content).bounded for vertex in graph.sources]
-    return JobSources(
-        tuple(position for position, bounded in enumerate(ends) if bounded),
-        tuple(position for position, bounded in enumerate(ends) if not bounded),
-    )
+def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:
+    bounded = [v for v in graph.sources if _source(v.head.content).bounded]
+    paths = tuple(streams[vertex.uid].path or "" for vertex in bounded)
+    return JobSources(paths, unbounded=len(bounded) < len(graph.sources))
 
 
 def _source(content: Any) -> Source[Any]:

@@ -25,10 +25,10 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class JobSources:
-    """The positions of a query's sources, by whether they end."""
+    """What a query's sources read: the paths of those that end, and whether there are others."""
 
-    bounded: tuple[int, ...]
-    unbounded: tuple[int, ...]
+    bounded: tuple[str, ...]
+    unbounded: bool
 
 
 class SparkJobClient(JobClient):
@@ -76,6 +76,9 @@ class SparkJobClient(JobClient):
         self._ended.wait()
 
     def stopWithSavepoint(self) -> str:
+        batches = self._metrics.batches
+        while self._query.status["isTriggerActive"] and self._metrics.batches == batches:
+            time.sleep(_POLL_SECONDS / 10)
         self.cancel()
         return self._checkpoint
 
@@ -106,6 +109,8 @@ class SparkJobClient(JobClient):
                 self._error = translated(error)
                 self._status = JobStatus.FAILED
         finally:
+            # It still runs if it was not the query that failed.
+            self._query.stop()
             self._runtime = round((time.monotonic() - self._began) * 1000)
             self._cleanUp()
             self._ended.set()
@@ -114,14 +119,25 @@ class SparkJobClient(JobClient):
         """See the query to its end."""
         if self._sources.unbounded:
             self._drive_unbounded()
-            return
-        self._query.processAllAvailable()
-        if not self._control.ended:
+        elif self._drained() and not self._control.ended:
             self._control.endInput()
-            self._query.processAllAvailable()
-        self._query.stop()
+            self._drained()
+
+    def _drained(self) -> bool:
+        """Wait until all input has been read; False if the query was stopped before."""
+        self._query.processAllAvailable()
+        # It returns just so when the query has been stopped meanwhile.
+        if not self._query.isActive:
+            error = self._query.exception()
+            if error is not None:
+                raise error
+            self._cancelled = True
+        return not self._cancelled
 
     def _drive_unbounded(self) -> None:
+        if self._control.resumed:
+            # Timers of the checkpoint may be due, and no operator has said so yet in this run.
+            self._control.tick()
         ticked = -1
         while not self._query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
             if self._sources.bounded and not self._control.ended and self._bounded_drained():
@@ -130,6 +146,7 @@ class SparkJobClient(JobClient):
             if due is not None and due <= time.time() * 1000 and self._metrics.batches > ticked:
                 ticked = self._metrics.batches
                 self._control.tick()
+        self._cancelled = True
 
     def _bounded_drained(self) -> bool:
         """Whether the last batch found nothing more in any bounded source."""
@@ -138,8 +155,12 @@ class SparkJobClient(JobClient):
             return False
         if not status["isDataAvailable"] and not status["isTriggerActive"]:
             return True
-        rows = [source["numInputRows"] for source in progress["sources"]]
-        return not any(rows[position] for position in self._sources.bounded)
+        rows = [
+            source["numInputRows"]
+            for source in progress["sources"]
+            if any(path in source["description"] for path in self._sources.bounded)
+        ]
+        return len(rows) == len(self._sources.bounded) and not any(rows)
 
 
 def query_writer(

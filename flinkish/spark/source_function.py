@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import cloudpickle
 import pyarrow as pa
 
-from flinkish.runtime.elements import Records
-from flinkish.runtime.frames import NO_MARKS, NO_TIMESTAMPS, Frame, encode_frame
+from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.record_writer import FrameRow, Slice
 from flinkish.runtime.stage_task import metrics_row
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
@@ -78,7 +77,7 @@ class ControlFunction:
             clock = clock_of(batch)
             signals = batch.column(0).to_pylist()
             if CLOCK_TICK in signals:
-                yield from _batches(_ticks(vertices, settings, clock))
+                yield from _batches(clock_ticks(vertices, settings, clock))
             if END_OF_INPUT in signals:
                 for plan in sources:
                     yield from self._end(plan, settings, clock)
@@ -107,16 +106,6 @@ def _finished(
 ) -> Iterator[pa.RecordBatch]:
     rows, reports = task.finish()
     yield from _batches([*rows, metrics_row(settings, part, clock, reports)])
-
-
-def _ticks(vertices: list[VertexPlan], settings: TaskSettings, clock: int) -> list[FrameRow]:
-    """A frame without elements for every key group of every vertex: it carries the clock."""
-    empty = encode_frame(Frame(Records([], NO_TIMESTAMPS), NO_MARKS), "the clock")
-    return [
-        FrameRow(plan.level, plan.uid, group, plan.gates[0].index, _LAST_SLICE, 0, clock, empty)
-        for plan in vertices
-        for group in range(settings.keyGroups)
-    ]
 
 
 def _batches(rows: list[FrameRow]) -> Iterator[pa.RecordBatch]:

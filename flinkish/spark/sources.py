@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +56,15 @@ _RANGES = f"{PART} long, first long, last long"
 
 @dataclass(frozen=True)
 class SourceStream:
-    """A streaming DataFrame and how to decode it. ``whole``: all of it comes in one batch."""
+    """A streaming DataFrame and how to decode it. ``whole``: all of it comes in one batch.
+
+    ``path``: where its files are, if it reads files.
+    """
 
     dataframe: DataFrame
     decoder: ArrowDecoder
     whole: bool
+    path: str | None = None
 
 
 class SourceReader:
@@ -79,7 +83,7 @@ class SourceReader:
 
         stream = self._open(source, uid)
         clocked = stream.dataframe.withColumn(CLOCK, F.unix_millis(F.current_timestamp()))
-        return SourceStream(clocked, stream.decoder, stream.whole)
+        return replace(stream, dataframe=clocked)
 
     @singledispatchmethod
     def _open(self, source: Source[Any], uid: str) -> SourceStream:
@@ -96,7 +100,7 @@ class SourceReader:
         if not self._written(name):
             for start in range(0, max(len(values), 1), a_batch):
                 frames = _frames(values[start : start + a_batch], start)
-                self._write_batch(name, frames, _FRAMES)
+                self._write_batch(name, frames, _FRAMES, start == 0)
             self._finish(name)
         return self._materialised(name, _FRAMES, FrameDecoder(), a_batch < len(values))
 
@@ -130,7 +134,7 @@ class SourceReader:
             return SourceStream(frame, rows, False)
         name = f"sources/{uid}"
         if not self._written(name):
-            self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES))
+            self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
             self._finish(name)
         return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), False)
 
@@ -143,8 +147,9 @@ class SourceReader:
             reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
         stream = reader.load(_directory_or_pattern(source.path))
         if source.format == "text":
-            return SourceStream(stream.select("value"), SingleColumnDecoder("value"), False)
-        return SourceStream(stream, RowDecoder(tuple(stream.columns)), False)
+            lines = SingleColumnDecoder("value")
+            return SourceStream(stream.select("value"), lines, False, source.path)
+        return SourceStream(stream, RowDecoder(tuple(stream.columns)), False, source.path)
 
     @_open.register
     def _socket(self, source: SocketSource, uid: str) -> SourceStream:
@@ -163,7 +168,7 @@ class SourceReader:
                 ranges = [
                     (part, part, min(part + a_part, end) - 1) for part in range(start, end, a_part)
                 ]
-                self._write_batch(name, ranges, _RANGES)
+                self._write_batch(name, ranges, _RANGES, start == first)
             self._finish(name)
         return self._materialised(name, _RANGES, decoder, a_batch < count)
 
@@ -174,7 +179,7 @@ class SourceReader:
         if throttled:
             reader = reader.option("maxFilesPerTrigger", 1)
         stream = reader.parquet(self._storage.child(name))
-        return SourceStream(stream, decoder, not throttled)
+        return SourceStream(stream, decoder, not throttled, self._storage.child(name))
 
     def _written(self, name: str) -> bool:
         return self._storage.readText(f"{name}-written") is not None
@@ -182,12 +187,13 @@ class SourceReader:
     def _finish(self, name: str) -> None:
         self._storage.writeText(f"{name}-written", "written")
 
-    def _write_batch(self, name: str, rows: list[Any], schema: str) -> None:
+    def _write_batch(self, name: str, rows: list[Any], schema: str, first: bool) -> None:
         # One file: a throttled source reads one file a batch.
-        self._write(name, self._session.createDataFrame(rows, schema).coalesce(1))
+        self._write(name, self._session.createDataFrame(rows, schema).coalesce(1), first)
 
-    def _write(self, name: str, frame: DataFrame) -> None:
-        self._storage.writeTable(name, frame, "append")
+    def _write(self, name: str, frame: DataFrame, first: bool) -> None:
+        # The first write replaces what a job that was killed while it wrote has left.
+        self._storage.writeTable(name, frame, "overwrite" if first else "append")
 
 
 def _directory_or_pattern(path: str) -> str:

@@ -37,6 +37,7 @@ def vertex_plan(vertex: JobVertex) -> VertexPlan:
         tuple(head.outputs) if head.isSource else (),
         tuple(vertex.operators),
         tuple(_gate(edge) for edge in vertex.inputs),
+        all(_exchange(edge) is Exchange.SINGLE for edge in vertex.inputs),
         tuple(_exit(edge) for edge in vertex.outputs),
     )
 

@@ -20,6 +20,7 @@ from flinkish.api.data_stream import DataStream
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.record_writer import FrameRow, Slice
@@ -76,9 +77,9 @@ class MicroBatches:
         self.end()
         return self.results
 
-    def process(self, batch: Batch, clock: int = 0) -> None:
-        """Run one batch."""
-        rows: list[FrameRow] = []
+    def process(self, batch: Batch, clock: int = 0, tick: bool = False) -> None:
+        """Run one batch, with a tick of the clock in it or without."""
+        rows = self._ticks(clock) if tick else []
         for number, elements in enumerate(batch):
             if elements:
                 task = self._source_task()
@@ -89,12 +90,17 @@ class MicroBatches:
                 rows.extend(task.finish()[0])
         self._stages(rows)
 
-    def end(self, clock: int = 0) -> None:
+    def end(self, clock: int = 0, tick: bool = False) -> None:
         """Run the batch that ends the input."""
         task = self._source_task()
         task.begin(Slice(LAST_SLICE, clock))
         task.endInput()
-        self._stages(task.finish()[0])
+        self._stages([*(self._ticks(clock) if tick else []), *task.finish()[0]])
+
+    def _ticks(self, clock: int) -> list[FrameRow]:
+        plans = cloudpickle.loads(self._plans)
+        vertices = [plans[v.uid] for v in self.graph.vertices if 0 < v.level < self.graph.levels]
+        return clock_ticks(vertices, self._settings, clock)
 
     def _source_task(self) -> SourceTask:
         task = SourceTask(cloudpickle.loads(self._plans)[self.graph.sources[0].uid], self._settings)

@@ -131,9 +131,12 @@ def on_harness(build, batches):
     return harness
 
 
-def in_batches(build, batches, groups):
+def in_batches(build, batches, groups, ticks=frozenset()):
     job = MicroBatches(build, groups)
-    return job.run([[[(e, None) for e in part] for part in batch] for batch in batches])
+    for number, batch in enumerate(batches):
+        job.process([[(e, None) for e in part] for part in batch], tick=number in ticks)
+    job.end(tick=-1 in ticks)
+    return job.results
 
 
 def by_key(results):
@@ -146,8 +149,8 @@ def by_key(results):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", BUILDS)
 @settings(max_examples=40, deadline=None)
-@given(batches=batches, groups=st.integers(1, 8))
-def test_results_are_those_of_the_harness(name, strategy, batches, groups):
+@given(batches=batches, groups=st.integers(1, 8), ticks=st.sets(st.integers(-1, 4)))
+def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks):
     build = assigned(BUILDS[name], STRATEGIES[strategy])
 
     def with_late(stream):
@@ -155,7 +158,7 @@ def test_results_are_those_of_the_harness(name, strategy, batches, groups):
         return [result, result.getSideOutput(LATE)]
 
     harness = on_harness(with_late, batches)
-    for index, results in enumerate(in_batches(with_late, batches, groups)):
+    for index, results in enumerate(in_batches(with_late, batches, groups, ticks)):
         expected = [r for r in harness.getOutput(index) if isinstance(r, fl.StreamRecord)]
         assert by_key([(r.value, r.timestamp) for r in results]) == by_key(
             [(r.value, r.timestamp) for r in expected]
@@ -188,3 +191,46 @@ def test_a_timer_fires_in_the_batch_whose_watermark_passes_it():
     job.process([[(("k1", 1, 16), None)]])
     fired = [r for r in job.results[0] if r.value[1] == "timer"]
     assert [(r.batch, r.value[0], r.timestamp) for r in fired] == [(1, "k0", 15)]
+
+
+def test_an_idle_source_is_found_by_ticks_and_lets_the_other_go_on():
+    """Two generators with idleness over one source: one has elements all the time, one falls idle."""
+    idle = fl.WatermarkStrategy.forMonotonousTimestamps().withIdleness(1000)
+    timed = idle.withTimestampAssigner(lambda element, timestamp: element[2])
+
+    def build(stream):
+        one = stream.filter(lambda e: e[0] == "a").assignTimestampsAndWatermarks(timed)
+        two = stream.filter(lambda e: e[0] == "b").assignTimestampsAndWatermarks(timed)
+        return windowed(fl.TumblingEventTimeWindows.of(10), 0)(one.union(two))
+
+    for quiet, busy in (("a", "b"), ("b", "a")):
+        job = MicroBatches(build, 4)
+        job.process([[((quiet, 1, 1), None)]], clock=0)
+        for step in range(1, 8):
+            job.process([[((busy, 1, step * 10), None)]], clock=step * 500, tick=True)
+        fired = [r.value[0] for r in job.results[0]]
+        assert fired.count(quiet) == 1
+        assert fired.count(busy) >= 4
+
+
+def test_a_chained_union_may_change_behind_a_checkpoint():
+    """Its valve finds its channels by name: one that is gone does not hold the watermark back."""
+
+    def build(branches):
+        def of(stream):
+            sums = windowed(fl.TumblingEventTimeWindows.of(10), 0)(stream)
+            parts = [sums.map(lambda r: r).uid(f"part-{i}") for i in range(branches)]
+            joined = parts[0].union(*parts[1:]).map(lambda r: r[:2]).uid("joined")
+            return windowed(fl.TumblingEventTimeWindows.of(10), 0)(joined)
+
+        return assigned(of, fl.WatermarkStrategy.forMonotonousTimestamps())
+
+    for before, after in ((2, 3), (3, 2)):
+        old, new = MicroBatches(build(before), 2), MicroBatches(build(after), 2)
+        old.process([[(("k0", 1, 5), None), (("k0", 2, 15), None)]])
+        new.stores = old.stores
+        new.end()
+        assert [r.value[:2] for r in old.results[0] + new.results[0]] == [
+            ("k0", 1 * before),
+            ("k0", 2 * after),
+        ]

@@ -225,6 +225,21 @@ def test_a_sink_without_its_schema_is_refused(tmp_path):
         fl.FileSource.forCsv(str(tmp_path), "")
 
 
+def test_two_sinks_on_one_directory_are_refused(env, tmp_path):
+    numbers = env.fromElements(1, 2)
+    numbers.sinkTo(fl.FileSink.forText(str(tmp_path)))
+    numbers.map(str).sinkTo(fl.FileSink.forText(str(tmp_path)))
+    with pytest.raises(fl.InvalidProgramError, match="two FileSinks write to"):
+        env.execute()
+
+
+def test_the_output_of_another_run_is_not_mixed_with(env, tmp_path):
+    (tmp_path / "batch=3").mkdir()
+    env.fromElements(1, 2).sinkTo(fl.FileSink.forText(str(tmp_path)))
+    with pytest.raises(fl.InvalidProgramError, match="holds the output of another run"):
+        env.execute()
+
+
 def test_print_shows_each_element(env, capfd):
     env.fromElements(1, 2).print("numbers")
     env.fromElements(3).printToErr()

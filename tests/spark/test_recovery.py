@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -156,6 +157,41 @@ def test_other_key_groups_are_refused(env, tmp_path):
     env.setMaxParallelism(8)
     with pytest.raises(IncompatibleCheckpointError, match="maxParallelism was 4 and is 8"):
         job(env, tmp_path, counted)
+
+
+def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path):
+    env.getConfig().setElementsPerBatch(20)
+    env.enableCheckpointing(str(tmp_path))
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e)
+
+    def started():
+        seen = []
+        windows = (
+            env.fromCollection(list(range(200)))
+            .assignTimestampsAndWatermarks(strategy)
+            .keyBy(lambda e: 0)
+            .window(fl.TumblingEventTimeWindows.of(10))
+        )
+        windows.reduce(max).forEachBatch(lambda values, batch: seen.extend(values))
+        return env.executeAsync(), seen
+
+    client, before = started()
+    wait_for(lambda: len(before) > 2)
+    assert client.stopWithSavepoint() == str(tmp_path)
+    assert client.getJobStatus() is fl.JobStatus.CANCELED
+    assert len(before) < 20
+    client, after = started()
+    client.getJobExecutionResult()
+    assert before + after == list(range(9, 200, 10))
+
+
+def test_what_a_killed_start_left_of_a_source_is_replaced(env, tmp_path):
+    """A job that was killed while it wrote its collection into the checkpoint begins anew."""
+    assert len(job(env, tmp_path, counted)) == 3
+    (tmp_path / "sources" / "numbers-written" / "text").unlink()
+    for name in ("query", "control", "control-first"):
+        shutil.rmtree(tmp_path / name)
+    assert len(job(env, tmp_path, counted)) == 3
 
 
 def test_state_is_there_after_a_changed_plan(env, tmp_path):

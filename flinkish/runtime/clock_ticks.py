@@ -1,0 +1,38 @@
+"""Ticks of the clock: rows that let key groups see the time when no element comes.
+
+A tick is no element and comes over no gate. It only makes a batch call every key group of every
+vertex, with the batch's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flinkish.runtime.key_groups import key_group_of, stable_hash
+from flinkish.runtime.record_writer import FrameRow
+from flinkish.runtime.task_plan import TaskSettings, VertexPlan
+
+TICK = -1
+"""Stands in a row where others name their gate."""
+
+
+def clock_ticks(
+    vertices: Iterable[VertexPlan], settings: TaskSettings, clock: int
+) -> list[FrameRow]:
+    """A tick for every key group in which each of ``vertices`` runs."""
+    return [
+        FrameRow(plan.level, plan.uid, group, TICK, group, 0, clock, b"")
+        for plan in vertices
+        for group in _key_groups(plan, settings)
+    ]
+
+
+def single_key_group(uid: str, keyGroups: int) -> int:
+    """The key group of a vertex that is there once."""
+    return key_group_of(stable_hash(uid), keyGroups)
+
+
+def _key_groups(plan: VertexPlan, settings: TaskSettings) -> Iterable[int]:
+    if plan.single:
+        return (single_key_group(plan.uid, settings.keyGroups),)
+    return range(settings.keyGroups)

@@ -1,0 +1,51 @@
+"""The watermark of several channels, as Flink's valve joins it."""
+
+from __future__ import annotations
+
+from flinkish import WatermarkStatus
+from flinkish.runtime.watermark_valve import StatusWatermarkValve
+from tests.runtime.test_input_gates import Recorder
+
+
+def valve_of(channels):
+    recorder = Recorder()
+    return StatusWatermarkValve(channels, recorder), recorder.seen
+
+
+def test_the_lowest_counts():
+    valve, seen = valve_of(2)
+    valve.inputWatermark(0, 5)
+    valve.inputWatermark(1, 3)
+    valve.inputWatermark(1, 9)
+    assert seen == ["W3", "W5"]
+
+
+def test_an_idle_channel_does_not_count():
+    valve, seen = valve_of(2)
+    valve.inputWatermark(0, 5)
+    valve.inputWatermarkStatus(1, WatermarkStatus.IDLE)
+    assert seen == ["W5"]
+
+
+def test_when_all_are_idle_the_highest_counts():
+    valve, seen = valve_of(2)
+    valve.inputWatermark(0, 5)
+    valve.inputWatermark(1, 9)
+    valve.inputWatermarkStatus(1, WatermarkStatus.IDLE)
+    valve.inputWatermarkStatus(0, WatermarkStatus.IDLE)
+    assert seen == ["W5", "W9", "idle"]
+    valve.inputWatermarkStatus(0, WatermarkStatus.ACTIVE)
+    assert seen == ["W5", "W9", "idle", "active"]
+
+
+def test_a_channel_that_comes_back_counts_again_once_it_has_caught_up():
+    valve, seen = valve_of(2)
+    valve.inputWatermark(0, 10)
+    valve.inputWatermarkStatus(0, WatermarkStatus.IDLE)
+    valve.inputWatermark(1, 100)
+    valve.inputWatermarkStatus(0, WatermarkStatus.ACTIVE)
+    valve.inputWatermark(0, 50)
+    valve.inputWatermark(1, 200)
+    valve.inputWatermark(0, 250)
+    valve.inputWatermark(1, 300)
+    assert seen == ["W100", "W200", "W250"]
