@@ -105,7 +105,14 @@ class SparkPipelineExecutor:
                 checkpoint = CheckpointStorage(session, directory).child("query")
                 writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
                 return SparkJobClient(
-                    jobName, writer, sources, control, metrics, directory, clean_up
+                    jobName,
+                    writer,
+                    sources,
+                    control,
+                    batch_sinks,
+                    metrics,
+                    directory,
+                    clean_up,
                 )
         except BaseException:
             clean_up()

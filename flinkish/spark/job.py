@@ -13,6 +13,7 @@ from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorM
 from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
+from flinkish.spark.sinks import BatchSinks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,6 +41,7 @@ class SparkJobClient(JobClient):
         writer: DataStreamWriter,
         sources: JobSources,
         control: ControlStream,
+        sinks: BatchSinks,
         metrics: MetricsTotals,
         checkpoint: str,
         cleanUp: Callable[[], None],
@@ -48,6 +50,7 @@ class SparkJobClient(JobClient):
         self._id = uuid.uuid4().hex
         self._sources = sources
         self._control = control
+        self._sinks = sinks
         self._metrics = metrics
         self._checkpoint = checkpoint
         self._cleanUp = cleanUp
@@ -76,8 +79,9 @@ class SparkJobClient(JobClient):
         self._ended.wait()
 
     def stopWithSavepoint(self) -> str:
-        batches = self._metrics.batches
-        while self._query.status["isTriggerActive"] and self._metrics.batches == batches:
+        self._cancelled = True
+        self._sinks.refuseBatches()
+        while self._query.isActive and self._query.status["isTriggerActive"]:
             time.sleep(_POLL_SECONDS / 10)
         self.cancel()
         return self._checkpoint

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import CollectSink, ForEachBatchSink, PrintSink, Sink
-from flinkish.api.errors import NotSupportedError
+from flinkish.api.errors import IllegalStateError, NotSupportedError
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
@@ -40,12 +40,19 @@ class BatchSinks:
         self._sinks = {node.uid: node for node in sinks}
         self._files = [node.uid for node in sinks if isinstance(node.content, FileSink)]
         self._metrics = metrics
+        self._refusing = False
         self._collected = collected
+
+    def refuseBatches(self) -> None:
+        """Write no batch from now on; the one that is being written is finished."""
+        self._refusing = True
 
     def __call__(self, frame: DataFrame, batchId: int) -> None:
         """Write a batch."""
         from pyspark.sql import functions as F
 
+        if self._refusing:
+            raise IllegalStateError(f"batch {batchId} is not written: the job is being stopped.")
         if self._files:
             # The files are written by other Spark jobs than the one that collects.
             frame = frame.persist()
