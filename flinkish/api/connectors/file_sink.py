@@ -16,7 +16,8 @@ class FileSink(Sink[T_contra]):
     """Files in a directory (Flink: ``FileSink``); a replayed batch never doubles a row.
 
     Made by ``forText``, ``forCsv``, ``forJson`` or ``forParquet``. Batch ``n`` writes the directory
-    ``batch=n``, and replaces it if it comes again. Spark reads the whole as one table with the
+    ``batch=n``, and replaces it if it comes again; so the directory is this sink's alone, and one
+    that holds the output of another run is refused. Spark reads the whole as one table with the
     column ``batch``. ``options`` are those of Spark's writer of the format.
     """
 
