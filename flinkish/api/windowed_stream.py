@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Self, TypeVar, overload
 
-from flinkish.api.aggregations import ComparableAggregator, SumAggregator
+from flinkish.api.aggregations import FieldAggregator
 from flinkish.api.data_stream import SingleOutputStreamOperator
 from flinkish.api.environment import StreamExecutionEnvironment
-from flinkish.api.fields import Field
+from flinkish.api.field_aggregations import FieldAggregations
 from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
@@ -37,7 +37,7 @@ V = TypeVar("V")
 ACC = TypeVar("ACC")
 
 
-class WindowedStream(Generic[T, K, W]):
+class WindowedStream(FieldAggregations[T], Generic[T, K, W]):
     """A keyed stream cut into windows (Flink: ``WindowedStream``).
 
     The settings change this object and return it.
@@ -218,31 +218,10 @@ class WindowedStream(Generic[T, K, W]):
         when the window fires."""
         return self._result(self._builder.collect(function, apply_call(function)), outputType)
 
-    # ------------------------------------------------------------------ by field
-
-    def sum(self, field: Field) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the sum of ``field`` in it."""
-        return self.reduce(SumAggregator(field))
-
-    def min(self, field: Field) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the lowest ``field`` in it."""
-        return self.reduce(ComparableAggregator(field, "min"))
-
-    def max(self, field: Field) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the highest ``field`` in it."""
-        return self.reduce(ComparableAggregator(field, "max"))
-
-    def minBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the lowest ``field``; of equal ones the first, or with ``first=False``
-        the last."""
-        return self.reduce(ComparableAggregator(field, "minBy", first))
-
-    def maxBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the highest ``field``; of equal ones the first, or with ``first=False``
-        the last."""
-        return self.reduce(ComparableAggregator(field, "maxBy", first))
-
     # ------------------------------------------------------------------ building
+
+    def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+        return self.reduce(aggregator)
 
     def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""

@@ -58,6 +58,16 @@ def timestamps_of(timestamps: Sequence[int]) -> Timestamps:
     return np.array(timestamps, dtype=np.int64)
 
 
+def no_timestamps(count: int) -> Timestamps:
+    """The column of ``count`` records that have none."""
+    return np.full(count, NO_TIMESTAMP, dtype=np.int64)
+
+
+def untimed(values: Sequence[Any]) -> Records:
+    """A run of records without timestamps."""
+    return Records(values, no_timestamps(len(values)))
+
+
 def visible_timestamp(timestamp: int) -> int | None:
     """A timestamp as a user sees it: None where there is none."""
     return None if timestamp == NO_TIMESTAMP else timestamp

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from flinkish.api.elements import WatermarkStatus
 from flinkish.api.errors import FlinkishError, shown
 from flinkish.api.row import Row, row_type
-from flinkish.runtime.elements import Hashes, Records, Timestamps
+from flinkish.runtime.elements import Records, Timestamps
 from flinkish.runtime.keys import ColumnKeys
 from flinkish.runtime.row_columns import RowColumns
 
@@ -169,7 +169,6 @@ def _marks(positions: bytes, kinds: bytes, watermarks: bytes) -> Marks:
 
 NO_MARKS = MarksBuilder().build()
 NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
-NO_HASHES: Hashes = np.array([], dtype=np.uint32)
 
 
 def _timestamp_column(records: Records) -> int | bytes:

@@ -80,27 +80,27 @@ class InputGates:
     def process(self, rows: Iterable[FrameRow]) -> None:
         """Read all frames of a batch."""
         channels = self._channels(rows)
-        queue = [self._rank(channel) for channel in channels]
+        queue = [self._rank(channel) for channel in channels.values()]
         heapq.heapify(queue)
         by_gate: dict[int, list[_Channel]] = {}
-        for channel in channels:
+        for channel in channels.values():
             by_gate.setdefault(channel.gate.index, []).append(channel)
         while queue:
             _, gate, part = heapq.heappop(queue)
-            channel = next(c for c in by_gate[gate] if c.slice == part)
+            channel = channels[gate, part]
             if self._read(channel, by_gate[gate]):
                 heapq.heappush(queue, self._rank(channel))
         for gate, members in by_gate.items():
             if self._gates[gate].folded:
                 self._advance(self._gates[gate], max(c.watermark for c in members))
 
-    def _channels(self, rows: Iterable[FrameRow]) -> list[_Channel]:
+    def _channels(self, rows: Iterable[FrameRow]) -> dict[tuple[int, int], _Channel]:
         frames: dict[tuple[int, int], list[FrameRow]] = {}
         for row in rows:
             part = 0 if self._gates[row.gate].sequential else row.slice
             frames.setdefault((row.gate, part), []).append(row)
-        return [
-            _Channel(
+        return {
+            (gate, part): _Channel(
                 self._gates[gate],
                 part,
                 _segments(members),
@@ -108,7 +108,7 @@ class InputGates:
                 self._idle[gate],
             )
             for (gate, part), members in sorted(frames.items())
-        ]
+        }
 
     def _rank(self, channel: _Channel) -> tuple[int, int, int]:
         return channel.watermark, channel.gate.index, channel.slice

@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from flinkish.runtime.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.elements import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns, python_values
 from flinkish.runtime.user_code import mapped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 CLOCK = "__clock"
 """The column that carries the batch's timestamp, in ms."""
@@ -57,7 +59,7 @@ class RangeDecoder(ArrowDecoder):
                 numbers: Sequence[Any] = range(start, min(start + self.MOST, last + 1))
                 if self.generator is not None:
                     numbers = mapped("Data Generator Source", self.generator, numbers)
-                yield part, _untimed(list(numbers))
+                yield part, untimed(list(numbers))
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class GeneratorDecoder(ArrowDecoder):
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         numbers = _list(batch, "value")
-        yield None, _untimed(mapped("Data Generator Source", self.generator, numbers))
+        yield None, untimed(mapped("Data Generator Source", self.generator, numbers))
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class SingleColumnDecoder(ArrowDecoder):
     column: str
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        yield None, _untimed(_list(batch, self.column))
+        yield None, untimed(_list(batch, self.column))
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class RowDecoder(ArrowDecoder):
 
     def _timestamps(self, batch: pa.RecordBatch) -> Any:
         if self.timestamp is None:
-            return np.full(batch.num_rows, NO_TIMESTAMP, dtype=np.int64)
+            return no_timestamps(batch.num_rows)
         column = batch.column(batch.schema.get_field_index(self.timestamp))
         if pa.types.is_timestamp(column.type):
             column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
@@ -108,19 +110,21 @@ class ArrowFrameDecoder(ArrowDecoder):
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         for part, data in zip(_list(batch, PART), _list(batch, "frame")):
-            with pa.ipc.open_stream(data) as reader:
-                for inner in reader:
-                    for _, records in self.rows.decode(inner):
-                        yield part, records
+            for _, records in self.rows.decode(RowColumns.ofBytes(data).batch):
+                yield part, records
+
+
+def with_clock(dataframe: DataFrame) -> DataFrame:
+    """``dataframe`` with the batch's timestamp in a column. Spark logs it with the batch, so a
+    batch that is tried again has the one it had."""
+    from pyspark.sql import functions as F
+
+    return dataframe.withColumn(CLOCK, F.unix_millis(F.current_timestamp()))
 
 
 def clock_of(batch: pa.RecordBatch) -> int:
     """The batch's timestamp in ms."""
     return int(batch.column(batch.schema.get_field_index(CLOCK))[0].as_py())
-
-
-def _untimed(values: list[Any]) -> Records:
-    return Records(values, np.full(len(values), NO_TIMESTAMP, dtype=np.int64))
 
 
 def _list(batch: pa.RecordBatch, name: str) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from flinkish.spark.arrow_decoding import CLOCK
+from flinkish.spark.arrow_decoding import with_clock
 from flinkish.spark.source_function import CLOCK_TICK, END_OF_INPUT
 from flinkish.spark.storage import CheckpointStorage
 
@@ -42,11 +42,8 @@ class ControlStream:
 
     def stream(self, session: SparkSession) -> DataFrame:
         """The signals as a streaming DataFrame, with the clock in a column."""
-        from pyspark.sql import functions as F
-
         lines = session.readStream.text(self._storage.child(_DIRECTORY))
-        clock = F.unix_millis(F.current_timestamp())
-        return lines.select("value").withColumn(CLOCK, clock)
+        return with_clock(lines.select("value"))
 
     @property
     def ended(self) -> bool:

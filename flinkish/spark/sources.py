@@ -26,10 +26,10 @@ from flinkish.api.connectors.source import (
     Source,
 )
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
-from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.elements import untimed
 from flinkish.runtime.frames import NO_MARKS, Frame, encode_frame
+from flinkish.runtime.row_columns import RowColumns
 from flinkish.spark.arrow_decoding import (
-    CLOCK,
     PART,
     ArrowDecoder,
     ArrowFrameDecoder,
@@ -38,6 +38,7 @@ from flinkish.spark.arrow_decoding import (
     RangeDecoder,
     RowDecoder,
     SingleColumnDecoder,
+    with_clock,
 )
 from flinkish.spark.storage import CheckpointStorage
 
@@ -79,11 +80,8 @@ class SourceReader:
 
     def open(self, uid: str, source: Source[Any]) -> SourceStream:
         """The stream of ``source``, whose node has that uid, with the clock in a column."""
-        from pyspark.sql import functions as F
-
         stream = self._open(source, uid)
-        clocked = stream.dataframe.withColumn(CLOCK, F.unix_millis(F.current_timestamp()))
-        return replace(stream, dataframe=clocked)
+        return replace(stream, dataframe=with_clock(stream.dataframe))
 
     @singledispatchmethod
     def _open(self, source: Source[Any], uid: str) -> SourceStream:
@@ -211,8 +209,7 @@ def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
 
 
 def _encoded(values: list[Any]) -> bytes:
-    records = Records(values, timestamps_of([NO_TIMESTAMP] * len(values)))
-    return encode_frame(Frame(records, NO_MARKS), "Collection Source", byValue=True)
+    return encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
 
 
 def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -221,9 +218,6 @@ def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     context = TaskContext.get()
     part = (context.partitionId() if context else 0) << 32
     for batch in batches:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        data = sink.getvalue().to_pybytes()
+        data = RowColumns(batch).toBytes()
         yield pa.RecordBatch.from_pydict({PART: pa.array([part], pa.int64()), "frame": [data]})
         part += 1

@@ -14,6 +14,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import FlinkishError, IllegalArgumentError
 from flinkish.api.row import Row
+from tests.spark.waiting import wait_for
 
 
 def lines_of(directory):
@@ -263,10 +264,3 @@ def test_on_with_spark_sql(env, spark, tmp_path):
     )
     query.awaitTermination(60)
     assert list(map(tuple, spark.table("counts").collect())) == [("a", 2)]
-
-
-def wait_for(condition, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.05)

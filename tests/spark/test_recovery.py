@@ -15,6 +15,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError, UserFunctionError
+from tests.spark.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
@@ -82,13 +83,6 @@ def killed(tmp_path, log, seconds):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return batches_of(output)
-
-
-def wait_for(condition, seconds=120):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def job(env, checkpoint, build):
