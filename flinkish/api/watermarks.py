@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Union
+
+from typing_extensions import TypeVar
 
 from flinkish.api.elements import MIN_TIMESTAMP, Watermark
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time import TimeLike, to_milliseconds
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
@@ -129,18 +131,18 @@ class WatermarkStrategy(Generic[T]):
     """Milliseconds of processing time without an element after which the input is idle."""
 
     @staticmethod
-    def forMonotonousTimestamps() -> WatermarkStrategy[Any]:
+    def forMonotonousTimestamps() -> WatermarkStrategy[T]:
         """For timestamps that never fall within a partition."""
         return WatermarkStrategy(lambda context: AscendingTimestampsWatermarks())
 
     @staticmethod
-    def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[Any]:
+    def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[T]:
         """For elements that come at most ``maxOutOfOrderness`` after a later one."""
         bound = BoundedOutOfOrdernessWatermarks(maxOutOfOrderness).outOfOrdernessMillis
         return WatermarkStrategy(lambda context: BoundedOutOfOrdernessWatermarks(bound))
 
     @staticmethod
-    def noWatermarks() -> WatermarkStrategy[Any]:
+    def noWatermarks() -> WatermarkStrategy[T]:
         """Never a watermark: for jobs in processing time."""
         return WatermarkStrategy(lambda context: NoWatermarksGenerator())
 
