@@ -8,6 +8,7 @@ from flinkish.api.broadcast_functions import (
     KeyedStateFunction,
     ReadOnlyBroadcastState,
 )
+from flinkish.api.clock import ManualClock, RelativeClock
 from flinkish.api.co_functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -108,6 +109,7 @@ from flinkish.api.types import Types
 from flinkish.api.watermarks import (
     TimestampAssigner,
     WatermarkGenerator,
+    WatermarkGeneratorContext,
     WatermarkOutput,
     WatermarkStrategy,
 )
@@ -234,6 +236,7 @@ __all__ = [
     "KeyedStream",
     "ListState",
     "ListStateDescriptor",
+    "ManualClock",
     "MapFunction",
     "MapState",
     "MapStateDescriptor",
@@ -260,6 +263,7 @@ __all__ = [
     "ReduceFunction",
     "ReducingState",
     "ReducingStateDescriptor",
+    "RelativeClock",
     "RichAggregateFunction",
     "RichAllWindowFunction",
     "RichCoFlatMapFunction",
@@ -303,6 +307,7 @@ __all__ = [
     "ValueStateDescriptor",
     "Watermark",
     "WatermarkGenerator",
+    "WatermarkGeneratorContext",
     "WatermarkOutput",
     "WatermarkStatus",
     "WatermarkStrategy",

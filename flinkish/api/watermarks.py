@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Union
 
 from typing_extensions import TypeVar
 
+from flinkish.api.clock import ManualClock, RelativeClock
 from flinkish.api.elements import MIN_TIMESTAMP, Watermark
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time import TimeLike, to_milliseconds
@@ -52,6 +53,16 @@ class WatermarkGenerator(ABC, Generic[T_contra]):
     def onPeriodicEmit(self, output: WatermarkOutput) -> None:
         """Called at the end of every partition's slice of a batch, and on the harness once per
         auto-watermark interval."""
+
+    def nextPeriodicEmit(self) -> int | None:
+        """When the clock must call ``onPeriodicEmit`` even if no element comes: in ms of processing
+        time, or None (the default) if elements alone move the watermark.
+
+        Flink calls every interval and so needs no such method. On Spark a call without elements
+        costs a batch, so a generator that reads the clock (``getInputActivityClock`` of the context
+        it is made with) says when the next is worth it.
+        """
+        return None
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
@@ -103,7 +114,17 @@ class TimestampAssigner(ABC, Generic[T_contra]):
 
 @dataclass(frozen=True)
 class WatermarkGeneratorContext:
-    """Passed to the function that makes a generator; empty, as there is nothing to know."""
+    """Passed to the function that makes a generator (Flink: ``WatermarkGeneratorSupplier.Context``).
+
+    ``inputActivityClock`` is what ``getInputActivityClock`` gives; by default a clock that stands.
+    """
+
+    inputActivityClock: RelativeClock = field(default_factory=ManualClock)
+
+    def getInputActivityClock(self) -> RelativeClock:
+        """The processing-time clock of the input, on Spark the batch's. A generator may keep it: it
+        is still the running one after a restart."""
+        return self.inputActivityClock
 
 
 @dataclass(frozen=True)
@@ -164,6 +185,8 @@ class WatermarkStrategy(Generic[T]):
             )
         return replace(self, idleTimeout=millis)
 
-    def createWatermarkGenerator(self) -> WatermarkGenerator[T]:
-        """A new generator of this strategy."""
-        return self.generatorSupplier(WatermarkGeneratorContext())
+    def createWatermarkGenerator(
+        self, context: WatermarkGeneratorContext | None = None
+    ) -> WatermarkGenerator[T]:
+        """A new generator of this strategy, which runs with ``context``."""
+        return self.generatorSupplier(context or WatermarkGeneratorContext())

@@ -6,8 +6,10 @@ the clock it saw before.
 
 from __future__ import annotations
 
+from flinkish.api.clock import RelativeClock
 
-class ProcessingTimeService:
+
+class ProcessingTimeService(RelativeClock):
     """A clock in ms (Flink: ``ProcessingTimeService``)."""
 
     __slots__ = ("_now",)
@@ -17,6 +19,9 @@ class ProcessingTimeService:
 
     def getCurrentProcessingTime(self) -> int:
         """The time now, in ms since the epoch."""
+        return self._now
+
+    def relativeTimeMillis(self) -> int:
         return self._now
 
     def advanceTo(self, now: int) -> None:

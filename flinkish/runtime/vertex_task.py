@@ -100,6 +100,7 @@ class VertexTask:
             Output(),
             TaskInfo(node.name, self._settings.parallelism, self._settings.keyGroups),
             self._settings.autoWatermarkInterval,
+            emitsAfterSlices=True,
         )
 
     def _exit(self, edge: ChainedEdge) -> Input | None:

@@ -23,6 +23,7 @@ from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.record_writer import FrameRow, Slice
 from flinkish.runtime.stage_task import METRICS, StageTask
 from flinkish.runtime.state.page_store import DictPageStore
@@ -68,6 +69,7 @@ class MicroBatches:
         self._plans = cloudpickle.dumps({v.uid: vertex_plan(v) for v in self.graph.vertices})
         self.stores: dict[tuple[int, int], DictPageStore] = {}
         self.results: list[list[Result]] = [[] for _ in streams]
+        self.metrics = MetricsTotals()
         self._batch = 0
 
     def run(self, batches: Sequence[Batch]) -> list[list[Result]]:
@@ -112,11 +114,14 @@ class MicroBatches:
             rows = self._stage(level, rows)
         uids = [vertex.uid for vertex in self.graph.sinks]
         for row in sorted(rows, key=lambda row: (row.gate, row.slice, row.sequence)):
-            if row.target != METRICS:
+            if row.target == METRICS:
+                self.metrics.add(decode_reports(row.frame))
+            else:
                 records = decode_frame(row.frame).records
                 for value, timestamp in zip(records.values, records.timestamps.tolist()):
                     shown = None if timestamp == NO_TIMESTAMP else timestamp
                     self.results[uids.index(row.target)].append(Result(self._batch, value, shown))
+        self.metrics.endBatch()
         self._batch += 1
 
     def _stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:

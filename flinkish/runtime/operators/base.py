@@ -31,6 +31,8 @@ class OperatorContext:
     output: Output
     taskInfo: TaskInfo
     autoWatermarkInterval: int = 200
+    emitsAfterSlices: bool = False
+    """Whether ``onPeriodicEmit`` is called for every slice of a batch, not by the clock."""
     metrics: OperatorMetricGroup = field(default_factory=OperatorMetricGroup)
 
 

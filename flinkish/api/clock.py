@@ -1,0 +1,38 @@
+"""The clock as user code sees it: in processing time, moved by whoever runs the job."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+
+class RelativeClock(ABC):
+    """A clock in ms since the epoch that never goes back (Flink: ``RelativeClock``).
+
+    It stands while a batch runs, and reads the same when the batch is run again.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def relativeTimeMillis(self) -> int:
+        """The time in ms."""
+
+    def relativeTimeNanos(self) -> int:
+        """The time in ns; it moves in steps of a ms."""
+        return self.relativeTimeMillis() * 1_000_000
+
+
+class ManualClock(RelativeClock):
+    """A clock that is set by hand, for tests of what reads one (Flink: ``ManualClock``)."""
+
+    __slots__ = ("_now",)
+
+    def __init__(self, now: int = 0) -> None:
+        self._now = now
+
+    def relativeTimeMillis(self) -> int:
+        return self._now
+
+    def advanceTime(self, milliseconds: int) -> None:
+        """Move on by so many ms."""
+        self._now += milliseconds
