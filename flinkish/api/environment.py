@@ -13,11 +13,13 @@ from flinkish.api.connectors.source import (
     SequenceSource,
     SocketSource,
     Source,
+    SplitLike,
 )
 from flinkish.api.data_stream import DataStream, DataStreamSource
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.execution import PipelineExecutor
 from flinkish.api.job import CloseableIterator, JobClient, JobExecutionResult
+from flinkish.api.operators import SourceWatermarksDescription
 from flinkish.api.row import Row
 from flinkish.api.time import TimeLike
 from flinkish.api.transformations import SinkTransformation, SourceTransformation
@@ -122,14 +124,25 @@ class StreamExecutionEnvironment:
         typeInfo: TypeInformation[T] | None = None,
     ) -> DataStreamSource[T]:
         """A stream of any source, with timestamps and watermarks from the start if a strategy is
-        given."""
+        given: for each split by itself, if the source has several (``Source.withSplits``)."""
+        if source.splitOf is not None and watermarkStrategy is None:
+            raise IllegalArgumentError(
+                "fromSource: a source of several splits needs a WatermarkStrategy here, since later"
+                " on the splits are one stream. Pass WatermarkStrategy.noWatermarks() if the job"
+                " has no event time."
+            )
         name = sourceName or type(source).__name__
         transformation = SourceTransformation(f"Source: {name}", source)
         transformation.outputType = typeInfo
         stream: DataStreamSource[T] = DataStreamSource(self, transformation)
         if watermarkStrategy is None:
             return stream
-        assigned = stream.assignTimestampsAndWatermarks(watermarkStrategy)
+        if source.splitOf is None:
+            assigned = stream.assignTimestampsAndWatermarks(watermarkStrategy)
+        else:
+            assigned = stream._transform(
+                SourceWatermarksDescription(watermarkStrategy, source.splitOf)
+            )
         return DataStreamSource(self, assigned.getTransformation())
 
     def fromElements(self, *elements: T) -> DataStreamSource[T]:
@@ -158,14 +171,27 @@ class StreamExecutionEnvironment:
         return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
 
     def fromDataFrame(
-        self, dataframe: DataFrame, timestamp: str | None = None
+        self,
+        dataframe: DataFrame,
+        timestamp: str | None = None,
+        watermarkStrategy: WatermarkStrategy[Row] | None = None,
+        split: SplitLike | None = None,
     ) -> DataStreamSource[Row]:
         """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors.
 
         ``timestamp`` names the column (a timestamp, or integer ms) that is the element's timestamp.
+        ``split`` names the column that says which split of the source a row is of, such as Kafka's
+        ``partition``: each gets a watermark of its own (see ``Source.withSplits``).
         """
         source = DataFrameSource(dataframe, timestamp)
-        return self.fromSource(source, None, "DataFrame Source")
+        if isinstance(split, str) and split not in dataframe.columns:
+            raise IllegalArgumentError(
+                f"fromDataFrame: there is no column {split!r} to tell the splits by; the columns"
+                f" are {', '.join(dataframe.columns)}."
+            )
+        if split is not None:
+            source = source.withSplits(split)
+        return self.fromSource(source, watermarkStrategy, "DataFrame Source")
 
     def readTextFile(self, filePath: str) -> DataStreamSource[str]:
         """The lines of a text file or of the files of a directory."""

@@ -136,4 +136,24 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
         return self.strategy.idleTimeout is None and type(generator) is NoWatermarksGenerator
 
 
+@dataclass(frozen=True)
+class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
+    """A strategy given to a source of several splits: ``splitOf(element)`` tells which."""
+
+    splitOf: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "Source Watermarks"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (*super().userFunctions, self.splitOf)
+
+    @property
+    def foldedBound(self) -> int | None:
+        """None: the lowest of several running maxima is not a running maximum."""
+        return None
+
+
 _FOLDED = (BoundedOutOfOrdernessWatermarks, AscendingTimestampsWatermarks)

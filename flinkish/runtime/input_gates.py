@@ -103,12 +103,25 @@ class InputGates:
             (gate, part): _Channel(
                 self._gates[gate],
                 part,
-                _segments(members),
+                self._segments(self._gates[gate], members),
                 self._watermarks[gate],
                 self._idle[gate],
             )
             for (gate, part), members in sorted(frames.items())
         }
+
+    def _segments(
+        self, gate: Gate, rows: list[FrameRow]
+    ) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
+        target = self._inputs[gate.inputIndex]
+        segments = _segments(rows)
+        if target.looksAhead:
+            ahead = list(segments)
+            for segment in ahead:
+                if isinstance(segment, Records):
+                    target.expectRecords(segment)
+            segments = iter(ahead)
+        return segments
 
     def _rank(self, channel: _Channel) -> tuple[int, int, int]:
         return channel.watermark, channel.gate.index, channel.slice

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
+from flinkish.api.callables import key_call
 from flinkish.api.row import Row
 
 if TYPE_CHECKING:
@@ -13,10 +14,27 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 
+SplitLike = Union[str, Callable[[Any], Any]]
+"""The field of an element that says which split it is of, or a function of the element."""
+
 
 @dataclass(frozen=True, eq=False)
 class Source(Generic[T_co]):
     """Base of all sources (Flink: ``Source``)."""
+
+    splitOf: Callable[[Any], Any] | None = field(default=None, kw_only=True)
+    """Which of its splits an element is of; None: the source is one split."""
+
+    def withSplits(self, split: SplitLike) -> Self:
+        """The same source, read as several splits, each with a watermark of its own.
+
+        ``split`` says of an element which one it is of: the name of a field, such as Kafka's
+        ``partition``, or a function that gives something hashable. A WatermarkStrategy given to
+        ``fromSource`` then makes a generator for each split, and the watermark is the lowest over
+        the splits that are not idle (Flink: ``SourceOutputWithWatermarks``). A split counts from
+        the batch on that first has an element of it.
+        """
+        return replace(self, splitOf=key_call(split))
 
     @property
     def bounded(self) -> bool:

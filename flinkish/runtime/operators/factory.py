@@ -10,11 +10,13 @@ from flinkish.api.operators import (
     FlatMapDescription,
     MapDescription,
     OperatorDescription,
+    SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.process_factory import PROCESS_OPERATORS
+from flinkish.runtime.operators.source_watermarks import SourceWatermarksOperator
 from flinkish.runtime.operators.stateless import StreamFilter, StreamFlatMap, StreamMap
 from flinkish.runtime.operators.timestamps_and_watermarks import TimestampsAndWatermarksOperator
 from flinkish.runtime.windowing.factory import create_window_operator
@@ -24,6 +26,7 @@ _FACTORIES: dict[type[OperatorDescription], Callable[[OperatorContext, Any], Str
     FilterDescription: StreamFilter,
     FlatMapDescription: StreamFlatMap,
     TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
+    SourceWatermarksDescription: SourceWatermarksOperator,
     WindowOperatorDescription: create_window_operator,
     **PROCESS_OPERATORS,
 }

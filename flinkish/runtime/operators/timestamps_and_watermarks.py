@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
-
-import cloudpickle
 
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.operators import TimestampsAndWatermarksDescription
-from flinkish.api.watermarks import (
-    AscendingTimestampsWatermarks,
-    BoundedOutOfOrdernessWatermarks,
-    NoWatermarksGenerator,
-    TimestampAssigner,
-    WatermarkOutput,
-)
+from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
 from flinkish.runtime.elements import Records, Timestamps, timestamps_of
 from flinkish.runtime.field_access import field_read
-from flinkish.runtime.idleness import IdlenessTimer
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import Output
 from flinkish.runtime.row_columns import integer_column
+from flinkish.runtime.watermark_generation import WatermarkGeneration
 
 
 class TimestampsAndWatermarksOperator(OneInputOperator):
@@ -49,43 +41,44 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        timeout = self._strategy.idleTimeout
-        self._idleness = None if timeout is None else IdlenessTimer(timeout)
         if snapshot is None:
-            self._generator = self._strategy.createWatermarkGenerator()
             self._emitter.restore(MIN_TIMESTAMP, False)
             self._nextEmit = self.clock.getCurrentProcessingTime() + self._interval
         else:
-            self._generator = cloudpickle.loads(snapshot["generator"])
             self._emitter.restore(*snapshot["emitter"])
             self._nextEmit = snapshot["nextEmit"]
-            if self._idleness is not None:
-                self._idleness.restore(snapshot["idleness"])
+        self._restore_generators(None if snapshot is None else snapshot["generators"])
 
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
-            "generator": cloudpickle.dumps(self._generator),
+            "generators": self._snapshot_generators(),
             "emitter": self._emitter.snapshot(),
             "nextEmit": self._nextEmit,
-            "idleness": None if self._idleness is None else self._idleness.snapshot(),
         }
+
+    def _restore_generators(self, snapshot: Any) -> None:
+        self._generation = WatermarkGeneration(self._strategy, snapshot)
+
+    def _snapshot_generators(self) -> Any:
+        return self._generation.snapshot()
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if self._idleness is None and type(self._generator) in _EMIT_ONLY_PERIODICALLY:
+        if self._generation.emitsOnlyPeriodically:
             self._process_run(records)
         else:
             self._process_singly(records)
 
     def _process_run(self, records: Records) -> None:
         """For generators that only note the highest timestamp: the whole run at once."""
-        timestamps = self._timestamps(records)
-        if len(records) and isinstance(self._generator, BoundedOutOfOrdernessWatermarks):
-            self._generator.onEvent(None, int(timestamps.max()), self._emitter)
+        timestamps = self.timestamps(records)
+        if len(records):
+            self._generation.onEvent(None, int(timestamps.max()), self._emitter)
         self.output.emitRecords(Records(records.values, timestamps))
 
-    def _timestamps(self, records: Records) -> Timestamps:
+    def timestamps(self, records: Records) -> Timestamps:
+        """The timestamps that the assigner gives to a run of records."""
         if self._extract is None:
             return records.timestamps
         column = integer_column(records.values, self._field)
@@ -99,21 +92,24 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         return timestamps_of(extracted)
 
     def _process_singly(self, records: Records) -> None:
-        timestamps = records.timestamps.tolist()
-        extract, on_event, emitter = self._extract, self._generator.onEvent, self._emitter
-        collect, idleness = self.output.collect, self._idleness
+        on_event, emitter = self._generation.onEvent, self._emitter
+        self.emitSingly(records, lambda i, value, timestamp: on_event(value, timestamp, emitter))
+
+    def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
+        """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
+        as in Flink: a watermark that it emits comes after the element."""
+        extract, collect = self._extract, self.output.collect
         value: Any = None
         with self.userCodeOf(lambda: value):
-            for value, timestamp in zip(records.values, timestamps):
+            for i, (value, timestamp) in enumerate(
+                zip(records.values, records.timestamps.tolist())
+            ):
                 if extract is not None:
                     timestamp = extract(value, timestamp)
                     if type(timestamp) is not int:
                         timestamp = self._checked(timestamp)
-                # Flink emits the element first: a watermark from onEvent comes after it.
                 collect(value, timestamp)
-                on_event(value, timestamp, emitter)
-                if idleness is not None:
-                    idleness.activity()
+                noted(i, value, timestamp)
         self.output.flush()
 
     def processWatermark(self, timestamp: int) -> None:
@@ -136,18 +132,21 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         return self._emitter.watermark
 
     def onPeriodicEmit(self) -> None:
-        if self._idleness is not None and self._idleness.isIdle(
-            self.clock.getCurrentProcessingTime()
-        ):
-            self._emitter.markIdle()
-            return
+        now = self.clock.getCurrentProcessingTime()
         with self.userCode("onPeriodicEmit()"):
-            self._generator.onPeriodicEmit(self._emitter)
+            self._emit_periodically(now)
+
+    def _emit_periodically(self, now: int) -> None:
+        self._generation.onPeriodicEmit(self._emitter, now)
 
     def nextProcessingTimeTimer(self) -> int | None:
-        if self._idleness is None or self._emitter.idle:
+        return None if self._emitter.idle else self._look(self._generation)
+
+    def _look(self, generation: WatermarkGeneration) -> int | None:
+        """When the clock is wanted to see whether what feeds a generator is idle."""
+        if generation.idleness is None:
             return None
-        due = self._idleness.due()
+        due = generation.idleness.due()
         return self._nextEmit if due is None else max(due, self._nextEmit)
 
     def _checked(self, timestamp: Any) -> int:
@@ -159,13 +158,6 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                 f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
                 " int(seconds * 1000)."
             ) from None
-
-
-_EMIT_ONLY_PERIODICALLY = (
-    BoundedOutOfOrdernessWatermarks,
-    AscendingTimestampsWatermarks,
-    NoWatermarksGenerator,
-)
 
 
 class WatermarkEmitter(WatermarkOutput):
