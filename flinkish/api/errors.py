@@ -69,6 +69,10 @@ class UnstableKeyError(FlinkishError, TypeError):
         )
 
 
+class MalformedRecordError(FlinkishError, ValueError):
+    """A record of a source does not fit the schema that the job reads it with."""
+
+
 class UserFunctionError(FlinkishError):
     """A user function raised. The original exception, with its traceback, is the ``__cause__``."""
 

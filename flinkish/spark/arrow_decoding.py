@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,12 +13,6 @@ from flinkish.runtime.elements import NO_TIMESTAMP, Records, no_timestamps, unti
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns, python_values
 from flinkish.runtime.user_code import mapped
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-CLOCK = "__clock"
-"""The column that carries the batch's timestamp, in ms."""
 
 PART = "__part"
 """The column that says, in materialised sources, which part of the source a row is."""
@@ -112,19 +106,6 @@ class ArrowFrameDecoder(ArrowDecoder):
         for part, data in zip(_list(batch, PART), _list(batch, "frame")):
             for _, records in self.rows.decode(RowColumns.ofBytes(data).batch):
                 yield part, records
-
-
-def with_clock(dataframe: DataFrame) -> DataFrame:
-    """``dataframe`` with the batch's timestamp in a column. Spark logs it with the batch, so a
-    batch that is tried again has the one it had."""
-    from pyspark.sql import functions as F
-
-    return dataframe.withColumn(CLOCK, F.unix_millis(F.current_timestamp()))
-
-
-def clock_of(batch: pa.RecordBatch) -> int:
-    """The batch's timestamp in ms."""
-    return int(batch.column(batch.schema.get_field_index(CLOCK))[0].as_py())
 
 
 def _list(batch: pa.RecordBatch, name: str) -> list[Any]:

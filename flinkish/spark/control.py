@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from flinkish.spark.arrow_decoding import with_clock
 from flinkish.spark.source_function import CLOCK_TICK, END_OF_INPUT
 from flinkish.spark.storage import CheckpointStorage
 
@@ -41,9 +40,8 @@ class ControlStream:
         self._ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
 
     def stream(self, session: SparkSession) -> DataFrame:
-        """The signals as a streaming DataFrame, with the clock in a column."""
-        lines = session.readStream.text(self._storage.child(_DIRECTORY))
-        return with_clock(lines.select("value"))
+        """The signals as a streaming DataFrame."""
+        return session.readStream.text(self._storage.child(_DIRECTORY)).select("value")
 
     @property
     def ended(self) -> bool:

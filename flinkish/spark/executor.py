@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from flinkish.api.column_types import columns_of
 from flinkish.api.connectors.sink import CollectSink
 from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
@@ -71,7 +72,12 @@ class SparkPipelineExecutor:
         # The query is the user's and starts later, so the session keeps what it will need.
         set_job_settings(session, environment.getConfig().parallelism)
         frames, *_ = self._frames(session, environment, [sink], directory)
-        return to_columns(frames.filter(frames["target"] != "metrics"), schema, "DataFrame")
+        rows = frames.filter(frames["target"] != "metrics")
+        if schema is not None:
+            return to_columns(rows, schema, "toDataFrame")
+        elements = stream.getType()
+        columns = columns_of(elements, "toDataFrame")
+        return to_columns(rows, columns, "toDataFrame", not elements.isComposite())
 
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
@@ -139,7 +145,7 @@ class SparkPipelineExecutor:
         storage = CheckpointStorage(session, directory)
         check_compatible(storage, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
-        sources = {v.uid: reader.open(v.uid, _source(v.head.content)) for v in graph.sources}
+        sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         whole = all(stream.whole for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)
         frames = translate(graph, sources, control.stream(session), settings)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from flinkish.api import errors
-from flinkish.api.errors import FlinkishError, JobExecutionError
+from flinkish.api.errors import FlinkishError, JobExecutionError, MalformedRecordError
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
+_MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
@@ -25,6 +26,13 @@ def translated(error: BaseException) -> BaseException:
         name, message = found[-1]
         kind = getattr(errors, name, FlinkishError)
         result = _with_message(kind, message)
+    elif malformed := _MALFORMED.search(text):
+        result = MalformedRecordError(
+            f"a source has a record that does not fit its schema; Spark says: {malformed.group()}"
+            " Mend the file or the schema, or pass mode='PERMISSIVE' to FileSource, which reads None"
+            " where a value does not fit."
+        )
+        trace = ""
     else:
         last = (trace.splitlines() or text.strip().splitlines() or [type(error).__name__])[
             -1 if trace else 0

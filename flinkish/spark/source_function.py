@@ -13,11 +13,15 @@ from flinkish.runtime.record_writer import FrameRow, Slice
 from flinkish.runtime.stage_task import metrics_row
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
 from flinkish.runtime.vertex_task import SourceTask
-from flinkish.spark.arrow_decoding import ArrowDecoder, clock_of
+from flinkish.spark.arrow_decoding import ArrowDecoder
 from flinkish.spark.frame_rows import arrow_batch
 
 END_OF_INPUT = "end"
 CLOCK_TICK = "tick"
+
+NO_CLOCK = 0
+"""No source asks for the clock. Its frames get the batch's timestamp when they leave it: a column of
+every row that goes in would cost more than parsing it."""
 
 _LAST_SLICE = 1 << 62
 """The end of the input comes after all slices of its batch."""
@@ -45,17 +49,16 @@ class SourceFunction:
             for batch in batches:
                 if batch.num_rows == 0:
                     continue
-                clock = clock_of(batch)
                 for number, records in decoder.decode(batch):
                     number = partition if number is None else number
                     if number != part:
                         if part is not None:
-                            yield from _finished(task, settings, part, clock)
+                            yield from _finished(task, settings, part)
                         part = number
-                        task.begin(Slice(part, clock))
+                        task.begin(Slice(part, NO_CLOCK))
                     yield from _batches(task.process(records))
             if part is not None:
-                yield from _finished(task, settings, part, clock)
+                yield from _finished(task, settings, part)
         finally:
             task.close()
 
@@ -74,21 +77,18 @@ class ControlFunction:
         for batch in batches:
             if batch.num_rows == 0:
                 continue
-            clock = clock_of(batch)
             signals = batch.column(0).to_pylist()
             if CLOCK_TICK in signals:
-                yield from _batches(clock_ticks(vertices, settings, clock))
+                yield from _batches(clock_ticks(vertices, settings, NO_CLOCK))
             if END_OF_INPUT in signals:
                 for plan in sources:
-                    yield from self._end(plan, settings, clock)
+                    yield from self._end(plan, settings)
 
-    def _end(
-        self, plan: VertexPlan, settings: TaskSettings, clock: int
-    ) -> Iterator[pa.RecordBatch]:
+    def _end(self, plan: VertexPlan, settings: TaskSettings) -> Iterator[pa.RecordBatch]:
         task = SourceTask(plan, settings)
         task.open()
         try:
-            task.begin(Slice(_LAST_SLICE, clock))
+            task.begin(Slice(_LAST_SLICE, NO_CLOCK))
             task.endInput()
             rows, _ = task.finish()
             yield from _batches(rows)
@@ -101,11 +101,9 @@ def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
     return plan, settings, decoder
 
 
-def _finished(
-    task: SourceTask, settings: TaskSettings, part: int, clock: int
-) -> Iterator[pa.RecordBatch]:
+def _finished(task: SourceTask, settings: TaskSettings, part: int) -> Iterator[pa.RecordBatch]:
     rows, reports = task.finish()
-    yield from _batches([*rows, metrics_row(settings, part, clock, reports)])
+    yield from _batches([*rows, metrics_row(settings, part, NO_CLOCK, reports)])
 
 
 def _batches(rows: list[FrameRow]) -> Iterator[pa.RecordBatch]:

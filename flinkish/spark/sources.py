@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
@@ -38,18 +38,22 @@ from flinkish.spark.arrow_decoding import (
     RangeDecoder,
     RowDecoder,
     SingleColumnDecoder,
-    with_clock,
 )
+from flinkish.spark.csv_lines import CsvLinesDecoder, arrow_schema
 from flinkish.spark.storage import CheckpointStorage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 ELEMENTS_A_FRAME = 10_000
 
 NUMBERS_A_BATCH = 1_000_000
 MOST_BATCHES = 64
 """A sequence comes in batches of a million, or in so many batches if it is very long."""
+
+_STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAST"}}
+"""What does not fit the schema is an error, and CSV doubles a quote within quotes (RFC 4180)."""
 
 _FRAMES = f"{PART} long, frame binary"
 _RANGES = f"{PART} long, first long, last long"
@@ -78,19 +82,15 @@ class SourceReader:
         self._storage = storage
         self._elementsPerBatch = elementsPerBatch
 
-    def open(self, uid: str, source: Source[Any]) -> SourceStream:
-        """The stream of ``source``, whose node has that uid, with the clock in a column."""
-        stream = self._open(source, uid)
-        return replace(stream, dataframe=with_clock(stream.dataframe))
-
     @singledispatchmethod
-    def _open(self, source: Source[Any], uid: str) -> SourceStream:
+    def streamOf(self, source: Source[Any], uid: str) -> SourceStream:
+        """The stream of ``source``, whose node has that uid."""
         raise NotSupportedError(
             f"{type(source).__name__} is not a source that flinkish can read on Spark. Read it with"
             " Spark and pass the DataFrame to env.fromDataFrame(...)."
         )
 
-    @_open.register
+    @streamOf.register
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         name = f"sources/{uid}"
         values = list(source.values)
@@ -102,11 +102,11 @@ class SourceReader:
             self._finish(name)
         return self._materialised(name, _FRAMES, FrameDecoder(), a_batch < len(values))
 
-    @_open.register
+    @streamOf.register
     def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
         return self._numbers(source.start, source.end, uid, RangeDecoder(None))
 
-    @_open.register
+    @streamOf.register
     def _generator(self, source: DataGeneratorSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         if source.elementsPerSecond is None and source.count is not None:
             return self._numbers(0, source.count - 1, uid, RangeDecoder(source.generator))
@@ -119,7 +119,7 @@ class SourceReader:
         stream = self._session.readStream.format("rate").option("rowsPerSecond", rate).load()
         return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
 
-    @_open.register
+    @streamOf.register
     def _dataframe(self, source: DataFrameSource, uid: str) -> SourceStream:
         frame = source.dataframe
         if source.timestamp is not None and source.timestamp not in frame.columns:
@@ -136,20 +136,32 @@ class SourceReader:
             self._finish(name)
         return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), False)
 
-    @_open.register
+    @streamOf.register
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        reader = self._session.readStream.format(source.format).options(**source.options)
-        if source.schema is not None:
-            reader = reader.schema(source.schema)
-        if source.filesPerBatch is not None:
-            reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
-        stream = reader.load(_directory_or_pattern(source.path))
         if source.format == "text":
-            lines = SingleColumnDecoder("value")
-            return SourceStream(stream.select("value"), lines, False, source.path)
+            lines = self._lines(source)
+            return SourceStream(lines, SingleColumnDecoder("value"), False, source.path)
+        reader = self._reader(source).format(source.format).schema(source.schema)
+        options = {**_STRICT.get(source.format, {}), **source.options}
+        stream = reader.options(**options).load(_directory_or_pattern(source.path))
+        if source.format == "csv" and not source.options:
+            schema = arrow_schema(stream.schema)
+            if schema is not None:
+                lines = self._lines(source)
+                return SourceStream(lines, CsvLinesDecoder(schema), False, source.path)
         return SourceStream(stream, RowDecoder(tuple(stream.columns)), False, source.path)
 
-    @_open.register
+    def _lines(self, source: FileSource[Any]) -> DataFrame:
+        reader = self._reader(source).options(**source.options if source.format == "text" else {})
+        return reader.text(_directory_or_pattern(source.path)).select("value")
+
+    def _reader(self, source: FileSource[Any]) -> DataStreamReader:
+        reader = self._session.readStream
+        if source.filesPerBatch is not None:
+            reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
+        return reader
+
+    @streamOf.register
     def _socket(self, source: SocketSource, uid: str) -> SourceStream:
         reader = self._session.readStream.format("socket")
         stream = reader.option("host", source.host).option("port", source.port).load()

@@ -79,11 +79,15 @@ def translate(
 
     ``sources`` are the opened sources by uid, ``control`` the stream of the job's own signals.
     """
+    from pyspark.sql import functions as F
+
     streams = [_source_frames(vertex, sources[vertex.uid], settings) for vertex in graph.sources]
     streams.append(_control_frames(graph, control, settings))
     frames = streams[0]
     for stream in streams[1:]:
         frames = frames.unionAll(stream)
+    # Spark logs the batch's timestamp, so a batch that is tried again has the one it had.
+    frames = frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
     for level in range(1, graph.levels):
         frames = _stage(frames, graph.stage(level), level, settings)
     return frames
