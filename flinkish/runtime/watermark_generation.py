@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import cloudpickle
-
 from flinkish.api.watermarks import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,
     NoWatermarksGenerator,
+    WatermarkGeneratorContext,
     WatermarkOutput,
     WatermarkStrategy,
 )
+from flinkish.runtime import clock_references
 from flinkish.runtime.idleness import IdlenessTimer
+from flinkish.runtime.processing_time import ProcessingTimeService
 
 _EMIT_ONLY_PERIODICALLY = (
     BoundedOutOfOrdernessWatermarks,
@@ -30,14 +31,16 @@ class WatermarkGeneration:
 
     __slots__ = ("_generator", "emitsOnlyPeriodically", "idleness")
 
-    def __init__(self, strategy: WatermarkStrategy[Any], snapshot: Any) -> None:
+    def __init__(
+        self, strategy: WatermarkStrategy[Any], clock: ProcessingTimeService, snapshot: Any
+    ) -> None:
         timeout = strategy.idleTimeout
         self.idleness = None if timeout is None else IdlenessTimer(timeout)
         if snapshot is None:
-            self._generator = strategy.createWatermarkGenerator()
+            self._generator = strategy.createWatermarkGenerator(WatermarkGeneratorContext(clock))
         else:
             generator, idleness = snapshot
-            self._generator = cloudpickle.loads(generator)
+            self._generator = clock_references.loads(generator, clock)
             if self.idleness is not None:
                 self.idleness.restore(idleness)
         self.emitsOnlyPeriodically = type(self._generator) in _EMIT_ONLY_PERIODICALLY
@@ -46,7 +49,7 @@ class WatermarkGeneration:
     def snapshot(self) -> Any:
         """What ``__init__`` takes."""
         idleness = None if self.idleness is None else self.idleness.snapshot()
-        return cloudpickle.dumps(self._generator), idleness
+        return clock_references.dumps(self._generator), idleness
 
     def onEvent(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
         """An element has gone on, with that timestamp."""
@@ -60,3 +63,7 @@ class WatermarkGeneration:
             output.markIdle()
         else:
             self._generator.onPeriodicEmit(output)
+
+    def nextPeriodicEmit(self) -> int | None:
+        """When the generator wants the clock, in ms, or None."""
+        return self._generator.nextPeriodicEmit()

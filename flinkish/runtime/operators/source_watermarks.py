@@ -102,7 +102,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
     def _split(self, index: int, snapshot: Any) -> _Split:
         return _Split(
-            WatermarkGeneration(self._strategy, snapshot),
+            WatermarkGeneration(self._strategy, self.clock, snapshot),
             ImmediateOutput(self._multiplexer, index),
             DeferredOutput(self._multiplexer, index),
         )

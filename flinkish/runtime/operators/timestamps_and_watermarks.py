@@ -36,6 +36,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         self._field = None if self._extract is None else field_read(self._extract)
         self._strategy = strategy
         self._interval = context.autoWatermarkInterval
+        self._emits_after_slices = context.emitsAfterSlices
         self._emitter = WatermarkEmitter(self.output)
         self.restore(None)
 
@@ -58,7 +59,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         }
 
     def _restore_generators(self, snapshot: Any) -> None:
-        self._generation = WatermarkGeneration(self._strategy, snapshot)
+        self._generation = WatermarkGeneration(self._strategy, self.clock, snapshot)
 
     def _snapshot_generators(self) -> Any:
         return self._generation.snapshot()
@@ -123,9 +124,9 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         """The status of the input ends here too: the generator decides."""
 
     def advanceProcessingTime(self, now: int) -> None:
-        if self._interval > 0 and now >= self._nextEmit:
+        # In a batch the elements come first: they were there before the clock says that none came.
+        if self._interval > 0 and now >= self._nextEmit and not self._emits_after_slices:
             self.onPeriodicEmit()
-            self._nextEmit = now + self._interval
 
     @property
     def reportedWatermark(self) -> int:
@@ -133,6 +134,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def onPeriodicEmit(self) -> None:
         now = self.clock.getCurrentProcessingTime()
+        self._nextEmit = now + self._interval
         with self.userCode("onPeriodicEmit()"):
             self._emit_periodically(now)
 
@@ -143,11 +145,12 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         return None if self._emitter.idle else self._look(self._generation)
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
-        """When the clock is wanted to see whether what feeds a generator is idle."""
-        if generation.idleness is None:
-            return None
-        due = generation.idleness.due()
-        return self._nextEmit if due is None else max(due, self._nextEmit)
+        """When the clock is wanted: by the generator, or to see whether what feeds it is idle."""
+        wanted = generation.nextPeriodicEmit()
+        if generation.idleness is not None:
+            due = generation.idleness.due() or self._nextEmit
+            wanted = due if wanted is None else min(due, wanted)
+        return None if wanted is None else max(wanted, self._nextEmit)
 
     def _checked(self, timestamp: Any) -> int:
         try:
