@@ -1,5 +1,5 @@
 """Imports point one way, as docs/architecture.md says:
-``spark`` and ``testing`` -> ``runtime`` -> ``api``, and ``graph`` -> ``api``."""
+``spark`` and ``testing`` -> ``runtime`` -> ``api``, ``graph`` -> ``api`` and ``compat`` -> ``api``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "flinkish"
 
 MAY_IMPORT = {
     "api": {"api"},
+    "compat": {"compat", "api"},
     "graph": {"graph", "api"},
     "runtime": {"runtime", "api"},
     "spark": {"spark", "runtime", "graph", "api"},
