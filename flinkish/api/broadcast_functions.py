@@ -261,7 +261,10 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
     ) -> None:
         """Called for broadcast elements; what goes to ``out`` gets their timestamp.
 
-        Every task calls it, so what it emits comes once a task: on Spark, once a key group.
+        On Spark every key group calls it, since each has a copy of the broadcast state, and what it
+        emits comes once all the same: from one of them. So it must not depend on what was seen of
+        keyed state. What is emitted inside the function given to ``applyToKeyedState`` comes for
+        every key.
         """
 
     def onTimer(

@@ -24,9 +24,12 @@ class OperatorDescription:
 
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
     by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
+    ``seesTime``: its function may ask for the watermark and the clock, which are known after a
+    shuffle; so it gets a stage if it comes before the first one.
     """
 
     keyed: ClassVar[bool] = False
+    seesTime: ClassVar[bool] = False
 
     @property
     def stateful(self) -> bool:

@@ -69,6 +69,8 @@ def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], None]:
 class ProcessDescription(OperatorDescription):
     """``DataStream.process``; ``call(value, ctx, out)`` is the function itself."""
 
+    seesTime: ClassVar[bool] = True
+
     function: Function | None
     call: Callable[[Any, Any, Any], None]
 

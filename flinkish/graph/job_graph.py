@@ -64,7 +64,7 @@ class JobGraph:
 
     def __init__(self, graph: StreamGraph) -> None:
         self._graph = graph
-        self._heads = {node.uid for node in graph if self._is_head(node)}
+        self._heads = self._find_heads()
         self.vertices = [self._vertex(node) for node in graph if node.uid in self._heads]
         for vertex in self.vertices:
             self._connect(vertex)
@@ -87,19 +87,37 @@ class JobGraph:
         """The vertices of a level."""
         return [v for v in self.vertices if v.level == level and not v.head.isSink]
 
+    def _find_heads(self) -> set[str]:
+        """The nodes that vertices begin with.
+
+        Before the first shuffle a task knows neither the watermark, which is still to be folded, nor
+        the clock. So an operator that may ask for them begins a vertex too if it comes right there.
+        """
+        heads: set[str] = set()
+        untimed: set[str] = set()
+        for node in self._graph:
+            follows_untimed = any(edge.sourceUid in untimed for edge in node.inputs)
+            if self._is_head(node) or (follows_untimed and node.seesTime):
+                heads.add(node.uid)
+                if node.isSource:
+                    untimed.add(node.uid)
+            elif follows_untimed or _assigns_watermarks(node):
+                untimed.add(node.uid)
+        return heads
+
     def _is_head(self, node: StreamNode) -> bool:
         return node.isSource or node.isSink or node.isStateful or self._must_not_fold(node)
 
     def _must_not_fold(self, node: StreamNode) -> bool:
         """Whether watermarks that could be folded meet others before they reach a stage: the lowest
         of several running maxima cannot be folded."""
-        if not isinstance(node.content, TimestampsAndWatermarksDescription):
+        if not _assigns_watermarks(node):
             return False
         following = [edge.targetUid for edge in node.outputs]
         seen: set[str] = set()
         while following:
             target = self._graph.node(following.pop())
-            if target.isStateful or target.isSink or target.uid in seen:
+            if target.isStateful or target.seesTime or target.isSink or target.uid in seen:
                 continue
             seen.add(target.uid)
             if len(target.inputs) > 1:
@@ -130,7 +148,11 @@ class JobGraph:
         """Whether the last watermarks assigned on the way to ``uid`` are a running maximum."""
         while uid != vertex.uid:
             node = self._graph.node(uid)
-            if isinstance(node.content, TimestampsAndWatermarksDescription):
+            if _assigns_watermarks(node):
                 return True
             uid = next(e.sourceUid for e in node.inputs if vertex.contains(e.sourceUid))
         return False
+
+
+def _assigns_watermarks(node: StreamNode) -> bool:
+    return isinstance(node.content, TimestampsAndWatermarksDescription)

@@ -82,6 +82,11 @@ class StreamNode:
         """Whether the node needs a stage of its own, after a shuffle."""
         return isinstance(self.content, OperatorDescription) and self.content.stateful
 
+    @property
+    def seesTime(self) -> bool:
+        """Whether the node's function may ask for the watermark and the clock."""
+        return isinstance(self.content, OperatorDescription) and self.content.seesTime
+
 
 class StreamGraph:
     """All nodes of a job, in an order in which every node comes after its inputs."""

@@ -168,6 +168,7 @@ class KeyGroupTask(VertexTask):
         Gives the frames written, the new snapshot, and the operators' metrics.
         """
         clock = max(row.clock for row in rows)
+        self._head.keyGroup = key_group
         self._backend.load(store, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and snapshot["chain"])
         self._gates.restore(snapshot and snapshot["gates"])

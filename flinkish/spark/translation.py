@@ -62,6 +62,8 @@ def _gate(edge: JobEdge) -> Gate:
 def _exchange(edge: JobEdge) -> Exchange:
     if edge.target.head.isSink:
         return Exchange.SINK
+    if not edge.target.head.operator.keyed:
+        return Exchange.SINGLE
     if isinstance(edge.edge.partitioning, HashPartitioning):
         return Exchange.KEYED
     if isinstance(edge.edge.partitioning, BroadcastPartitioning):

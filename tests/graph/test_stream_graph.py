@@ -129,6 +129,30 @@ def test_a_running_maximum_that_meets_another_is_not_folded():
     assert [v.head.name for v in job.stage(1)] == ["Timestamps/Watermarks"] * 2
 
 
+def test_a_process_function_gets_a_stage_only_before_the_first_shuffle():
+    def process(value, ctx, out):
+        out.collect(value)
+
+    def build(env):
+        timed = env.fromElements(1).assignTimestampsAndWatermarks(BOUNDED).map(lambda e: e)
+        counting(timed.process(process).process(process)).process(process).print()
+
+    job = job_of(build)
+    assert [[n.name for n in v.nodes] for level in (1, 2) for v in job.stage(level)] == [
+        ["Process", "Process"],
+        ["Keyed Aggregation", "Process"],
+    ]
+
+
+def test_a_process_function_behind_folded_watermarks_after_a_shuffle_gets_one_too():
+    def build(env):
+        sums = counting(env.fromElements(1)).assignTimestampsAndWatermarks(BOUNDED)
+        sums.process(lambda value, ctx, out: out.collect(value)).print()
+
+    job = job_of(build)
+    assert [[n.name for n in v.nodes] for v in job.stage(2)] == [["Process"]]
+
+
 def test_a_union_of_sources_is_chained_to_each():
     def build(env):
         counting(env.fromElements(1).union(env.fromElements(2)).map(lambda e: e)).print()

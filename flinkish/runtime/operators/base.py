@@ -52,6 +52,8 @@ class StreamOperator(ABC):
         self.metrics = context.metrics
         self.taskInfo = context.taskInfo
         self.currentWatermark = MIN_TIMESTAMP
+        self.keyGroup = 0
+        """The key group at hand; 0 where all keys are in one place."""
         self._opened: list[RichFunction] = []
 
     # ------------------------------------------------------------------ life cycle

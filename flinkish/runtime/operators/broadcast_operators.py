@@ -11,6 +11,7 @@ from flinkish.api.broadcast_functions import (
     KeyedBroadcastContext,
     KeyedBroadcastTimerContext,
 )
+from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_operators import (
     BroadcastProcessDescription,
     KeyedBroadcastProcessDescription,
@@ -26,7 +27,7 @@ from flinkish.runtime.operators.process_context import (
 )
 from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
-from flinkish.runtime.output import TimestampedCollector
+from flinkish.runtime.output import Output, TimestampedCollector
 from flinkish.runtime.state.broadcast_state import (
     BroadcastStates,
     HeapBroadcastState,
@@ -72,7 +73,12 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
-    """``process`` of a keyed stream and a broadcast one (Flink: the same name)."""
+    """``process`` of a keyed stream and a broadcast one (Flink: the same name).
+
+    Every key group takes every broadcast element, for its copy of the broadcast state and for its
+    keys. What the function emits in doing so would come once a key group: only the first emits it,
+    and each what ``applyToKeyedState`` makes it emit for its own keys.
+    """
 
     def __init__(
         self, context: OperatorContext, description: KeyedBroadcastProcessDescription
@@ -83,6 +89,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
         self._broadcast = BroadcastStates(context.name, description.descriptors)
         self.context = KeyedReadOnlyContextImpl(self, self.timerService, self._broadcast)
         self._broadcast_context = KeyedReadWriteContextImpl(self, self._broadcast, self.states)
+        self._broadcast_collector = BroadcastCollector(self.output, self._broadcast_context)
 
     def open(self) -> None:
         self.openKeyedFunction(self._function)
@@ -99,11 +106,12 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
 
     def processRecords2(self, records: Records) -> None:
         self.backend.currentKey = NO_KEY
+        self._broadcast_context.emits = self.keyGroup == 0
         process_without_key(
             self,
             self._function.processBroadcastElement,
             self._broadcast_context,
-            self.collector,
+            self._broadcast_collector,
             records,
         )
 
@@ -185,23 +193,49 @@ class KeyedReadOnlyContextImpl(OperatorProcessContext, KeyedBroadcastTimerContex
 
 
 class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]):
-    """The context of broadcast elements, which may visit the state of all keys."""
+    """The context of broadcast elements, which may visit the state of all keys.
 
-    __slots__ = ("_states",)
+    ``emits``: whether what the function emits now is to come out of this key group.
+    """
+
+    __slots__ = ("_states", "emits")
 
     def __init__(
         self, operator: StreamOperator, broadcast: BroadcastStates, states: KeyedStates
     ) -> None:
         super().__init__(operator, broadcast)
         self._states = states
+        self.emits = True
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        if self.emits:
+            super().output(outputTag, value)
 
     def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
         call = function.process if hasattr(function, "process") else function
         backend = self.operator.backend
         state = self._states.of(stateDescriptor)
+        emitted = self.emits
+        # A key is in one key group only, so what is emitted for it comes once.
+        self.emits = True
         try:
             for key in self._states.keysOf(stateDescriptor):
                 backend.currentKey = key
                 call(key, state)
         finally:
             backend.currentKey = NO_KEY
+            self.emits = emitted
+
+
+class BroadcastCollector(TimestampedCollector):
+    """The collector of broadcast elements: emits where the context says so."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, output: Output, context: KeyedReadWriteContextImpl) -> None:
+        super().__init__(output)
+        self._context = context
+
+    def collect(self, value: Any) -> None:
+        if self._context.emits:
+            super().collect(value)
