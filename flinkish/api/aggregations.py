@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Literal, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
-from flinkish.api.fields import Field, field_getter, with_field
+from flinkish.api.fields import Field, field_getter, position_of, with_field
 from flinkish.api.functions import ReduceFunction
 
 T = TypeVar("T")
@@ -17,8 +16,9 @@ AggregationKind = Literal["min", "max", "minBy", "maxBy"]
 class FieldAggregator(ReduceFunction[T]):
     """Base of both: reads and sets one field (Flink: ``AggregationFunction``).
 
-    ``field``: a position from 0 in tuples, lists, Rows and dataclasses, or a name in dicts, Rows,
-    NamedTuples and dataclasses.
+    ``field``: a position from 0 in tuples, lists, Rows and dataclasses; a name in dicts, Rows,
+    NamedTuples and dataclasses; ``f0`` and so on in tuples; a path such as ``airport.delay``; 0 or
+    ``*`` for elements that are single values.
     """
 
     def __init__(self, field: Field) -> None:
@@ -31,45 +31,32 @@ class FieldAggregator(ReduceFunction[T]):
             raise IllegalArgumentError(
                 f"the field to aggregate is {field}, but positions count from 0."
             )
-        self._field = field
+        self.field = field
         self._getter = field_getter(field)
+        self._position = field if isinstance(field, int) else position_of(field)
 
     def fieldsOf(self, value1: T, value2: T) -> tuple[Any, Any]:
         """The field's values in both elements."""
-        getter = self._getter
-        try:
-            return getter(value1), getter(value2)
-        except (TypeError, KeyError, IndexError, AttributeError):
-            return self._other_field_of(value1), self._other_field_of(value2)
+        one: Any = value1
+        other: Any = value2
+        if type(one) is tuple is type(other) and self._position is not None:
+            try:
+                return one[self._position], other[self._position]
+            except IndexError:
+                pass  # the getter names the element
+        return self._getter(one), self._getter(other)
 
     def withField(self, element: T, value: Any) -> T:
         """A copy of ``element`` in which the field is ``value``."""
         changed: Any = element
-        if type(changed) is tuple and type(self._field) is int:
+        if type(changed) is tuple and self._position is not None:
             items = list(changed)
-            items[self._field] = value
+            items[self._position] = value
             changed = tuple(items)
         else:
-            changed = with_field(changed, self._field, value)
+            changed = with_field(changed, self.field, value)
         result: T = changed
         return result
-
-    def _other_field_of(self, element: T) -> Any:
-        # A dataclass has positions too, but cannot be indexed.
-        field = self._field
-        if (
-            isinstance(field, int)
-            and dataclasses.is_dataclass(element)
-            and field < len(dataclasses.fields(element))
-        ):
-            return getattr(element, dataclasses.fields(element)[field].name)
-        try:
-            return self._getter(element)
-        except (TypeError, KeyError, IndexError, AttributeError):
-            raise InvalidProgramError(
-                f"the element {shown(element)} has no field {field!r} to aggregate. Name a field"
-                " that every element has, by position or by name."
-            ) from None
 
 
 class SumAggregator(FieldAggregator[T]):
@@ -84,7 +71,7 @@ class SumAggregator(FieldAggregator[T]):
         total = field1 + field2
         if isinstance(total, _NOT_NUMBERS):
             raise InvalidProgramError(
-                f"sum: field {self._field!r} of {shown(value2)} is no number, so there is no sum."
+                f"sum: field {self.field!r} of {shown(value2)} is no number, so there is no sum."
                 " Use reduce(f) to join such values."
             )
         return self.withField(value1, total)

@@ -152,7 +152,7 @@ class ConnectedStreams(Generic[IN1, IN2]):
         first, second = self._input1, self._input2
         if not (isinstance(first, KeyedStream) and isinstance(second, KeyedStream)):
             return False
-        type1, type2 = first.getKeyType(), second.getKeyType()
+        type1, type2 = first.givenKeyType, second.givenKeyType
         if type1 is not None and type2 is not None and type1 != type2:
             raise InvalidProgramError(
                 f"the connected streams are keyed by different types, {type1} and {type2}, so their"

@@ -14,7 +14,7 @@ from flinkish.api.callables import (
 )
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
-from flinkish.api.fields import TupleOfFields
+from flinkish.api.fields import Field, TupleOfFields
 from flinkish.api.functions import (
     Collector,
     FilterLike,
@@ -30,6 +30,7 @@ from flinkish.api.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_types import key_type, output_type
 from flinkish.api.partitioning import (
     ArbitraryPartitioning,
     BroadcastPartitioning,
@@ -101,6 +102,18 @@ class DataStream(Generic[T]):
     def getId(self) -> int:
         """The id of that transformation."""
         return self._transformation.id
+
+    def getType(self) -> TypeInformation[T]:
+        """The type of the elements: the one given with ``returns`` or ``outputType``, else what the
+        annotations of the function say, else what the source has; PICKLED_BYTE_ARRAY if nobody
+        says it.
+
+        >>> from flinkish import StreamExecutionEnvironment
+        >>> numbers = StreamExecutionEnvironment().fromElements(("JFK", 7))
+        >>> print(numbers.getType())
+        Tuple<String, Long>
+        """
+        return output_type(self._transformation)
 
     # ------------------------------------------------------------------ element by element
 
@@ -256,13 +269,23 @@ class DataStream(Generic[T]):
 
     # ------------------------------------------------------------------ partitioning
 
+    @overload
     def keyBy(
-        self, key: KeySelectorLike[T, K] | str, keyType: TypeInformation[K] | None = None
-    ) -> KeyedStream[T, K]:
-        """Partition by key: ``f(element)``, a KeySelector, or the name of a field."""
+        self, key: KeySelectorLike[T, K], keyType: TypeInformation[K] | None = None
+    ) -> KeyedStream[T, K]: ...
+
+    @overload
+    def keyBy(
+        self, key: Field, keyType: TypeInformation[Any] | None = None
+    ) -> KeyedStream[T, Any]: ...
+
+    def keyBy(self, key: Any, keyType: TypeInformation[Any] | None = None) -> KeyedStream[T, Any]:
+        """Partition by key: ``f(element)``, a KeySelector, or a field by its name (``"origin"``),
+        position (``0`` or ``"f0"``) or path (``"airport.code"``)."""
         from flinkish.api.keyed_stream import KeyedStream
 
-        return KeyedStream(self._environment, self._transformation, key_call(key), keyType)
+        found = key_type(key, self.getType()) if keyType is None else keyType
+        return KeyedStream(self._environment, self._transformation, key_call(key), keyType, found)
 
     def rebalance(self) -> DataStream[T]:
         """The same stream: how elements are dealt to tasks cannot be seen in the results."""
@@ -421,9 +444,11 @@ class SingleOutputStreamOperator(DataStream[T]):
         self._transformation.maxParallelism = maxParallelism
         return self
 
-    def returns(self, typeInfo: TypeInformation[T]) -> Self:
-        """Say the type of the elements."""
-        self._transformation.outputType = typeInfo
+    def returns(self, typeInfo: TypeInformation[T] | type[T]) -> Self:
+        """Say the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
+        such as ``str``, ``list[int]`` or a dataclass (Flink's ``Class`` and ``TypeHint``)."""
+        given = typeInfo if isinstance(typeInfo, TypeInformation) else TypeInformation.of(typeInfo)
+        self._transformation.outputType = given
         return self
 
     def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:

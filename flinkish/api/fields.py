@@ -1,68 +1,240 @@
-"""Fields of elements by position or name, whatever the element is: tuple, Row, dict, dataclass."""
+"""Fields of elements by position, name or path, whatever the element is: tuple, Row, dict, dataclass.
+
+As in Flink ``f0`` is the first field of a tuple, ``airport.code`` the field of a field, and ``*`` the
+element itself.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from operator import itemgetter
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.types import TypeInformation
+
 Field = Union[int, str]
+
+WHOLE = ("*", "_")
+"""The names of the element itself."""
+
+_POSITION = re.compile(r"f?(\d+)")
 
 
 @dataclasses.dataclass(frozen=True)
 class NamedField:
-    """Reads the field ``name``: an item of a mapping, an attribute of anything else."""
+    """Reads the field ``name``: an item of a mapping, an attribute of anything else, or of a tuple
+    without names the position that ``f0`` and so on stand for."""
 
     name: str
 
     def __call__(self, element: Any) -> Any:
-        if isinstance(element, dict):
-            return element[self.name]
-        return getattr(element, self.name)
+        try:
+            if isinstance(element, dict):
+                return element[self.name]
+            return getattr(element, self.name)
+        except (AttributeError, KeyError):
+            position = position_of(self.name)
+            if position is None or not isinstance(element, (tuple, list)):
+                raise no_such_field(element, self.name) from None
+            return PositionedField(position)(element)
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionedField:
+    """Reads the field at ``position`` of a tuple, a list or a dataclass; the field 0 of a single
+    value, such as a number, is the value."""
+
+    position: int
+
+    def __call__(self, element: Any) -> Any:
+        try:
+            if isinstance(element, (tuple, list)):
+                return element[self.position]
+            if dataclasses.is_dataclass(element):
+                return getattr(element, dataclasses.fields(element)[self.position].name)
+            if isinstance(element, (Mapping, Sequence)) and not isinstance(element, str):
+                return element[self.position]
+        except (IndexError, KeyError):
+            raise no_such_field(element, self.position) from None
+        if self.position == 0 and not hasattr(element, "__dict__"):
+            return element
+        raise no_such_field(element, self.position)
+
+
+@dataclasses.dataclass(frozen=True)
+class NestedField:
+    """Reads a field of a field, along ``path``."""
+
+    path: tuple[str, ...]
+
+    def __call__(self, element: Any) -> Any:
+        name = ".".join(self.path)
+        if isinstance(element, dict) and name in element:
+            return element[name]
+        value = element
+        for part in self.path:
+            value = NamedField(part)(value)
+        return value
+
+
+class WholeElement:
+    """Reads the element itself."""
+
+    def __call__(self, element: Any) -> Any:
+        return element
 
 
 @dataclasses.dataclass(frozen=True)
 class TupleOfFields:
     """Takes the fields at ``positions`` as a tuple."""
 
-    positions: tuple[int, ...]
+    positions: tuple[Field, ...]
 
     def __call__(self, element: Any) -> tuple[Any, ...]:
-        return tuple(element[position] for position in self.positions)
+        return tuple(field_getter(position)(element) for position in self.positions)
 
 
 def field_getter(field: Field) -> Callable[[Any], Any]:
-    """A function that reads ``field`` of an element."""
-    return itemgetter(field) if isinstance(field, int) else NamedField(field)
+    """A function that reads ``field`` of an element, or raises InvalidProgramError, which lists the
+    fields there are.
+
+    >>> field_getter("f1.name")(("a", {"name": "b"}))
+    'b'
+    """
+    if isinstance(field, int):
+        return PositionedField(field)
+    if field in WHOLE:
+        return WholeElement()
+    path = tuple(field.split("."))
+    return NamedField(field) if len(path) == 1 else NestedField(path)
+
+
+def position_of(name: str) -> int | None:
+    """The position that a name such as ``f0`` stands for in a tuple without names."""
+    match = _POSITION.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 def with_field(element: Any, field: Field, value: Any) -> Any:
     """A copy of ``element`` with ``field`` set to ``value``."""
+    if isinstance(field, str):
+        if field in WHOLE:
+            return value
+        if "." in field and not (isinstance(element, dict) and field in element):
+            outer, _, inner = field.partition(".")
+            return with_field(
+                element, outer, with_field(field_getter(outer)(element), inner, value)
+            )
+        return _with_named_field(element, field, value)
+    return _with_positioned_field(element, field, value)
+
+
+def _with_named_field(element: Any, name: str, value: Any) -> Any:
     if isinstance(element, dict):
-        return {**element, field: value}
-    if hasattr(element, "_replace"):
-        name = element._fields[field] if isinstance(field, int) else field
+        return {**element, name: value}
+    names = field_names(element)
+    if hasattr(element, "_replace") and name in names:
         return element._replace(**{name: value})
+    if dataclasses.is_dataclass(element) and not isinstance(element, type):
+        return dataclasses.replace(element, **{name: value})
+    if name in names:
+        return _with_positioned_field(element, names.index(name), value)
+    position = position_of(name)
+    if position is None:
+        raise _no_settable_field(element, name)
+    return _with_positioned_field(element, position, value)
+
+
+def _with_positioned_field(element: Any, position: int, value: Any) -> Any:
+    if isinstance(element, dict):
+        return {**element, position: value}
+    if hasattr(element, "_replace"):
+        return element._replace(**{element._fields[position]: value})
     if hasattr(element, "__fields__"):
-        return _row_with(element, field, value)
-    if isinstance(element, (tuple, list)) and isinstance(field, int):
+        return _row_with(element, position, value)
+    if isinstance(element, (tuple, list)):
         items = list(element)
-        items[field] = value
+        items[position] = value
         return type(element)(items)
     if dataclasses.is_dataclass(element) and not isinstance(element, type):
-        name = dataclasses.fields(element)[field].name if isinstance(field, int) else field
-        return dataclasses.replace(element, **{name: value})
-    raise TypeError(
+        return dataclasses.replace(element, **{field_names(element)[position]: value})
+    if position == 0 and not hasattr(element, "__dict__"):
+        return value
+    raise _no_settable_field(element, position)
+
+
+def _no_settable_field(element: Any, field: Field) -> TypeError:
+    return TypeError(
         f"cannot set field {field!r} of {element!r}: elements must be tuples, NamedTuples, Rows,"
         " lists, dicts or dataclasses."
     )
 
 
-def _row_with(row: Any, field: Field, value: Any) -> Any:
+def _row_with(row: Any, position: int, value: Any) -> Any:
     """A Spark ``Row`` is a tuple that carries the names of its fields."""
     items = list(row)
-    items[field if isinstance(field, int) else row.__fields__.index(field)] = value
+    items[position] = value
     changed = type(row)(*items)
     changed.__fields__ = row.__fields__
     return changed
+
+
+def field_names(element: Any) -> list[str]:
+    """The names of the fields of ``element``; ``*`` is that of a single value."""
+    if isinstance(element, Mapping):
+        return [str(key) for key in element]
+    if dataclasses.is_dataclass(element):
+        return [field.name for field in dataclasses.fields(element)]
+    for names in ("_fields", "__fields__"):
+        if hasattr(element, names):
+            return list(getattr(element, names))
+    if isinstance(element, (tuple, list)):
+        return [f"f{position}" for position in range(len(element))]
+    return ["*"]
+
+
+def no_such_field(element: Any, field: Field) -> InvalidProgramError:
+    """The error of an element that lacks ``field``."""
+    return InvalidProgramError(
+        f"the element {shown(element)} has no field {field!r}; its fields are"
+        f" {', '.join(field_names(element))}. Name a field that every element has, by position or"
+        " by name."
+    )
+
+
+# ---------------------------------------------------------------------- by type
+
+
+def field_type(
+    elements: TypeInformation[Any], field: Field, method: str
+) -> TypeInformation[Any] | None:
+    """The type of ``field`` of ``elements``, None if their type does not tell.
+
+    Raises InvalidProgramError, which names ``method``, if the type says that there is no such field.
+    """
+    if isinstance(field, str) and field in WHOLE:
+        return elements
+    path: Sequence[Field] = field.split(".") if isinstance(field, str) else [field]
+    found: TypeInformation[Any] | None = elements
+    for part in path:
+        if found is None or not found.isComposite():
+            return None
+        found = _child(found, part, f"{method}: the elements are of type {elements}, which")
+    return found
+
+
+def _child(kind: TypeInformation[Any], part: Field, subject: str) -> TypeInformation[Any] | None:
+    names, types = kind.getFieldNames(), kind.getFieldTypes()
+    if part in names:
+        return types[names.index(part)]
+    position = part if isinstance(part, int) else position_of(part)
+    named = isinstance(part, str) and kind.kind != "Tuple"
+    if position is not None and not named and position < len(types):
+        return types[position]
+    if isinstance(part, str) and hasattr(kind.getTypeClass(), part):
+        return None  # a property or the like
+    raise InvalidProgramError(
+        f"{subject} has no field {part!r}. Its fields are {', '.join(names)}."
+    )

@@ -16,7 +16,13 @@ from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector, Function, KeySelectorLike, MapFunction
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.time import TimeLike
-from flinkish.api.types import TypeInformation
+from flinkish.api.type_extraction import (
+    collected_type,
+    generic_argument,
+    returned_item_type,
+    returned_type,
+)
+from flinkish.api.types import TypeInformation, Types
 from flinkish.api.window_builder import WindowOperatorBuilder
 from flinkish.api.window_calls import WindowCall
 from flinkish.api.windowing.evictor import Evictor
@@ -235,7 +241,7 @@ class _WithWindow(Generic[T1, T2, KEY, W]):
         self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
     ) -> SingleOutputStreamOperator[R]:
         description = self._builder.collect(function, call)
-        result = self._union._transform(description, outputType)
+        result = self._union._transform(description, outputType or _result_type(function))
         return result.setDescription(description.description)
 
 
@@ -247,7 +253,8 @@ class JoinWithWindow(_WithWindow[T1, T2, KEY, W]):
     ) -> SingleOutputStreamOperator[R]:
         """Call ``function`` for every pair: a JoinFunction or ``f(first, second)`` returns one
         result, a FlatJoinFunction or ``f(first, second, out)`` writes any number."""
-        return self._apply(function, _join_call(function), outputType)
+        given = outputType or (returned_type(function) if callable(function) else None)
+        return self._apply(function, _join_call(function), given)
 
 
 class CoGroupWithWindow(_WithWindow[T1, T2, KEY, W]):
@@ -258,7 +265,8 @@ class CoGroupWithWindow(_WithWindow[T1, T2, KEY, W]):
     ) -> SingleOutputStreamOperator[R]:
         """Call ``function`` for every key and window: a CoGroupFunction or
         ``f(first, second[, out])``."""
-        return self._apply(function, _co_group_call(function), outputType)
+        given = outputType or (returned_item_type(function) if callable(function) else None)
+        return self._apply(function, _co_group_call(function), given)
 
 
 class Tagger(MapFunction[Any, "TaggedUnion[Any, Any]"]):
@@ -269,6 +277,17 @@ class Tagger(MapFunction[Any, "TaggedUnion[Any, Any]"]):
 
     def map(self, value: Any) -> TaggedUnion[Any, Any]:
         return TaggedUnion(self._tag, value)
+
+
+def _result_type(function: Any) -> TypeInformation[Any]:
+    if isinstance(function, JoinFunction):
+        found = generic_argument(function, JoinFunction, 2, "join")
+    elif isinstance(function, (FlatJoinFunction, CoGroupFunction)):
+        kind = FlatJoinFunction if isinstance(function, FlatJoinFunction) else CoGroupFunction
+        found = generic_argument(function, kind, 2)
+    else:
+        found = collected_type(function)
+    return found or Types.PICKLED_BYTE_ARRAY()
 
 
 def _join_call(function: Any) -> WindowCall:

@@ -9,7 +9,7 @@ from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, Sum
 from flinkish.api.callables import function_of, reduce_call
 from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
-from flinkish.api.fields import Field
+from flinkish.api.fields import Field, field_type
 from flinkish.api.functions import ReduceLike
 from flinkish.api.interval_join import IntervalJoin
 from flinkish.api.operators import OperatorDescription
@@ -21,7 +21,7 @@ from flinkish.api.process_operators import (
     under_key,
 )
 from flinkish.api.transformations import PartitionTransformation, Transformation
-from flinkish.api.types import TypeInformation
+from flinkish.api.types import TypeInformation, Types
 from flinkish.api.windowing.global_windows import GlobalWindows
 from flinkish.api.windowing.window_assigner import WindowAssigner
 from flinkish.api.windowing.windows import GlobalWindow, Window
@@ -46,18 +46,22 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         transformation: Transformation,
         keySelector: Callable[[T], K],
         keyType: TypeInformation[K] | None = None,
+        inferredKeyType: TypeInformation[Any] | None = None,
     ) -> None:
         partitioned = PartitionTransformation(HashPartitioning(keySelector), transformation)
         super().__init__(environment, partitioned)
         self._keySelector = keySelector
-        self._keyType = keyType
+        self.givenKeyType = keyType
+        """The type that the user has said."""
+        self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()
 
     def getKeySelector(self) -> Callable[[T], K]:
         """The key selector, as a callable."""
         return self._keySelector
 
-    def getKeyType(self) -> TypeInformation[Any] | None:
-        """The type of the keys, if it was given."""
+    def getKeyType(self) -> TypeInformation[Any]:
+        """The type of the keys: the one given, else what the selector's annotation or the type of
+        the field says, else PICKLED_BYTE_ARRAY."""
         return self._keyType
 
     # ------------------------------------------------------------------ process functions
@@ -100,6 +104,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         return self._aggregate(ComparableAggregator(field, "maxBy", first))
 
     def _aggregate(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+        field_type(self.getType(), aggregator.field, "aggregation")
         return self._transform(
             KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.type_extraction import type_of_annotation
+from flinkish.api.types import TypeInformation
 
 T = TypeVar("T")
 
@@ -19,9 +21,13 @@ class OutputTag(Generic[T]):
     'late'
     """
 
-    __slots__ = ("id", "type")
+    __slots__ = ("__orig_class__", "id", "type")
 
-    def __init__(self, id: str, type: Any = None) -> None:  # noqa: A002 - Flink's names
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - Flink's name
+        type: TypeInformation[T] | None = None,  # noqa: A002 - Flink's name
+    ) -> None:
         if not isinstance(id, str) or not id:
             raise IllegalArgumentError(
                 f"OutputTag: the id must be a string that is not empty, not {id!r}."
@@ -32,6 +38,13 @@ class OutputTag(Generic[T]):
     def getId(self) -> str:
         """The id of the side output."""
         return self.id
+
+    def getTypeInfo(self) -> TypeInformation[Any] | None:
+        """The type of the elements: the one given, else the one in ``OutputTag[...]``."""
+        if self.type is not None:
+            return self.type
+        alias = getattr(self, "__orig_class__", None)
+        return None if alias is None else type_of_annotation(get_args(alias)[0])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OutputTag) and other.id == self.id

@@ -1,35 +1,91 @@
-"""Types of elements. In flinkish they are optional: they document, check, and speed a stream up."""
+"""Types of elements. A stream without one works too; a known one names columns and checks fields."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any, Generic, TypeVar
+
+from flinkish.api.errors import IllegalArgumentError, shown
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
+E = TypeVar("E", bound=Enum)
+
+PICKLED = "Pickled"
+
+_COMPOSITE = {"Tuple", "Row", "NamedTuple", "Dataclass"}
+_NOT_BASIC = {*_COMPOSITE, "List", "Array", "Map", PICKLED}
 
 
 @dataclass(frozen=True)
 class TypeInformation(Generic[T]):
     """Says what the elements of a stream or a state are (Flink: ``TypeInformation``).
 
-    ``kind`` is the type's name, ``children`` the types of its parts, ``fields`` their names.
+    ``kind`` is the type's name, ``children`` the types of its parts, ``fields`` their names, and
+    ``typeClass`` the class of the elements if they have one of the user's. None fits every type.
+
+    >>> print(TypeInformation.of(tuple[str, list[int]]))
+    Tuple<String, List<Long>>
     """
 
     kind: str
     children: tuple[TypeInformation[Any], ...] = ()
     fields: tuple[str, ...] = ()
+    typeClass: type[Any] | None = None
+
+    @staticmethod
+    def of(typeHint: type[A]) -> TypeInformation[A]:
+        """The type that an annotation stands for: ``int`` is LONG, ``float`` DOUBLE, ``list[str]`` a
+        LIST; a dataclass or NamedTuple has the types of its fields. What has no type of its own is
+        PICKLED_BYTE_ARRAY."""
+        from flinkish.api.type_extraction import type_of_annotation
+
+        return type_of_annotation(typeHint) or Types.PICKLED_BYTE_ARRAY()
+
+    def isBasicType(self) -> bool:
+        """Whether an element is one value, such as a number or a text."""
+        return self.kind not in _NOT_BASIC
+
+    def isTupleType(self) -> bool:
+        """Whether an element is a tuple, named or not."""
+        return self.kind in ("Tuple", "NamedTuple")
+
+    def isComposite(self) -> bool:
+        """Whether an element has fields: tuples, rows and dataclasses have."""
+        return self.kind in _COMPOSITE
+
+    def getArity(self) -> int:
+        """How many fields an element has; 1 if it is no composite."""
+        return len(self.children) if self.isComposite() else 1
+
+    def getFieldNames(self) -> tuple[str, ...]:
+        """The names of the fields; those of a tuple are ``f0``, ``f1`` and so on, as in Flink."""
+        if not self.isComposite():
+            return ()
+        return self.fields or tuple(f"f{position}" for position in range(len(self.children)))
+
+    def getFieldTypes(self) -> tuple[TypeInformation[Any], ...]:
+        """The types of the fields."""
+        return self.children if self.isComposite() else ()
+
+    def getTypeClass(self) -> type[Any] | None:
+        """The class of the elements, if it is one of the user's."""
+        return self.typeClass
 
     def __str__(self) -> str:
+        kind = self.kind if self.typeClass is None else self.typeClass.__qualname__
         if not self.children:
-            return self.kind
+            return kind
         parts = [
             f"{name}: {child}" if name else str(child)
             for name, child in zip(self.fields or [""] * len(self.children), self.children)
         ]
-        return f"{self.kind}<{', '.join(parts)}>"
+        return f"{kind}<{', '.join(parts)}>"
 
 
 class Types:
@@ -45,9 +101,24 @@ class Types:
         return TypeInformation("String")
 
     @staticmethod
+    def CHAR() -> TypeInformation[str]:
+        """``str`` of one character."""
+        return TypeInformation("Character")
+
+    @staticmethod
     def BOOLEAN() -> TypeInformation[bool]:
         """``bool``."""
         return TypeInformation("Boolean")
+
+    @staticmethod
+    def BYTE() -> TypeInformation[int]:
+        """``int`` of 8 bits."""
+        return TypeInformation("Byte")
+
+    @staticmethod
+    def SHORT() -> TypeInformation[int]:
+        """``int`` of 16 bits."""
+        return TypeInformation("Short")
 
     @staticmethod
     def INT() -> TypeInformation[int]:
@@ -70,21 +141,122 @@ class Types:
         return TypeInformation("Double")
 
     @staticmethod
+    def BIG_INT() -> TypeInformation[int]:
+        """``int`` of any size; a column of it holds 38 digits."""
+        return TypeInformation("BigInteger")
+
+    @staticmethod
+    def BIG_DEC() -> TypeInformation[Decimal]:
+        """``Decimal``; a column of it holds 38 digits, 18 of them after the point."""
+        return TypeInformation("BigDecimal")
+
+    @staticmethod
+    def INSTANT() -> TypeInformation[datetime]:
+        """``datetime`` with a time zone: a point in time."""
+        return TypeInformation("Instant")
+
+    @staticmethod
+    def SQL_TIMESTAMP() -> TypeInformation[datetime]:
+        """``datetime`` with a time zone, or without one and then in UTC."""
+        return TypeInformation("Timestamp")
+
+    @staticmethod
+    def LOCAL_DATE_TIME() -> TypeInformation[datetime]:
+        """``datetime`` without a time zone: what a clock on the wall shows."""
+        return TypeInformation("LocalDateTime")
+
+    @staticmethod
+    def SQL_DATE() -> TypeInformation[date]:
+        """``date``."""
+        return TypeInformation("Date")
+
+    @staticmethod
+    def LOCAL_DATE() -> TypeInformation[date]:
+        """``date``, by Flink's other name."""
+        return Types.SQL_DATE()
+
+    @staticmethod
+    def SQL_TIME() -> TypeInformation[time]:
+        """``time`` of a day."""
+        return TypeInformation("Time")
+
+    @staticmethod
+    def LOCAL_TIME() -> TypeInformation[time]:
+        """``time`` of a day, by Flink's other name."""
+        return Types.SQL_TIME()
+
+    @staticmethod
+    def DURATION() -> TypeInformation[timedelta]:
+        """``timedelta``."""
+        return TypeInformation("Duration")
+
+    @staticmethod
+    def ENUM(enumClass: type[E]) -> TypeInformation[E]:
+        """Members of ``enumClass``; a column of it holds their names."""
+        return TypeInformation("Enum", typeClass=enumClass)
+
+    @staticmethod
     def PICKLED_BYTE_ARRAY() -> TypeInformation[Any]:
         """Any Python object; what a stream without a type is."""
-        return TypeInformation("Pickled")
+        return TypeInformation(PICKLED)
+
+    @staticmethod
+    def GENERIC(genericClass: type[A]) -> TypeInformation[A]:
+        """Objects of ``genericClass``, which travel pickled."""
+        return TypeInformation(PICKLED, typeClass=genericClass)
+
+    @staticmethod
+    def PRIMITIVE_ARRAY(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:
+        """A list or tuple of numbers; of BYTE it is ``bytes``."""
+        return _array(element)
+
+    @staticmethod
+    def BASIC_ARRAY(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:
+        """A list or tuple of a basic type."""
+        return _array(element)
+
+    @staticmethod
+    def OBJECT_ARRAY(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:
+        """A list or tuple of any type."""
+        return _array(element)
 
     @staticmethod
     def TUPLE(fields: Sequence[TypeInformation[Any]]) -> TypeInformation[tuple[Any, ...]]:
-        """A tuple of those fields."""
+        """A tuple of those fields, whose names are ``f0``, ``f1`` and so on."""
         return TypeInformation("Tuple", tuple(fields))
+
+    @staticmethod
+    def ROW(fields: Sequence[TypeInformation[Any]]) -> TypeInformation[Any]:
+        """A row of fields named ``f0``, ``f1`` and so on."""
+        return Types.ROW_NAMED([f"f{position}" for position in range(len(fields))], fields)
 
     @staticmethod
     def ROW_NAMED(
         names: Sequence[str], types: Sequence[TypeInformation[Any]]
     ) -> TypeInformation[Any]:
-        """A row of named fields."""
+        """A row of named fields: a ``Row``, or a dict of those keys."""
+        if len(names) != len(types):
+            raise IllegalArgumentError(
+                f"Types.ROW_NAMED: there are {len(names)} names and {len(types)} types. Pass a type"
+                " for each name."
+            )
         return TypeInformation("Row", tuple(types), tuple(names))
+
+    @staticmethod
+    def DATACLASS(dataClass: type[A]) -> TypeInformation[A]:
+        """Elements of a dataclass, with the types that its fields are annotated with (Flink:
+        ``Types.POJO``)."""
+        if not (isinstance(dataClass, type) and is_dataclass(dataClass)):
+            raise IllegalArgumentError(f"Types.DATACLASS: {shown(dataClass)} is no dataclass.")
+        return TypeInformation.of(dataClass)
+
+    @staticmethod
+    def NAMED_TUPLE(tupleClass: type[A]) -> TypeInformation[A]:
+        """Elements of a NamedTuple, with the types that its fields are annotated with."""
+        names = getattr(tupleClass, "_fields", None)
+        if not (isinstance(tupleClass, type) and issubclass(tupleClass, tuple) and names):
+            raise IllegalArgumentError(f"Types.NAMED_TUPLE: {shown(tupleClass)} is no NamedTuple.")
+        return TypeInformation.of(tupleClass)
 
     @staticmethod
     def LIST(element: TypeInformation[A]) -> TypeInformation[list[A]]:
@@ -95,3 +267,7 @@ class Types:
     def MAP(key: TypeInformation[A], value: TypeInformation[B]) -> TypeInformation[dict[A, B]]:
         """A dict of those key and value types."""
         return TypeInformation("Map", (key, value))
+
+
+def _array(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:
+    return TypeInformation("Array", (element,))

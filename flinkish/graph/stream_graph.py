@@ -16,6 +16,7 @@ from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.operators import OperatorDescription
+from flinkish.api.output_types import output_type
 from flinkish.api.partitioning import Partitioning
 from flinkish.api.transformations import (
     OneInputTransformation,
@@ -27,7 +28,7 @@ from flinkish.api.transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from flinkish.api.types import TypeInformation
+from flinkish.api.types import TypeInformation, Types
 
 NodeContent = Union[Source[Any], OperatorDescription, Sink[Any]]
 
@@ -59,6 +60,11 @@ class StreamNode:
     parallelism: int | None = None
     outputType: TypeInformation[Any] | None = None
     description: str | None = None
+
+    @property
+    def elementType(self) -> TypeInformation[Any]:
+        """The type of the elements; those of a sink are the ones it gets."""
+        return self.outputType or Types.PICKLED_BYTE_ARRAY()
 
     @property
     def operator(self) -> OperatorDescription:
@@ -145,7 +151,7 @@ class _StreamGraphGenerator:
             transformation.name,
             _content(transformation),
             parallelism=transformation.parallelism,
-            outputType=transformation.outputType,
+            outputType=_element_type(transformation),
             description=transformation.description,
         )
         self._nodes[uid] = node
@@ -204,6 +210,11 @@ def _reachable(ends: Iterable[Transformation]) -> set[Transformation]:
             found.add(transformation)
             open_ends.extend(transformation.inputs)
     return found
+
+
+def _element_type(transformation: Transformation) -> TypeInformation[Any] | None:
+    # What operators give need not go to the workers; a sink makes columns by it.
+    return output_type(transformation) if isinstance(transformation, SinkTransformation) else None
 
 
 def _is_virtual(transformation: Transformation) -> bool:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from types import FunctionType
 from typing import Any
 
-from flinkish.api.fields import Field, NamedField
+from flinkish.api.fields import Field, NamedField, PositionedField
 
 _SKIPPED = {"RESUME", "CACHE", "NOP", "PRECALL"}
 _CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
@@ -29,6 +29,8 @@ def field_read(function: Callable[..., Any]) -> Field | None:
     """
     if isinstance(function, NamedField):
         return function.name
+    if isinstance(function, PositionedField):
+        return function.position
     if isinstance(function, itemgetter):
         items = function.__reduce__()[1]
         return items[0] if len(items) == 1 and isinstance(items[0], (int, str)) else None

@@ -6,8 +6,8 @@ column. The first function that wants an element gets real Rows, made once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, repeat
 from typing import Any, overload
 
 import numpy as np
@@ -124,4 +124,34 @@ def python_values(column: pa.Array) -> list[Any]:
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
         # to_pylist() makes a scalar object of every value first, and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
+    if pa.types.is_nested(kind):
+        return nested_values(column)
     return list(column.to_pylist())
+
+
+def nested_values(column: pa.Array) -> list[Any]:
+    """The values of a column of structs, maps or lists: Rows, dicts and lists, as Spark gives them
+    in Python. An Arrow column would give dicts for structs and pairs for maps."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        make = row_type(tuple(kind.field(i).name for i in range(kind.num_fields))).make
+        parts = [python_values(part) for part in column.flatten()]
+        rows = zip(*parts) if parts else repeat((), len(column))
+        values: Iterable[Any] = map(make, rows)
+    elif pa.types.is_map(kind):
+        keys, items = _runs(column, column.keys), _runs(column, column.items)
+        values = map(dict, map(zip, keys, items))
+    elif pa.types.is_list(kind):
+        values = _runs(column, column.values)
+    else:
+        return list(column.to_pylist())
+    present = column.is_valid().to_pylist()
+    return [value if there else None for there, value in zip(present, values)]
+
+
+def _runs(column: pa.Array, contents: pa.Array) -> Iterator[list[Any]]:
+    """``contents`` of all lists or maps of ``column``, cut into those of each."""
+    offsets = column.offsets.to_pylist()
+    start, end = offsets[0], offsets[-1]
+    items = python_values(contents.slice(start, end - start))
+    return (items[first - start : last - start] for first, last in pairwise(offsets))

@@ -14,57 +14,52 @@ import pyarrow as pa
 
 from flinkish.api.errors import FlinkishError, shown
 from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.row_columns import RowColumns
+from flinkish.spark.column_arrays import FieldsWriter, Misfit
 
 
 @dataclass(frozen=True)
 class ColumnsFunction:
-    """Rows of frames to rows of ``fields``, for ``mapInArrow``. ``sink`` is named in errors."""
+    """Rows of frames to rows of ``schema``, for ``mapInArrow``. ``sink`` is named in errors.
+
+    ``whole``: the elements have no fields, and are the one column themselves.
+    """
 
     sink: str
     schema: pa.Schema
+    whole: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        writer = FieldsWriter(self.schema, self.whole)
         for batch in batches:
             for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
                 values = decode_frame(data).records.values
-                yield self._batch(values)
+                yield self._as_it_is(values) or self._written(writer, values)
 
-    def _batch(self, values: Sequence[Any]) -> pa.RecordBatch:
-        names = self.schema.names
-        columns: list[Sequence[Any]] = list(zip(*(self._fields(value, names) for value in values)))
+    def _as_it_is(self, values: Sequence[Any]) -> pa.RecordBatch | None:
+        """The columns that the elements have been all the way, if they are those of the schema."""
+        if not isinstance(values, RowColumns) or values.batch.schema.types != self.schema.types:
+            return None
+        return pa.RecordBatch.from_arrays(values.batch.columns, schema=self.schema)
+
+    def _written(self, writer: FieldsWriter, values: Sequence[Any]) -> pa.RecordBatch:
         try:
-            arrays = [pa.array(c, type=f.type) for c, f in zip(columns, self.schema)]
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise self._misfit(values, error) from error
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            return pa.RecordBatch.from_arrays(writer.columns(values), schema=self.schema)
+        except Misfit as misfit:
+            raise self._error(values[misfit.position], misfit) from None
 
-    def _fields(self, value: Any, names: list[str]) -> Sequence[Any]:
-        if isinstance(value, (tuple, list)):
-            fields: Sequence[Any] = value
-        elif isinstance(value, dict):
-            fields = [value.get(name) for name in names]
-        elif dataclasses.is_dataclass(value):
-            fields = [getattr(value, name, None) for name in names]
-        else:
-            fields = (value,)
-        if len(fields) != len(names):
-            raise FlinkishError(
-                f"{self.sink}: the element {shown(value)} has {len(fields)} fields, but the schema"
-                f" has {len(names)}: {', '.join(names)}. Map the elements to tuples of those fields."
+    def _error(self, element: Any, misfit: Misfit) -> FlinkishError:
+        if misfit.field:
+            return FlinkishError(
+                f"{self.sink}: the element {shown(element)} does not fit the schema: its {misfit}."
+                " Map the elements to the type of the field, or say another type with"
+                " returns(Types...) or a schema."
             )
-        return fields
-
-    def _misfit(self, values: Sequence[Any], error: Exception) -> FlinkishError:
-        for value in values:
-            for field, part in zip(self.schema, self._fields(value, self.schema.names)):
-                try:
-                    pa.array([part], type=field.type)
-                except (pa.ArrowException, TypeError, ValueError):
-                    return FlinkishError(
-                        f"{self.sink}: the element {shown(value)} does not fit the schema: its"
-                        f" {field.name} {shown(part)} is not of type {field.type}."
-                    )
-        return FlinkishError(f"{self.sink}: the elements do not fit the schema: {error}")
+        names = self.schema.names
+        return FlinkishError(
+            f"{self.sink}: the element {shown(element)} does not fit the schema, which has"
+            f" {len(names)} fields: {', '.join(names)}. Map the elements to tuples of those fields."
+        )
 
 
 @dataclass(frozen=True)

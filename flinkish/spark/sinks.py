@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.column_types import columns_of, has_basic_fields, have_columns
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import CollectSink, ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalStateError, NotSupportedError
@@ -38,7 +39,9 @@ class BatchSinks:
         collected: Callable[[list[Any]], None],
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
-        self._files = [node.uid for node in sinks if isinstance(node.content, FileSink)]
+        self._files = {
+            node.uid: _table_schema(node) for node in sinks if isinstance(node.content, FileSink)
+        }
         self._metrics = metrics
         self._refusing = False
         self._collected = collected
@@ -57,7 +60,9 @@ class BatchSinks:
             # The files are written by other Spark jobs than the one that collects.
             frame = frame.persist()
         try:
-            content = F.when(~F.col("target").isin(self._files), F.col("frame")).alias("frame")
+            content = F.when(~F.col("target").isin(list(self._files)), F.col("frame")).alias(
+                "frame"
+            )
             rows = frame.select("target", "gate", "slice", "sequence", content).collect()
             by_target: dict[str, list[Any]] = {}
             for row in sorted(rows, key=lambda row: row[1:4]):
@@ -107,22 +112,44 @@ class BatchSinks:
         rows = frame.filter(frame["target"] == node.uid).sortWithinPartitions(
             "gate", "slice", "sequence"
         )
-        if sink.schema is None:
+        schema, options = self._files[node.uid], sink.options
+        if schema is None:
             lines = LinesFunction(_LINES[sink.format])
             written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
         else:
-            written, format_ = to_columns(rows, sink.schema, node.name), sink.format
+            whole = sink.schema is None and not node.elementType.isComposite()
+            written, format_ = to_columns(rows, schema, node.name, whole), sink.format
+        if format_ == "json":
+            options = {"ignoreNullFields": "false", **options}
         # A directory a batch: a batch that comes again replaces just what it wrote before.
         target = f"{sink.path}/batch={batchId}"
-        written.write.format(format_).options(**sink.options).mode("overwrite").save(target)
+        written.write.format(format_).options(**options).mode("overwrite").save(target)
 
 
-def to_columns(rows: DataFrame, schema: Any, name: str) -> DataFrame:
-    """Rows of frames as rows of ``schema`` (a StructType or a DDL string)."""
+def _table_schema(node: StreamNode) -> Any:
+    """The columns that a file sink writes: those given, else those of the elements' type; None if
+    it writes a line of each element as it is.
+
+    Raises InvalidProgramError if columns are needed and the type does not give them.
+    """
+    sink, elements = node.content, node.elementType
+    assert isinstance(sink, FileSink)
+    if sink.schema is not None or sink.format == "text":
+        return sink.schema
+    if sink.format == "parquet" or sink.options:
+        return columns_of(elements, node.name)
+    # A line of CSV has no place for a list, and the fields of a JSON object have names.
+    fits = has_basic_fields(elements) if sink.format == "csv" else bool(elements.fields)
+    return columns_of(elements, node.name) if fits and have_columns(elements) else None
+
+
+def to_columns(rows: DataFrame, schema: Any, name: str, whole: bool = False) -> DataFrame:
+    """Rows of frames as rows of ``schema`` (a StructType or a DDL string); ``whole``: the elements
+    are the one column themselves."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     assert isinstance(struct, StructType)
-    columns = ColumnsFunction(name, to_arrow_schema(struct, timezone="UTC"))
+    columns = ColumnsFunction(name, to_arrow_schema(struct, timezone="UTC"), whole)
     return rows.mapInArrow(columns.__call__, struct)

@@ -18,7 +18,11 @@ class FileSink(Sink[T_contra]):
     Made by ``forText``, ``forCsv``, ``forJson`` or ``forParquet``. Batch ``n`` writes the directory
     ``batch=n``, and replaces it if it comes again; so the directory is this sink's alone, and one
     that holds the output of another run is refused. Spark reads the whole as one table with the
-    column ``batch``. ``options`` are those of Spark's writer of the format.
+    column ``batch``.
+
+    ``schema`` (a DDL string or a StructType) names the columns; without one they are those of the
+    stream's type (``DataStream.getType``). An element that does not fit them is an error that names
+    the field. ``options`` are those of Spark's writer of the format.
     """
 
     format: str
@@ -33,29 +37,26 @@ class FileSink(Sink[T_contra]):
 
     @staticmethod
     def forCsv(path: str, schema: Any = None, **options: str) -> FileSink[Any]:
-        """Tuples, Rows, dicts or dataclasses as CSV; with a ``schema`` (a DDL string or a
-        StructType) checked against it and written by Spark."""
-        return FileSink("csv", path, schema, _for_schema(schema, options, "forCsv"))
+        """Tuples, Rows, dicts or dataclasses as CSV. Elements without a schema whose type is not
+        known, or has fields of several values, are written as ``str`` of each field."""
+        return FileSink("csv", path, _given(schema, "forCsv"), options)
 
     @staticmethod
     def forJson(path: str, schema: Any = None, **options: str) -> FileSink[Any]:
-        """Elements as JSON, one a line: an object if their fields have names."""
-        return FileSink("json", path, schema, _for_schema(schema, options, "forJson"))
+        """Elements as JSON, one a line: an object if their fields have names, else a value or an
+        array."""
+        return FileSink("json", path, _given(schema, "forJson"), options)
 
     @staticmethod
-    def forParquet(path: str, schema: Any, **options: str) -> FileSink[Any]:
-        """Elements as Parquet of ``schema``."""
-        if not schema:
-            raise IllegalArgumentError(
-                'FileSink.forParquet: pass the schema, such as "origin string, delay int".'
-            )
-        return FileSink("parquet", path, schema, options)
+    def forParquet(path: str, schema: Any = None, **options: str) -> FileSink[Any]:
+        """Elements as Parquet; without a schema the stream's type must be known."""
+        return FileSink("parquet", path, _given(schema, "forParquet"), options)
 
 
-def _for_schema(schema: Any, options: dict[str, str], method: str) -> dict[str, str]:
-    if options and schema is None:
-        raise IllegalArgumentError(
-            f"FileSink.{method}: the options {', '.join(options)} are for Spark's writer, which"
-            " needs a schema: pass one."
-        )
-    return options
+def _given(schema: Any, method: str) -> Any:
+    if schema is None or schema:
+        return schema
+    raise IllegalArgumentError(
+        f'FileSink.{method}: pass the schema, such as "origin string, delay'
+        " int\", or leave it out to write the columns of the stream's type."
+    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from flinkish.api.column_types import type_of_columns
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.row import Row
+from flinkish.api.types import TypeInformation, Types
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -33,6 +35,9 @@ class FileSource(Source[T_co]):
     @property
     def bounded(self) -> bool:
         return not self.monitored
+
+    def getProducedType(self) -> TypeInformation[Any]:
+        return Types.STRING() if self.schema is None else type_of_columns(self.schema)
 
     @staticmethod
     def forLines(path: str, **options: str) -> FileSource[str]:

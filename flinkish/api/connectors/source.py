@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
 from flinkish.api.callables import key_call
+from flinkish.api.column_types import type_of_columns
 from flinkish.api.row import Row
+from flinkish.api.type_extraction import returned_type, type_of_samples
+from flinkish.api.types import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,12 +44,19 @@ class Source(Generic[T_co]):
         """Whether the source ends by itself (Flink: ``Boundedness``)."""
         return True
 
+    def getProducedType(self) -> TypeInformation[Any] | None:
+        """The type of the elements, if the source knows it (Flink: ``ResultTypeQueryable``)."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class CollectionSource(Source[T_co]):
     """The elements of a sequence, in order."""
 
     values: Sequence[T_co]
+
+    def getProducedType(self) -> TypeInformation[Any] | None:
+        return type_of_samples(self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +65,9 @@ class SequenceSource(Source[int]):
 
     start: int
     end: int
+
+    def getProducedType(self) -> TypeInformation[Any]:
+        return Types.LONG()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +84,9 @@ class DataFrameSource(Source[Row]):
     def bounded(self) -> bool:
         return not self.dataframe.isStreaming
 
+    def getProducedType(self) -> TypeInformation[Any]:
+        return type_of_columns(self.dataframe.schema)
+
 
 @dataclass(frozen=True, eq=False)
 class SocketSource(Source[str]):
@@ -82,6 +98,9 @@ class SocketSource(Source[str]):
     @property
     def bounded(self) -> bool:
         return False
+
+    def getProducedType(self) -> TypeInformation[Any]:
+        return Types.STRING()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +118,6 @@ class DataGeneratorSource(Source[T_co]):
     @property
     def bounded(self) -> bool:
         return self.count is not None
+
+    def getProducedType(self) -> TypeInformation[Any] | None:
+        return returned_type(self.generator)
