@@ -81,7 +81,14 @@ from flinkish.api.joined_streams import (
     TaggedUnion,
 )
 from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.policy_windows import (
+    Count,
+    PolicyWindow,
+    PolicyWindowedStream,
+    PolicyWindowFunction,
+)
 from flinkish.api.process_functions import (
     KeyedProcessContext,
     KeyedProcessFunction,
@@ -130,6 +137,15 @@ from flinkish.api.windowing.continuous_triggers import (
 from flinkish.api.windowing.count_trigger import CountTrigger
 from flinkish.api.windowing.delta_function import DeltaFunction
 from flinkish.api.windowing.delta_trigger import DeltaTrigger
+from flinkish.api.windowing.eviction_policy import (
+    CountEvictionPolicy,
+    Event,
+    EvictionContext,
+    EvictionPolicy,
+    TimeEvictionPolicy,
+    WatermarkCountEvictionPolicy,
+    WatermarkTimeEvictionPolicy,
+)
 from flinkish.api.windowing.evictor import (
     EvictableElements,
     EvictableIterator,
@@ -154,6 +170,14 @@ from flinkish.api.windowing.sliding_windows import (
 )
 from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
+from flinkish.api.windowing.trigger_policy import (
+    CountTriggerPolicy,
+    TimeTriggerPolicy,
+    TriggerPolicy,
+    TriggerPolicyContext,
+    WatermarkCountTriggerPolicy,
+    WatermarkTimeTriggerPolicy,
+)
 from flinkish.api.windowing.tumbling_windows import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
@@ -187,8 +211,11 @@ __all__ = [
     "ConnectedStreams",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
+    "Count",
+    "CountEvictionPolicy",
     "CountEvictor",
     "CountTrigger",
+    "CountTriggerPolicy",
     "DataGeneratorSource",
     "DataStream",
     "DataStreamSink",
@@ -199,10 +226,13 @@ __all__ = [
     "Duration",
     "DynamicEventTimeSessionWindows",
     "DynamicProcessingTimeSessionWindows",
+    "Event",
     "EventTimeSessionWindows",
     "EventTimeTrigger",
     "EvictableElements",
     "EvictableIterator",
+    "EvictionContext",
+    "EvictionPolicy",
     "Evictor",
     "EvictorContext",
     "FileSink",
@@ -234,6 +264,7 @@ __all__ = [
     "KeyedProcessFunction",
     "KeyedStateFunction",
     "KeyedStream",
+    "LagWatermarks",
     "ListState",
     "ListStateDescriptor",
     "ManualClock",
@@ -250,6 +281,9 @@ __all__ = [
     "OperatorMetrics",
     "OutputTag",
     "PipelineExecutor",
+    "PolicyWindow",
+    "PolicyWindowFunction",
+    "PolicyWindowedStream",
     "PrintSink",
     "ProcessAllWindowFunction",
     "ProcessFunction",
@@ -289,13 +323,17 @@ __all__ = [
     "TaggedUnion",
     "Time",
     "TimeDomain",
+    "TimeEvictionPolicy",
     "TimeEvictor",
+    "TimeTriggerPolicy",
     "TimeWindow",
     "TimerService",
     "TimestampAssigner",
     "TimestampedValue",
     "Trigger",
     "TriggerContext",
+    "TriggerPolicy",
+    "TriggerPolicyContext",
     "TriggerResult",
     "TumblingEventTimeWindows",
     "TumblingProcessingTimeWindows",
@@ -306,11 +344,15 @@ __all__ = [
     "ValueState",
     "ValueStateDescriptor",
     "Watermark",
+    "WatermarkCountEvictionPolicy",
+    "WatermarkCountTriggerPolicy",
     "WatermarkGenerator",
     "WatermarkGeneratorContext",
     "WatermarkOutput",
     "WatermarkStatus",
     "WatermarkStrategy",
+    "WatermarkTimeEvictionPolicy",
+    "WatermarkTimeTriggerPolicy",
     "Window",
     "WindowAssigner",
     "WindowAssignerContext",
@@ -319,6 +361,7 @@ __all__ = [
     "WindowStagger",
     "WindowedStream",
     "row_type",
+    "unionWithLag",
 ]
 
 

@@ -15,6 +15,7 @@ from flinkish.api.operators import (
 )
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.policy_factory import POLICY_OPERATORS
 from flinkish.runtime.operators.process_factory import PROCESS_OPERATORS
 from flinkish.runtime.operators.source_watermarks import SourceWatermarksOperator
 from flinkish.runtime.operators.stateless import StreamFilter, StreamFlatMap, StreamMap
@@ -29,6 +30,7 @@ _FACTORIES: dict[type[OperatorDescription], Callable[[OperatorContext, Any], Str
     SourceWatermarksDescription: SourceWatermarksOperator,
     WindowOperatorDescription: create_window_operator,
     **PROCESS_OPERATORS,
+    **POLICY_OPERATORS,
 }
 
 

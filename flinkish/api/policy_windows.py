@@ -1,0 +1,240 @@
+"""Windows by length and slide, each a count or a length of time, and by policies of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, Union
+
+from flinkish.api.all_windowed_stream import constant_key
+from flinkish.api.callables import positional_arity
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.operators import OperatorDescription
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.time import TimeLike
+from flinkish.api.types import TypeInformation
+from flinkish.api.windowing.eviction_policy import (
+    CountEvictionPolicy,
+    EvictionPolicy,
+    TimeEvictionPolicy,
+    WatermarkCountEvictionPolicy,
+    WatermarkTimeEvictionPolicy,
+)
+from flinkish.api.windowing.trigger_policy import (
+    CountTriggerPolicy,
+    TimeTriggerPolicy,
+    TriggerPolicy,
+    WatermarkCountTriggerPolicy,
+    WatermarkTimeTriggerPolicy,
+)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of elements, as the length or the slide of a window (Storm: ``Count``)."""
+
+    value: int
+
+    @classmethod
+    def of(cls, value: int) -> Count:
+        """``value`` elements."""
+        return cls(value)
+
+
+Extent: TypeAlias = Union[Count, TimeLike]
+"""How far a window reaches or slides: a ``Count``, or a length of time."""
+
+
+@dataclass(frozen=True)
+class PolicyWindow(Generic[T]):
+    """A window that has fired, and how it differs from the one before (Storm: ``Window``)."""
+
+    key: object
+    """The key of the elements; None if the stream has no keys."""
+    elements: Sequence[T]
+    newElements: Sequence[T]
+    expiredElements: Sequence[T]
+    startTimestamp: int | None
+    endTimestamp: int
+
+    def get(self) -> Sequence[T]:
+        """The elements of the window, in the order in which they came."""
+        return self.elements
+
+    def getNew(self) -> Sequence[T]:
+        """Those that were not in the window that fired before."""
+        return self.newElements
+
+    def getExpired(self) -> Sequence[T]:
+        """The elements that have left since then."""
+        return self.expiredElements
+
+    def getStartTimestamp(self) -> int | None:
+        """Where the window begins, in ms; elements at just that time are not in it. None if its
+        length is a count."""
+        return self.startTimestamp
+
+    def getEndTimestamp(self) -> int:
+        """Where the window ends, in ms; elements at just that time are in it."""
+        return self.endTimestamp
+
+
+class PolicyWindowFunction(RichFunction, Generic[T, R]):
+    """Turns a window into results; may have keyed state (Storm: a windowed bolt)."""
+
+    def process(self, window: PolicyWindow[T], out: Collector[R]) -> Iterable[R] | None:
+        """Called when a window fires that has elements. May write to ``out``, or return or yield
+        the results; they get the end of the window as their timestamp."""
+        raise NotImplementedError
+
+
+PolicyWindowLike: TypeAlias = Union[
+    PolicyWindowFunction[T, R],
+    Callable[[PolicyWindow[T]], Iterable[R]],
+    Callable[[PolicyWindow[T], Collector[R]], None],
+]
+
+
+class PolicyWindowedStream(Generic[T]):
+    """A stream whose windows a ``TriggerPolicy`` fires and an ``EvictionPolicy`` fills: those of
+    each key apart if it is keyed, else those of the whole stream.
+
+    The sum of the last three numbers, at every second one:
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda numbers: PolicyWindowedStream.of(numbers, Count(3), Count(2), eventTime=False)
+    ...     .process(lambda window: [sum(window.get())])
+    ... )
+    >>> for number in (1, 2, 3, 4):
+    ...     harness.processElement(number)
+    >>> [record.value for record in harness.getOutput()]
+    [3, 9]
+    """
+
+    def __init__(
+        self,
+        stream: DataStream[T],
+        triggerPolicy: TriggerPolicy[T],
+        evictionPolicy: EvictionPolicy[T],
+    ) -> None:
+        """Raises InvalidProgramError if one policy goes by event time and the other does not."""
+        for policy, kind in ((triggerPolicy, TriggerPolicy), (evictionPolicy, EvictionPolicy)):
+            if not isinstance(policy, kind):
+                raise InvalidProgramError(
+                    f"policy windows: {shown(policy)} is not {kind.__name__}. Pass the"
+                    " TriggerPolicy first and then the EvictionPolicy."
+                )
+        if triggerPolicy.isEventTime() != evictionPolicy.isEventTime():
+            raise InvalidProgramError(
+                f"policy windows: of {type(triggerPolicy).__name__} and"
+                f" {type(evictionPolicy).__name__} one goes by event time and the other does not."
+                " Use two policies whose isEventTime() is the same."
+            )
+        self._keyed = isinstance(stream, KeyedStream)
+        self._input: DataStream[T] = stream if self._keyed else stream.keyBy(constant_key)
+        self._trigger = triggerPolicy
+        self._eviction = evictionPolicy
+        self._late_tag: OutputTag[T] | None = None
+
+    @staticmethod
+    def of(
+        stream: DataStream[T],
+        length: Extent,
+        slide: Extent | None = None,
+        eventTime: bool = True,
+        lag: TimeLike | None = None,
+    ) -> PolicyWindowedStream[T]:
+        """Windows of ``length``, one every ``slide``; without a slide one after another. Each is a
+        ``Count`` or a length of time.
+
+        With ``eventTime`` they go by the elements' timestamps and the watermark, else by the order
+        of the elements and the clock. ``lag`` is that of ``WatermarkTimeEvictionPolicy``.
+        """
+        return PolicyWindowedStream(
+            stream,
+            trigger_policy(length if slide is None else slide, eventTime),
+            eviction_policy(length, eventTime, lag),
+        )
+
+    def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
+        """Send elements that the watermark has passed there, instead of counting and dropping
+        them."""
+        self._late_tag = outputTag
+        return self
+
+    def process(
+        self, function: PolicyWindowLike[T, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """Hand each window that fires to a PolicyWindowFunction or ``function(window[, out])``.
+
+        Results get the end of the window as their timestamp.
+        """
+        description = PolicyWindowDescription(
+            self._trigger, self._eviction, self._keyed, self._late_tag, *_called(function)
+        )
+        return self._input._transform(description, outputType)
+
+
+def trigger_policy(slide: Extent, eventTime: bool) -> TriggerPolicy[object]:
+    """The policy that fires every ``slide``."""
+    if isinstance(slide, Count):
+        count = slide.value
+        return WatermarkCountTriggerPolicy(count) if eventTime else CountTriggerPolicy(count)
+    return WatermarkTimeTriggerPolicy(slide) if eventTime else TimeTriggerPolicy(slide)
+
+
+def eviction_policy(
+    length: Extent, eventTime: bool, lag: TimeLike | None = None
+) -> EvictionPolicy[object]:
+    """The policy of windows of ``length``."""
+    if isinstance(length, Count):
+        count = length.value
+        return WatermarkCountEvictionPolicy(count) if eventTime else CountEvictionPolicy(count)
+    return WatermarkTimeEvictionPolicy(length, lag) if eventTime else TimeEvictionPolicy(length)
+
+
+PolicyWindowCall: TypeAlias = Callable[[PolicyWindow[Any], Collector[Any]], "Iterable[Any] | None"]
+
+
+@dataclass(frozen=True)
+class PolicyWindowDescription(OperatorDescription):
+    """All of an operator of policy windows. ``grouped``: the keys are the user's."""
+
+    keyed: ClassVar[bool] = True
+
+    triggerPolicy: TriggerPolicy[Any]
+    evictionPolicy: EvictionPolicy[Any]
+    grouped: bool
+    lateDataOutputTag: OutputTag[Any] | None
+    function: Any
+    call: PolicyWindowCall
+
+    @property
+    def name(self) -> str:
+        return "Policy Windows"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return self.function, self.triggerPolicy, self.evictionPolicy
+
+
+def _called(function: Any) -> tuple[Any, PolicyWindowCall]:
+    """The function, and the way to call it."""
+    call: Any = function.process if isinstance(function, PolicyWindowFunction) else function
+    if callable(call) and not isinstance(call, type):
+        arity = positional_arity(call)
+        if arity == 2:
+            return function, call
+        if arity == 1:
+            return function, lambda window, out: call(window)
+    raise InvalidProgramError(
+        f"process: {shown(function)} is not a function of policy windows. Pass a"
+        " PolicyWindowFunction or f(window[, out])."
+    )

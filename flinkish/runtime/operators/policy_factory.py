@@ -1,0 +1,17 @@
+"""Which operator does what the descriptions of windows and of time by policies say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flinkish.api.operators import OperatorDescription
+from flinkish.api.policy_windows import PolicyWindowDescription
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.windowing.policy_window_operator import PolicyWindowOperator
+
+POLICY_OPERATORS: dict[
+    type[OperatorDescription], Callable[[OperatorContext, Any], StreamOperator]
+] = {
+    PolicyWindowDescription: PolicyWindowOperator,
+}

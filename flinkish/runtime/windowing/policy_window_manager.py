@@ -1,0 +1,129 @@
+"""The queue of one key with its trigger and eviction policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from itertools import compress
+from typing import Any, NamedTuple
+
+from flinkish.api.policy_windows import PolicyWindow
+from flinkish.api.windowing.eviction_policy import Event, EvictionContext, EvictionPolicy
+from flinkish.api.windowing.trigger_policy import TriggerPolicy, TriggerPolicyContext
+
+Action = EvictionPolicy.Action
+
+
+class PolicyWindowState(NamedTuple):
+    """What is kept of a key: its queue, which of the events were in the last window, and what the
+    policies keep."""
+
+    events: list[Event[Any]]
+    seen: list[bool]
+    triggerPolicy: dict[str, Any]
+    evictionPolicy: dict[str, Any]
+
+
+class PolicyWindowManager:
+    """Runs the policies on the events of one key (Storm: ``WindowManager``).
+
+    ``activate`` is called with each window that has events.
+    """
+
+    def __init__(
+        self,
+        key: Any,
+        triggerPolicy: TriggerPolicy[Any],
+        evictionPolicy: EvictionPolicy[Any],
+        activate: Callable[[PolicyWindow[Any]], None],
+        state: PolicyWindowState | None,
+    ) -> None:
+        self._key = key
+        self._initial = triggerPolicy, evictionPolicy
+        self.triggerPolicy: TriggerPolicy[Any] = _copy(
+            triggerPolicy, {} if state is None else state.triggerPolicy
+        )
+        self._eviction: EvictionPolicy[Any] = _copy(
+            evictionPolicy, {} if state is None else state.evictionPolicy
+        )
+        self._activate = activate
+        self.events: list[Event[Any]] = [] if state is None else state.events
+        self._seen: list[bool] = [] if state is None else state.seen
+
+    def state(self) -> PolicyWindowState | None:
+        """What to keep of the key; None if its queue is empty."""
+        if not self.events:
+            return None
+        trigger, eviction = self._initial
+        return PolicyWindowState(
+            self.events,
+            self._seen,
+            _changes(self.triggerPolicy, trigger),
+            _changes(self._eviction, eviction),
+        )
+
+    def add(self, event: Event[Any], context: TriggerPolicyContext) -> None:
+        """Queue an event and tell the policies."""
+        self.events.append(event)
+        self._seen.append(False)
+        self._eviction.track(event)
+        self.triggerPolicy.track(event, context)
+        if not self.events:
+            self.triggerPolicy, self._eviction = deepcopy(self._initial)
+
+    def onTrigger(self, context: EvictionContext) -> bool:
+        """Fire a window; False if it has no events."""
+        self._eviction.setContext(context)
+        actions = self._actions()
+        in_window = [action is Action.PROCESS for action in actions]
+        elements = [event.value for event in compress(self.events, in_window)]
+        if elements:
+            self._activate(self._window(context.referenceTime, elements, actions))
+        kept = [action is not Action.EXPIRE for action in actions]
+        self.events[:] = compress(self.events, kept)
+        self._seen[:] = compress(in_window, kept)
+        self.triggerPolicy.reset()
+        return bool(elements)
+
+    def _actions(self) -> list[EvictionPolicy.Action]:
+        actions: list[EvictionPolicy.Action] = []
+        for event in self.events:
+            actions.append(self._eviction.evict(event))
+            if actions[-1] is Action.STOP:
+                break
+        return actions + [Action.KEEP] * (len(self.events) - len(actions))
+
+    def _window(
+        self, end: int, elements: list[Any], actions: list[EvictionPolicy.Action]
+    ) -> PolicyWindow[Any]:
+        new, expired = [], []
+        for event, seen, action in zip(self.events, self._seen, actions):
+            if action is Action.PROCESS and not seen:
+                new.append(event.value)
+            elif action is Action.EXPIRE:
+                expired.append(event.value)
+        return PolicyWindow(self._key, elements, new, expired, self._eviction.windowStart(end), end)
+
+    def expiresWithTime(self) -> bool:
+        """What the eviction policy says of itself."""
+        return self._eviction.expiresWithTime()
+
+
+def _copy(policy: Any, changes: dict[str, Any]) -> Any:
+    copy = deepcopy(policy)
+    vars(copy).update(changes)
+    return copy
+
+
+def _changes(policy: Any, initial: Any) -> dict[str, Any]:
+    """The attributes in which ``policy`` differs: its settings are in the job, not in its state."""
+    before = vars(initial)
+    return {
+        name: value
+        for name, value in vars(policy).items()
+        if name not in before or not _same(before[name], value)
+    }
+
+
+def _same(before: Any, now: Any) -> bool:
+    return before is now or (type(before) is type(now) is int and before == now)
