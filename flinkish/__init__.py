@@ -1,6 +1,12 @@
 """A Flink-compatible DataStream API on PySpark."""
 
 from flinkish.api.all_windowed_stream import AllWindowedStream
+from flinkish.api.arrival_time import (
+    ArrivalTimeStrategy,
+    DeadLetter,
+    DeadLetterReason,
+    OrderingPolicy,
+)
 from flinkish.api.broadcast_functions import (
     BroadcastProcessFunction,
     BroadcastState,
@@ -197,6 +203,7 @@ __all__ = [
     "AggregatingStateDescriptor",
     "AllWindowFunction",
     "AllWindowedStream",
+    "ArrivalTimeStrategy",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastState",
@@ -220,6 +227,8 @@ __all__ = [
     "DataStream",
     "DataStreamSink",
     "DataStreamSource",
+    "DeadLetter",
+    "DeadLetterReason",
     "DeltaEvictor",
     "DeltaFunction",
     "DeltaTrigger",
@@ -279,6 +288,7 @@ __all__ = [
     "OnMergeContext",
     "OpenContext",
     "OperatorMetrics",
+    "OrderingPolicy",
     "OutputTag",
     "PipelineExecutor",
     "PolicyWindow",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, overload
 
+from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
     filter_call,
     flat_map_calls,
@@ -168,9 +169,12 @@ class DataStream(Generic[T]):
         return self.map(TupleOfFields(fields)).name("Projection")
 
     def assignTimestampsAndWatermarks(
-        self, watermarkStrategy: WatermarkStrategy[T]
+        self, watermarkStrategy: WatermarkStrategy[T] | ArrivalTimeStrategy[T]
     ) -> SingleOutputStreamOperator[T]:
-        """The same elements with timestamps and watermarks of ``watermarkStrategy``."""
+        """The same elements with timestamps and watermarks of ``watermarkStrategy``; an
+        ``ArrivalTimeStrategy``, which Flink does not have, also drops elements."""
+        if isinstance(watermarkStrategy, ArrivalTimeStrategy):
+            return self._transform(ArrivalTimeDescription(watermarkStrategy))
         return self._transform(TimestampsAndWatermarksDescription(watermarkStrategy))
 
     # ------------------------------------------------------------------ several streams

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flinkish.api.arrival_time import ArrivalTimeDescription
 from flinkish.api.operators import (
     FilterDescription,
     FlatMapDescription,
@@ -14,6 +15,7 @@ from flinkish.api.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.runtime.operators.arrival_time_operator import ArrivalTimeOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.policy_factory import POLICY_OPERATORS
 from flinkish.runtime.operators.process_factory import PROCESS_OPERATORS
@@ -28,6 +30,7 @@ _FACTORIES: dict[type[OperatorDescription], Callable[[OperatorContext, Any], Str
     FlatMapDescription: StreamFlatMap,
     TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
     SourceWatermarksDescription: SourceWatermarksOperator,
+    ArrivalTimeDescription: ArrivalTimeOperator,
     WindowOperatorDescription: create_window_operator,
     **PROCESS_OPERATORS,
     **POLICY_OPERATORS,
