@@ -1,0 +1,239 @@
+"""Apache Storm's windowed bolts, by the examples of its documentation."""
+
+from __future__ import annotations
+
+import pytest
+
+import flinkish as fl
+from flinkish.compat.storm import BaseWindowedBolt, Count, Duration, setBolt
+from flinkish.testing import StreamTestHarness
+from tests.compat.storm_example import (
+    FIRST,
+    FIRST_WINDOWS,
+    SECOND,
+    SECOND_WINDOWS,
+    at,
+    example_bolt,
+)
+from tests.runtime.micro_batches import MicroBatches
+
+LATE = fl.OutputTag("late")
+
+
+def example(stream):
+    return setBolt(example_bolt(), stream)
+
+
+def values(harness, since=0):
+    return [r.value for r in harness.getOutput()[since:] if isinstance(r, fl.StreamRecord)]
+
+
+def watermarks(harness):
+    return [w.timestamp for w in harness.getOutput() if isinstance(w, fl.Watermark)]
+
+
+def begun():
+    harness = StreamTestHarness(example)
+    harness.setProcessingTime(at(9, 0, 0))
+    for element in FIRST:
+        harness.processElement(element)
+    harness.setProcessingTime(at(9, 0, 1))
+    return harness
+
+
+def test_the_example_window_by_window():
+    harness = begun()
+    assert values(harness) == FIRST_WINDOWS
+    seen = len(harness.getOutput())
+    for element in SECOND:
+        harness.processElement(element)
+    harness.setProcessingTime(at(9, 0, 2))
+    assert values(harness, seen) == SECOND_WINDOWS
+    # Storm's watermark w is Watermark(w - 1)
+    assert watermarks(harness) == [at(6, 0, 31) - 1, at(8, 0, 34) - 1]
+
+
+def test_the_example_goes_on_after_a_restart():
+    harness = StreamTestHarness.restore(example, begun().snapshot())
+    for element in SECOND:
+        harness.processElement(element)
+    harness.setProcessingTime(at(9, 0, 2))
+    assert values(harness) == SECOND_WINDOWS
+
+
+def test_the_example_in_batches():
+    job = MicroBatches(example, 3)
+    job.process([[(element, None) for element in FIRST]], clock=at(9, 0, 0))
+    job.process([], clock=at(9, 0, 1), tick=True)
+    job.process([[(element, None) for element in SECOND]], clock=at(9, 0, 1) + 1)
+    job.process([], clock=at(9, 0, 2), tick=True)
+    found = [(r.batch, r.value) for r in job.results[0]]
+    assert found == [(1, w) for w in FIRST_WINDOWS] + [(3, w) for w in SECOND_WINDOWS]
+
+
+def test_a_tuple_before_the_watermark_is_late():
+    """6:00:00 may come while the watermark is not past it: Storm calls that a lag of 5 s."""
+    harness = begun()
+    harness.processElement(("late", at(6, 0, 31) - 1))
+    harness.processElement(("in time", at(6, 0, 31)))
+    harness.processElement(("more", at(6, 0, 50)))
+    harness.setProcessingTime(at(9, 0, 2))
+    assert harness.getSideOutput(LATE) == [
+        fl.StreamRecord(("late", at(6, 0, 31) - 1), at(6, 0, 31) - 1)
+    ]
+    assert values(harness)[len(FIRST_WINDOWS) :] == [
+        (at(6, 0, 20), at(6, 0, 40), ["e5", "e6", "in time"])
+    ]
+
+
+def test_the_watermark_is_that_of_the_slowest_stream():
+    harness = StreamTestHarness(lambda one, two: setBolt(example_bolt(), one, two))
+    harness.processElement1(("a", at(6, 0, 25)))
+    harness.setProcessingTime(1000)
+    assert watermarks(harness) == []
+    harness.processElement2(("b", at(6, 0, 15)))
+    harness.setProcessingTime(2000)
+    assert watermarks(harness) == [at(6, 0, 10) - 1]
+    assert values(harness) == []
+    harness.processElement2(("c", at(6, 0, 27)))
+    harness.setProcessingTime(3000)
+    assert values(harness) == [(at(6, 0, 0), at(6, 0, 20), ["b"])]
+
+
+def test_get_new_and_get_expired():
+    bolt = BaseWindowedBolt(lambda window: [(window.get(), window.getNew(), window.getExpired())])
+    harness = StreamTestHarness(lambda s: setBolt(bolt.withWindow(Count.of(3), Count.of(2)), s))
+    for number in range(1, 7):
+        harness.processElement(number)
+    assert values(harness) == [
+        ([1, 2], [1, 2], []),
+        ([2, 3, 4], [3, 4], [1]),
+        ([4, 5, 6], [5, 6], [2, 3]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("configure", "expected"),
+    [
+        (lambda bolt: bolt.withTumblingWindow(Duration.seconds(5)), [[0, 1, 2], [3, 4, 5]]),
+        (lambda bolt: bolt.withTumblingWindow(Count(3)), [[0, 1, 2], [3, 4, 5]]),
+        (
+            lambda bolt: bolt.withWindow(Duration.seconds(10), Duration.seconds(5)),
+            [[0, 1, 2], [0, 1, 2, 3, 4, 5], [3, 4, 5]],
+        ),
+        (
+            lambda bolt: bolt.withWindow(Duration.of(5_000), Count(2)),
+            [[0, 1], [1, 2, 3], [3, 4, 5]],
+        ),
+        (lambda bolt: bolt.withWindow(Count(4), Count(2)), [[0, 1], [0, 1, 2, 3], [2, 3, 4, 5]]),
+        (
+            lambda bolt: bolt.withWindow(Count(4), Duration.seconds(5)),
+            [[0, 1, 2], [2, 3, 4, 5]],
+        ),
+        (lambda bolt: bolt.withWindow(Count(2)), [[0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]),
+    ],
+)
+def test_the_forms_of_windows_in_event_time(configure, expected):
+    bolt = configure(BaseWindowedBolt(lambda window: [[n for n, _ in window.get()]]))
+    harness = StreamTestHarness(lambda s: setBolt(bolt.withTimestampField(1), s))
+    for number in range(6):
+        harness.processElement((number, number * 1700 + 1))
+    harness.endInput()
+    assert values(harness) == expected
+
+
+def test_windows_without_timestamps_go_by_the_clock():
+    bolt = BaseWindowedBolt(lambda window: [list(window.get())])
+    harness = StreamTestHarness(
+        lambda one, two: setBolt(bolt.withTumblingWindow(Duration.seconds(5)), one, two)
+    )
+    harness.processElement1("a")
+    harness.processElement2("b")
+    harness.setProcessingTime(6000)
+    harness.processElement1("c")
+    harness.setProcessingTime(12_000)
+    assert values(harness) == [["a", "b"], ["c"]]
+
+
+class Counted(BaseWindowedBolt):
+    """Numbers the windows of each key."""
+
+    def prepare(self, context):
+        self.count = context.getState(fl.ValueStateDescriptor("count", default=0))
+
+    def execute(self, inputWindow, collector):
+        self.count.update(self.count.value() + 1)
+        collector.emit((inputWindow.key, self.count.value(), [n for _, n in inputWindow.get()]))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda bolt, s: setBolt(bolt, s, fieldsGrouping="f0"),
+        lambda bolt, s: setBolt(bolt, s, fieldsGrouping=lambda e: e[0]),
+        lambda bolt, s: setBolt(bolt, s.keyBy(lambda e: e[0])),
+    ],
+)
+def test_each_key_may_have_windows_of_its_own(build):
+    harness = StreamTestHarness(lambda s: build(Counted().withTumblingWindow(Count(2)), s))
+    for element in (("a", 1), ("b", 2), ("a", 3), ("b", 4), ("a", 5), ("a", 6)):
+        harness.processElement(element)
+    assert values(harness) == [("a", 1, [1, 3]), ("b", 1, [2, 4]), ("a", 2, [5, 6])]
+
+
+def test_results_are_a_stream_like_any_other():
+    bolt = BaseWindowedBolt(lambda window: [len(window.get())]).withTimestampField(1)
+    harness = StreamTestHarness(
+        lambda s: (
+            setBolt(bolt.withTumblingWindow(Duration.seconds(10)), s)
+            .windowAll(fl.TumblingEventTimeWindows.of(fl.Time.minutes(1)))
+            .reduce(max)
+        )
+    )
+    for second in (1, 2, 3, 15, 61):
+        harness.processElement(("e", second * 1000))
+    harness.endInput()
+    assert values(harness) == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("bolt", "error", "named"),
+    [
+        (BaseWindowedBolt(), fl.InvalidProgramError, "withWindow"),
+        (
+            BaseWindowedBolt().withTumblingWindow(Count(1)).withLateTupleStream("late"),
+            fl.IllegalArgumentError,
+            "withTimestampField",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(bolt, error, named):
+    with pytest.raises(error, match=named):
+        StreamTestHarness(lambda s: setBolt(bolt, s))
+
+
+def test_streams_that_do_not_fit_are_refused():
+    stream = fl.StreamExecutionEnvironment().fromData(1)
+    bolt = BaseWindowedBolt(list).withTumblingWindow(Count(1))
+    with pytest.raises(fl.InvalidProgramError, match="pass the streams"):
+        setBolt(bolt)
+    with pytest.raises(fl.InvalidProgramError, match="fieldsGrouping"):
+        setBolt(bolt, stream, stream.keyBy(lambda n: n))
+
+
+def test_the_example_on_spark(env):
+    """With an interval of 1 ms each batch computes a watermark, but for the first."""
+    bolt = example_bolt().withWatermarkInterval(Duration.of(1))
+    env.getConfig().setElementsPerBatch(3)
+    late = ("late", at(6, 0, 2))
+    windows = setBolt(bolt, env.fromCollection([*FIRST, late, *SECOND]))
+    found, dropped = [], []
+    windows.forEachBatch(lambda values, batch: found.extend(values))
+    windows.getSideOutput(LATE).forEachBatch(lambda values, batch: dropped.extend(values))
+    env.execute("storm")
+    last = [
+        (at(8, 0, 20), at(8, 0, 40), ["e7", "e8", "e9", "e10"]),
+        (at(8, 0, 30), at(8, 0, 50), ["e10"]),
+    ]
+    assert found == FIRST_WINDOWS + SECOND_WINDOWS + last
+    assert dropped == [late]
