@@ -23,6 +23,7 @@ from flinkish.api.co_functions import (
     RichCoFlatMapFunction,
     RichCoMapFunction,
 )
+from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
 from flinkish.api.connected_streams import (
     BroadcastConnectedStream,
     BroadcastStream,
@@ -32,12 +33,8 @@ from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.connectors.source import DataGeneratorSource, Source
-from flinkish.api.data_stream import (
-    DataStream,
-    DataStreamSink,
-    DataStreamSource,
-    SingleOutputStreamOperator,
-)
+from flinkish.api.data_stream import DataStream, DataStreamSource, SingleOutputStreamOperator
+from flinkish.api.data_stream_sink import DataStreamSink
 from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.errors import (
@@ -61,6 +58,7 @@ from flinkish.api.functions import (
     FlatMapFunction,
     KeySelector,
     MapFunction,
+    Partitioner,
     ReduceFunction,
     RichAggregateFunction,
     RichFilterFunction,
@@ -77,6 +75,7 @@ from flinkish.api.job import (
     JobStatus,
     OperatorMetrics,
 )
+from flinkish.api.job_listener import JobListener
 from flinkish.api.join_functions import ProcessJoinFunction
 from flinkish.api.joined_streams import (
     CoGroupedStreams,
@@ -89,6 +88,11 @@ from flinkish.api.joined_streams import (
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.partition_windowed_stream import (
+    MapPartitionFunction,
+    Order,
+    PartitionWindowedStream,
+)
 from flinkish.api.policy_windows import (
     Count,
     PolicyWindow,
@@ -118,7 +122,7 @@ from flinkish.api.state import (
 )
 from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
 from flinkish.api.time import Duration, Time
-from flinkish.api.types import Types
+from flinkish.api.types import TypeInformation, Types
 from flinkish.api.watermarks import (
     TimestampAssigner,
     WatermarkGenerator,
@@ -208,6 +212,7 @@ __all__ = [
     "BroadcastProcessFunction",
     "BroadcastState",
     "BroadcastStream",
+    "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
     "CoGroupFunction",
@@ -215,6 +220,7 @@ __all__ = [
     "CoMapFunction",
     "CoProcessFunction",
     "Collector",
+    "Configuration",
     "ConnectedStreams",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
@@ -263,6 +269,7 @@ __all__ = [
     "JobClient",
     "JobExecutionError",
     "JobExecutionResult",
+    "JobListener",
     "JobStatus",
     "JoinFunction",
     "JoinedStreams",
@@ -278,6 +285,7 @@ __all__ = [
     "ListStateDescriptor",
     "ManualClock",
     "MapFunction",
+    "MapPartitionFunction",
     "MapState",
     "MapStateDescriptor",
     "MergeCallback",
@@ -288,8 +296,11 @@ __all__ = [
     "OnMergeContext",
     "OpenContext",
     "OperatorMetrics",
+    "Order",
     "OrderingPolicy",
     "OutputTag",
+    "PartitionWindowedStream",
+    "Partitioner",
     "PipelineExecutor",
     "PolicyWindow",
     "PolicyWindowFunction",
@@ -319,6 +330,7 @@ __all__ = [
     "RichReduceFunction",
     "RichWindowFunction",
     "Row",
+    "RuntimeExecutionMode",
     "RuntimeContext",
     "SessionWindowTimeGapExtractor",
     "SingleOutputStreamOperator",
@@ -347,6 +359,7 @@ __all__ = [
     "TriggerResult",
     "TumblingEventTimeWindows",
     "TumblingProcessingTimeWindows",
+    "TypeInformation",
     "Types",
     "UnstableKeyError",
     "UpdateType",

@@ -9,6 +9,7 @@ from flinkish.api.aggregations import FieldAggregator
 from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.field_aggregations import FieldAggregations
+from flinkish.api.fields import field_type
 from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.time import TimeLike
@@ -220,11 +221,16 @@ class AllWindowedStream(FieldAggregations[T], Generic[T, W]):
     # ------------------------------------------------------------------ building
 
     def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+        field_type(self.getInputType(), aggregator.field, "aggregation")
         return self.reduce(aggregator)
 
     def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
         return self._input.getExecutionEnvironment()
+
+    def getInputType(self) -> TypeInformation[T]:
+        """The type of the elements that come in."""
+        return self._input.getType()
 
     def _result(
         self, description: WindowOperatorDescription, outputType: TypeInformation[Any] | None

@@ -16,6 +16,7 @@ from flinkish.api.functions import (
     KeySelector,
     MapFunction,
     MapLike,
+    Partitioner,
     ReduceFunction,
     ReduceLike,
 )
@@ -62,6 +63,13 @@ def key_call(selector: Any) -> Callable[[Any], Any]:
     if isinstance(selector, (str, int)):
         return field_getter(selector)
     return _callable("keyBy", selector, "a KeySelector, f(value), or the name of a field")
+
+
+def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
+    """The partitioning itself."""
+    if isinstance(partitioner, Partitioner):
+        return partitioner.partition
+    return _callable("partitionCustom", partitioner, "a Partitioner or f(key, numPartitions)")
 
 
 def reduce_call(function: ReduceLike[T]) -> Callable[[T, T], T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flinkish.api.configuration import CheckpointingMode
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time import TimeLike, to_milliseconds
 
@@ -43,6 +44,10 @@ class ExecutionConfig:
         self.parallelism = parallelism
         return self
 
+    def getParallelism(self) -> int | None:
+        """How many tasks keyed operators run in; None if Spark's setting decides."""
+        return self.parallelism
+
     def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
         """The number of key groups."""
         if not 0 < maxParallelism <= MAX_KEY_GROUPS:
@@ -51,6 +56,10 @@ class ExecutionConfig:
             )
         self.maxParallelism = maxParallelism
         return self
+
+    def getMaxParallelism(self) -> int | None:
+        """The number of key groups, or None if flinkish decides."""
+        return self.maxParallelism
 
     def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
         """Begin a batch at most every ``interval``."""
@@ -73,6 +82,8 @@ class CheckpointConfig:
 
     def __init__(self) -> None:
         self.checkpointStorage: str | None = None
+        self._interval = -1
+        self._mode = CheckpointingMode.EXACTLY_ONCE
 
     def setCheckpointStorage(self, directory: str) -> None:
         """Keep checkpoints in ``directory``, any path that Spark can write."""
@@ -83,3 +94,24 @@ class CheckpointConfig:
     def getCheckpointStorage(self) -> str | None:
         """The directory of the checkpoints; None: a temporary one that goes with the job."""
         return self.checkpointStorage
+
+    def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
+        """Accepted for ported jobs: every batch is a checkpoint (setTriggerInterval spaces them)."""
+        millis = to_milliseconds(checkpointInterval)
+        if millis <= 0:
+            raise IllegalArgumentError(
+                f"setCheckpointInterval: {millis} ms is not greater than zero."
+            )
+        self._interval = millis
+
+    def getCheckpointInterval(self) -> int:
+        """The interval that was given, in ms; -1 if none was."""
+        return self._interval
+
+    def setCheckpointingConsistencyMode(self, checkpointingMode: CheckpointingMode) -> None:
+        """Accepted for ported jobs: elements count exactly once in either mode."""
+        self._mode = checkpointingMode
+
+    def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
+        """The mode that was given."""
+        return self._mode

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, Union, overload
 
 from flinkish.api.broadcast_functions import (
     BroadcastProcessFunction,
@@ -15,9 +16,11 @@ from flinkish.api.co_functions import (
     KeyedCoProcessFunction,
 )
 from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.fields import Field, TupleOfFields
 from flinkish.api.functions import KeySelectorLike
 from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.output_types import output_type
 from flinkish.api.process_operators import (
     BroadcastProcessDescription,
     CoFlatMapDescription,
@@ -44,6 +47,8 @@ IN1 = TypeVar("IN1")
 IN2 = TypeVar("IN2")
 OUT = TypeVar("OUT")
 K = TypeVar("K")
+
+FieldOrFields = Union[Field, Sequence[Field]]
 
 
 class ConnectedStreams(Generic[IN1, IN2]):
@@ -86,17 +91,48 @@ class ConnectedStreams(Generic[IN1, IN2]):
         """The second stream."""
         return self._input2
 
+    def getType1(self) -> TypeInformation[IN1]:
+        """The type of the first stream's elements."""
+        return self._input1.getType()
+
+    def getType2(self) -> TypeInformation[IN2]:
+        """The type of the second stream's elements."""
+        return self._input2.getType()
+
+    @overload
     def keyBy(
         self,
-        keySelector1: KeySelectorLike[IN1, K] | str,
-        keySelector2: KeySelectorLike[IN2, K] | str,
+        keySelector1: KeySelectorLike[IN1, K],
+        keySelector2: KeySelectorLike[IN2, K],
         keyType: TypeInformation[K] | None = None,
+    ) -> ConnectedStreams[IN1, IN2]: ...
+
+    @overload
+    def keyBy(
+        self, keySelector1: FieldOrFields, keySelector2: FieldOrFields
+    ) -> ConnectedStreams[IN1, IN2]: ...
+
+    def keyBy(
+        self, keySelector1: Any, keySelector2: Any, keyType: TypeInformation[Any] | None = None
     ) -> ConnectedStreams[IN1, IN2]:
-        """Partition both streams by key, so that elements of one key meet."""
+        """Partition both streams by key, so that elements of one key meet: ``f(element)``,
+        KeySelectors, fields by name or position, or lists of fields, which make a tuple the key."""
         return ConnectedStreams(
             self._environment,
-            self._input1.keyBy(keySelector1, keyType),
-            self._input2.keyBy(keySelector2, keyType),
+            self._input1.keyBy(_selector(keySelector1), keyType),
+            self._input2.keyBy(_selector(keySelector2), keyType),
+        )
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+    def transform(self, *arguments: object) -> NoReturn:
+        """Refused: operators of one's own see Flink's internals."""
+        raise NotSupportedError(
+            "transform is not supported: an operator of one's own works on Flink's internals. Write"
+            " a CoProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs"
+            " and a life cycle."
         )
 
     def map(
@@ -225,6 +261,14 @@ class BroadcastConnectedStream(Generic[IN1, IN2]):
         """The broadcast stream."""
         return self._input2
 
+    def getType1(self) -> TypeInformation[IN1]:
+        """The type of the elements that are not broadcast."""
+        return self._input1.getType()
+
+    def getType2(self) -> TypeInformation[IN2]:
+        """The type of the broadcast elements."""
+        return output_type(self._input2.getTransformation())
+
     @overload
     def process(
         self,
@@ -264,6 +308,10 @@ class BroadcastConnectedStream(Generic[IN1, IN2]):
             self._input2.getTransformation(),
             outputType,
         )
+
+
+def _selector(fields: Any) -> Any:
+    return TupleOfFields(tuple(fields)) if isinstance(fields, (list, tuple)) else fields
 
 
 def _two_inputs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
@@ -12,9 +12,11 @@ from flinkish.api.callables import (
     function_of,
     key_call,
     map_call,
+    partition_call,
 )
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
+from flinkish.api.data_stream_sink import DataStreamSink
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.fields import Field, TupleOfFields
 from flinkish.api.functions import (
     Collector,
@@ -22,6 +24,7 @@ from flinkish.api.functions import (
     FlatMapLike,
     KeySelectorLike,
     MapLike,
+    PartitionerLike,
 )
 from flinkish.api.operators import (
     FilterDescription,
@@ -40,6 +43,7 @@ from flinkish.api.partitioning import (
 )
 from flinkish.api.process_functions import ProcessLike
 from flinkish.api.process_operators import process_description
+from flinkish.api.refused_methods import RefusedStreamMethods
 from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
     OneInputTransformation,
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from flinkish.api.all_windowed_stream import AllWindowedStream
+    from flinkish.api.config import ExecutionConfig
     from flinkish.api.connected_streams import (
         BroadcastConnectedStream,
         BroadcastStream,
@@ -68,6 +73,7 @@ if TYPE_CHECKING:
     from flinkish.api.job import CloseableIterator
     from flinkish.api.joined_streams import CoGroupedStreams, JoinedStreams
     from flinkish.api.keyed_stream import KeyedStream
+    from flinkish.api.partition_windowed_stream import PartitionWindowedStream
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -76,7 +82,7 @@ X = TypeVar("X")
 W = TypeVar("W", bound=Window)
 
 
-class DataStream(Generic[T]):
+class DataStream(RefusedStreamMethods, Generic[T]):
     """A stream of elements of type ``T`` (Flink: ``DataStream``).
 
     >>> from flinkish.testing import StreamTestHarness
@@ -103,6 +109,15 @@ class DataStream(Generic[T]):
     def getId(self) -> int:
         """The id of that transformation."""
         return self._transformation.id
+
+    def getParallelism(self) -> int | None:
+        """The parallelism that was set on the operator or the environment; None if Spark's setting
+        decides."""
+        return self._transformation.parallelism or self._environment.getParallelism()
+
+    def getExecutionConfig(self) -> ExecutionConfig:
+        """The settings of the job."""
+        return self._environment.getConfig()
 
     def getType(self) -> TypeInformation[T]:
         """The type of the elements: the one given with ``returns`` or ``outputType``, else what the
@@ -271,6 +286,13 @@ class DataStream(Generic[T]):
 
         return count_window(self.windowAll(GlobalWindows.create()), size, slide)
 
+    def fullWindowPartition(self) -> PartitionWindowedStream[T]:
+        """All elements at once, when the input has ended: of each key on a keyed stream, else of
+        the whole stream."""
+        from flinkish.api.partition_windowed_stream import PartitionWindowedStream
+
+        return PartitionWindowedStream(self)
+
     # ------------------------------------------------------------------ partitioning
 
     @overload
@@ -312,27 +334,23 @@ class DataStream(Generic[T]):
         return self._partition(ArbitraryPartitioning("GLOBAL"))
 
     def partitionCustom(
-        self, partitioner: Callable[[K, int], int], keySelector: KeySelectorLike[T, K] | str
+        self, partitioner: PartitionerLike[K], keySelector: KeySelectorLike[T, K] | Field
     ) -> DataStream[T]:
         """The same stream, like ``rebalance``: which task has an element cannot be seen in the
         results, so ``partitioner(key, numPartitions)`` is not asked."""
+        partition_call(partitioner)
         key_call(keySelector)
         return self._partition(ArbitraryPartitioning("CUSTOM"))
-
-    # ------------------------------------------------------------------ what there is no use for
-
-    def iterate(self, *arguments: object) -> NoReturn:
-        """Refused: Flink 2 has no iterations either."""
-        raise NotSupportedError(
-            "iterate is not supported: Flink 2 has dropped iterations too. Keep what goes round in"
-            " keyed state with timers (KeyedProcessFunction), or write results to a topic or a"
-            " directory that the job also reads."
-        )
 
     # ------------------------------------------------------------------ sinks
 
     def sinkTo(self, sink: Sink[T]) -> DataStreamSink[T]:
         """Send the elements to ``sink``."""
+        if not isinstance(sink, Sink):
+            raise InvalidProgramError(
+                f"sinkTo: {shown(sink)} is not a Sink. Pass one, such as FileSink.forCsv(directory),"
+                " or call forEachBatch(function)."
+            )
         return self._sink("Writer", sink)
 
     def print(self, sinkIdentifier: str = "") -> DataStreamSink[T]:
@@ -375,11 +393,24 @@ class DataStream(Generic[T]):
         with iterator:
             return [element for element, _ in zip(iterator, range(limit))]
 
+    def collectAsync(self) -> CloseableIterator[T]:
+        """An iterator over this stream's elements as the job brings them, which other sinks may be
+        part of: ``results = stream.collectAsync()``, ``env.executeAsync()``, then iterate."""
+        from flinkish.api.collected_results import CollectResultIterator
+
+        results: CollectResultIterator[T] = CollectResultIterator()
+        self._sink("Collect", ForEachBatchSink(results.collect))
+        self._environment.registerCollectIterator(results)
+        return results
+
     def toDataFrame(self, schema: Any = None) -> DataFrame:
         """The stream as a streaming Spark DataFrame, to go on in Spark SQL.
 
-        ``schema`` (a StructType or a DDL string) names its columns; elements are then tuples,
-        Rows, dicts or dataclasses of those fields.
+        Its columns are the fields of the stream's type (``getType``): those of a tuple are ``f0``,
+        ``f1`` and so on, and elements without fields are one column ``value``. ``schema`` (a
+        StructType or a DDL string) says other columns; elements are then tuples, Rows, dicts or
+        dataclasses of those fields. An element that does not fit is an error that names the field.
+        Raises InvalidProgramError if neither tells the columns.
 
         The query that it becomes part of is the caller's, so nobody is there to say that sources
         which take several batches (files, long sequences) have ended, or to tick the clock: their
@@ -437,7 +468,8 @@ class SingleOutputStreamOperator(DataStream[T]):
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
-        """How many subtasks the operator has."""
+        """Accepted for ported jobs, and shown in the plan: the tasks are those of the environment,
+        and results do not depend on their number."""
         if parallelism <= 0:
             raise IllegalArgumentError(f"setParallelism: {parallelism} is not greater than zero.")
         self._transformation.parallelism = parallelism
@@ -455,6 +487,39 @@ class SingleOutputStreamOperator(DataStream[T]):
         self._transformation.outputType = given
         return self
 
+    def forceNonParallel(self) -> Self:
+        """Accepted for ported jobs, like ``setParallelism(1)``: an operator without keys sees the
+        elements of each source in order anyway."""
+        return self.setParallelism(1)
+
+    def setBufferTimeout(self, timeoutMillis: int) -> Self:
+        """Accepted for ported jobs: elements travel a batch at a time."""
+        if timeoutMillis < -1:
+            raise IllegalArgumentError(
+                f"setBufferTimeout: {timeoutMillis} ms is negative, but must be -1 or more."
+            )
+        return self
+
+    def disableChaining(self) -> Self:
+        """Accepted for ported jobs: it only makes a job slower, so the operator is chained still."""
+        return self
+
+    def startNewChain(self) -> Self:
+        """Accepted for ported jobs, like ``disableChaining``."""
+        return self
+
+    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
+        """Accepted for ported jobs: Spark has no slots. Size its executors instead."""
+        return self
+
+    def addMetricVariable(self, key: str, value: str) -> Self:
+        """Accepted for ported jobs: metrics go by the operator's name, without variables."""
+        return self
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
     def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
         """The operator's side output of that tag."""
         if not isinstance(sideOutputTag, OutputTag):
@@ -469,25 +534,3 @@ class SingleOutputStreamOperator(DataStream[T]):
 
 class DataStreamSource(SingleOutputStreamOperator[T]):
     """The output of a source (Flink: the same)."""
-
-
-class DataStreamSink(Generic[T]):
-    """A stream that has ended in a sink (Flink: the same)."""
-
-    def __init__(self, transformation: SinkTransformation) -> None:
-        self._transformation = transformation
-
-    def name(self, name: str) -> Self:
-        """Name the sink."""
-        self._transformation.name = name
-        return self
-
-    def uid(self, uid: str) -> Self:
-        """Give the sink an identity that stays when the job changes."""
-        self._transformation.uid = uid
-        return self
-
-    def setParallelism(self, parallelism: int) -> Self:
-        """Accepted for ported jobs; Spark decides how many tasks write."""
-        self._transformation.parallelism = parallelism
-        return self

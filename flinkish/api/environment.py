@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
-from flinkish.api.config import CheckpointConfig, ExecutionConfig
+from flinkish.api.collected_results import CollectResultIterator
+from flinkish.api.configuration import Configuration
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.source import (
     CollectionSource,
@@ -16,13 +17,24 @@ from flinkish.api.connectors.source import (
     SplitLike,
 )
 from flinkish.api.data_stream import DataStream, DataStreamSource
-from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.environment_settings import EnvironmentSettings
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    NotSupportedError,
+    shown,
+)
 from flinkish.api.execution import PipelineExecutor
 from flinkish.api.job import CloseableIterator, JobClient, JobExecutionResult
+from flinkish.api.job_listener import JobListener
 from flinkish.api.operators import SourceWatermarksDescription
+from flinkish.api.refused_methods import RefusedEnvironmentMethods
 from flinkish.api.row import Row
-from flinkish.api.time import TimeLike
-from flinkish.api.transformations import SinkTransformation, SourceTransformation
+from flinkish.api.transformations import (
+    SinkTransformation,
+    SourceTransformation,
+    Transformation,
+)
 from flinkish.api.types import TypeInformation
 from flinkish.api.watermarks import WatermarkStrategy
 
@@ -32,7 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods):
     """Builds jobs and runs them (Flink: ``StreamExecutionEnvironment``).
 
     ``execute`` runs a job, ``executeAndCollect`` of a stream hands its elements back, and
@@ -51,68 +63,46 @@ class StreamExecutionEnvironment:
     executorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
     """Makes the executor that runs jobs; ``flinkish`` sets it to the Spark one."""
 
-    def __init__(self, sparkSession: SparkSession | None = None) -> None:
+    def __init__(
+        self,
+        sparkSession: SparkSession | None = None,
+        configuration: Configuration | None = None,
+    ) -> None:
+        super().__init__()
         self._sparkSession = sparkSession
-        self._config = ExecutionConfig()
-        self._checkpointConfig = CheckpointConfig()
         self._sinks: list[SinkTransformation] = []
+        self._listeners: list[JobListener] = []
+        self._collecting: list[CollectResultIterator[Any]] = []
+        if configuration is not None:
+            self.configure(configuration)
 
     @classmethod
     def getExecutionEnvironment(
-        cls, sparkSession: SparkSession | None = None
+        cls, sparkSession: SparkSession | Configuration | None = None
     ) -> StreamExecutionEnvironment:
         """An environment on ``sparkSession``, else on the active session, else on a new local one.
+        A Configuration is taken in its place, as in Flink.
 
         Nothing is started before a job is.
         """
+        if isinstance(sparkSession, Configuration):
+            return cls(None, sparkSession)
         return cls(sparkSession)
 
-    # ------------------------------------------------------------------ settings
-
-    def getConfig(self) -> ExecutionConfig:
-        """The settings of the job."""
-        return self._config
-
-    def getCheckpointConfig(self) -> CheckpointConfig:
-        """Where and how the job is checkpointed."""
-        return self._checkpointConfig
-
-    def setParallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """How many tasks keyed operators run in: Spark's shuffle partitions of the job.
-
-        A checkpoint keeps the number it was begun with.
-        """
-        self._config.setParallelism(parallelism)
-        return self
-
-    def getParallelism(self) -> int | None:
-        """The parallelism, or None if Spark's setting decides."""
-        return self._config.parallelism
-
-    def setMaxParallelism(self, maxParallelism: int) -> StreamExecutionEnvironment:
-        """The number of key groups. A checkpoint keeps the number it was begun with."""
-        self._config.setMaxParallelism(maxParallelism)
-        return self
-
-    def getMaxParallelism(self) -> int | None:
-        """The number of key groups, or None if flinkish decides."""
-        return self._config.maxParallelism
-
-    def enableCheckpointing(
-        self, checkpointStorage: str | int | None = None
+    @classmethod
+    def createLocalEnvironment(
+        cls,
+        parallelism: int | Configuration | None = None,
+        configuration: Configuration | None = None,
     ) -> StreamExecutionEnvironment:
-        """Keep checkpoints in the directory ``checkpointStorage``, to go on from there.
-
-        Flink's interval (an int, ms) is accepted and without effect: every batch is a checkpoint.
-        """
-        if isinstance(checkpointStorage, str):
-            self._checkpointConfig.setCheckpointStorage(checkpointStorage)
-        return self
-
-    def setTriggerInterval(self, interval: TimeLike) -> StreamExecutionEnvironment:
-        """Begin a batch at most every ``interval``; 0 (the default): as soon as there is data."""
-        self._config.setTriggerInterval(interval)
-        return self
+        """An environment of that parallelism, else of ``getDefaultLocalParallelism()``, on the
+        active Spark session or a new local one."""
+        if isinstance(parallelism, Configuration):
+            parallelism, configuration = None, parallelism
+        environment = cls().setParallelism(parallelism or cls.getDefaultLocalParallelism())
+        if configuration is not None:
+            environment.configure(configuration)
+        return environment
 
     # ------------------------------------------------------------------ sources
 
@@ -145,22 +135,49 @@ class StreamExecutionEnvironment:
             )
         return DataStreamSource(self, assigned.getTransformation())
 
-    def fromElements(self, *elements: T) -> DataStreamSource[T]:
-        """A stream of those elements."""
-        if not elements:
+    @overload
+    def fromElements(
+        self, typeInfo: TypeInformation[T], /, *elements: T
+    ) -> DataStreamSource[T]: ...
+
+    @overload
+    def fromElements(self, *elements: T) -> DataStreamSource[T]: ...
+
+    def fromElements(self, *elements: Any) -> DataStreamSource[Any]:
+        """A stream of those elements; their type may come first."""
+        typeInfo = elements[0] if elements and _is_type(elements[0]) else None
+        values = elements if typeInfo is None else elements[1:]
+        if not values:
             raise IllegalArgumentError(
                 "fromElements: pass at least one element, or fromCollection([])."
             )
-        return self.fromCollection(elements)
+        return self.fromCollection(values, typeInfo)
 
-    def fromData(self, *elements: T) -> DataStreamSource[T]:
-        """``fromElements`` by its newer name."""
+    @overload
+    def fromData(
+        self, elements: list[T], typeInfo: TypeInformation[T] | None = None, /
+    ) -> DataStreamSource[T]: ...
+
+    @overload
+    def fromData(self, typeInfo: TypeInformation[T], /, *elements: T) -> DataStreamSource[T]: ...
+
+    @overload
+    def fromData(self, *elements: T) -> DataStreamSource[T]: ...
+
+    def fromData(self, *elements: Any) -> DataStreamSource[Any]:
+        """``fromElements`` by its newer name; the type may come first. One list, alone or before
+        the type, is a collection of elements, as in Flink."""
+        if len(elements) == 2 and isinstance(elements[0], list) and _is_type(elements[1]):
+            return self.fromCollection(*elements)
+        if len(elements) == 1 and isinstance(elements[0], list):
+            return self.fromCollection(elements[0])
         return self.fromElements(*elements)
 
     def fromCollection(
-        self, collection: Sequence[T], typeInfo: TypeInformation[T] | None = None
+        self, collection: Iterable[T], typeInfo: TypeInformation[T] | None = None
     ) -> DataStreamSource[T]:
-        """A stream of the elements of ``collection``, in order."""
+        """A stream of the elements of ``collection``, in order. An iterator is read to its end at
+        once."""
         values = collection if isinstance(collection, Sequence) else tuple(collection)
         return self.fromSource(CollectionSource(values), None, "Collection Source", typeInfo)
 
@@ -169,6 +186,10 @@ class StreamExecutionEnvironment:
         if start > end:
             raise IllegalArgumentError(f"fromSequence: start {start} is greater than end {end}.")
         return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
+
+    def generateSequence(self, start: int, end: int) -> DataStreamSource[int]:
+        """``fromSequence`` by its older name."""
+        return self.fromSequence(start, end)
 
     def fromDataFrame(
         self,
@@ -197,9 +218,16 @@ class StreamExecutionEnvironment:
         """The lines of a text file or of the files of a directory."""
         return self.fromSource(FileSource.forLines(filePath), None, "Text File Source")
 
-    def socketTextStream(self, hostname: str, port: int) -> DataStreamSource[str]:
+    def socketTextStream(
+        self, hostname: str, port: int, delimiter: str = "\n", maxRetry: int = 0
+    ) -> DataStreamSource[str]:
         """The lines that come over a socket. What came between two checkpoints is lost with the
-        connection, as in Flink."""
+        connection, as in Flink. Only lines, and no retries."""
+        if delimiter != "\n" or maxRetry:
+            raise NotSupportedError(
+                "socketTextStream: Spark's socket source reads lines and does not connect again."
+                " Leave delimiter and maxRetry out, and split lines with flatMap."
+            )
         return self.fromSource(SocketSource(hostname, port), None, "Socket Stream")
 
     # ------------------------------------------------------------------ running
@@ -209,17 +237,65 @@ class StreamExecutionEnvironment:
 
         Raises the user function's error if one raises, with the batch that failed not committed.
         """
-        return self.executeAsync(jobName).getJobExecutionResult()
+        client = self.executeAsync(jobName)
+        try:
+            result = client.getJobExecutionResult()
+        except Exception as error:
+            for listener in self._listeners:
+                listener.onJobExecuted(None, error)
+            raise
+        for listener in self._listeners:
+            listener.onJobExecuted(result, None)
+        return result
 
     def executeAsync(self, jobName: str = "Flink Streaming Job") -> JobClient:
         """Start the job and return a handle on it."""
+        if not isinstance(jobName, str):
+            raise NotSupportedError(
+                f"execute: {shown(jobName)} is not a job's name. A StreamGraph cannot be run: call"
+                " execute(jobName) on the environment whose streams end in sinks."
+            )
         if not self._sinks:
             raise IllegalStateError(
                 "execute: the job has no sinks, so it would do nothing. End a stream in print(),"
                 " sinkTo(sink) or forEachBatch(function), or call executeAndCollect()."
             )
         sinks, self._sinks = self._sinks, []
-        return self._executor().executeAsync(self, sinks, jobName)
+        collecting, self._collecting = self._collecting, []
+        try:
+            client = self._executor().executeAsync(self, sinks, jobName)
+        except Exception as error:
+            for listener in self._listeners:
+                listener.onJobSubmitted(None, error)
+            raise
+        for results in collecting:
+            results.setJobClient(client)
+        for listener in self._listeners:
+            listener.onJobSubmitted(client, None)
+        return client
+
+    def registerJobListener(self, jobListener: JobListener) -> None:
+        """Let ``jobListener`` be told when jobs begin and end."""
+        self._listeners.append(jobListener)
+
+    def getJobListeners(self) -> list[JobListener]:
+        """The listeners there are."""
+        return list(self._listeners)
+
+    def clearJobListeners(self) -> None:
+        """Tell nobody any more."""
+        self._listeners.clear()
+
+    def registerCollectIterator(self, iterator: CollectResultIterator[Any]) -> None:
+        """Give ``iterator`` the client of the next job: called by ``collectAsync``."""
+        self._collecting.append(iterator)
+
+    def getTransformations(self) -> list[Transformation]:
+        """The ends of the job so far: its sinks, from which all else is reached."""
+        return list(self._sinks)
+
+    def close(self) -> None:
+        """Called by ported jobs; the SparkSession is the user's and stays open."""
 
     def getExecutionPlan(self) -> str:
         """The plan of the job as JSON, in the manner of Flink's."""
@@ -244,3 +320,7 @@ class StreamExecutionEnvironment:
 
     def _toDataFrame(self, stream: DataStream[Any], schema: Any) -> DataFrame:
         return self._executor().toDataFrame(self, stream, schema)
+
+
+def _is_type(value: object) -> bool:
+    return isinstance(value, TypeInformation)

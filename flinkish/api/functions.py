@@ -101,6 +101,14 @@ class KeySelector(Function, ABC, Generic[T, K]):
         """The key of ``value``: the same each time it is asked, and hashable in a stable way."""
 
 
+class Partitioner(Function, ABC, Generic[K]):
+    """Says which task an element goes to (Flink: ``Partitioner``)."""
+
+    @abstractmethod
+    def partition(self, key: K, numPartitions: int) -> int:
+        """The number of the task, from 0."""
+
+
 class ReduceFunction(Function, ABC, Generic[T]):
     """Joins two elements into one of the same type."""
 
@@ -168,3 +176,4 @@ FilterLike = Union[FilterFunction[T], Callable[[T], bool]]
 FlatMapLike = Union[FlatMapFunction[T, R], Callable[[T], Iterable[R]]]
 KeySelectorLike = Union[KeySelector[T, K], Callable[[T], K]]
 ReduceLike = Union[ReduceFunction[T], Callable[[T, T], T]]
+PartitionerLike = Union[Partitioner[K], Callable[[K, int], int]]

@@ -85,6 +85,10 @@ class IntervalJoined(Generic[IN1, IN2, K]):
         lost."""
         return replace(self, rightLateTag=_tag("sideOutputRightLateData", outputTag))
 
+    def enableAsyncState(self) -> IntervalJoined[IN1, IN2, K]:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
     def process(
         self,
         processJoinFunction: ProcessJoinLike[IN1, IN2, OUT],

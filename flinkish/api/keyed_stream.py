@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.callables import function_of, reduce_call
 from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.fields import Field, field_type
 from flinkish.api.functions import ReduceLike
 from flinkish.api.interval_join import IntervalJoin
@@ -20,6 +20,7 @@ from flinkish.api.process_operators import (
     keyed_process_description,
     under_key,
 )
+from flinkish.api.refused_methods import RefusedKeyedStreamMethods
 from flinkish.api.transformations import PartitionTransformation, Transformation
 from flinkish.api.types import TypeInformation, Types
 from flinkish.api.windowing.global_windows import GlobalWindows
@@ -37,7 +38,7 @@ T2 = TypeVar("T2")
 W = TypeVar("W", bound=Window)
 
 
-class KeyedStream(DataStream[T], Generic[T, K]):
+class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
     """A stream partitioned by key (Flink: ``KeyedStream``)."""
 
     def __init__(
@@ -142,13 +143,6 @@ class KeyedStream(DataStream[T], Generic[T, K]):
     def enableAsyncState(self) -> Self:
         """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
         return self
-
-    def asQueryableState(self, *arguments: object) -> NoReturn:
-        """Refused: Flink has deprecated queryable state too."""
-        raise NotSupportedError(
-            "asQueryableState is not supported. Write the state to a sink that can be queried, or"
-            " read the checkpoint with Spark's state data source."
-        )
 
     # ------------------------------------------------------------------ building
 

@@ -9,6 +9,7 @@ from flinkish.api.aggregations import FieldAggregator
 from flinkish.api.data_stream import SingleOutputStreamOperator
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.field_aggregations import FieldAggregations
+from flinkish.api.fields import field_type
 from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
@@ -221,11 +222,20 @@ class WindowedStream(FieldAggregations[T], Generic[T, K, W]):
     # ------------------------------------------------------------------ building
 
     def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+        field_type(self.getInputType(), aggregator.field, "aggregation")
         return self.reduce(aggregator)
 
     def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
         return self._input.getExecutionEnvironment()
+
+    def getInputType(self) -> TypeInformation[T]:
+        """The type of the elements that come in."""
+        return self._input.getType()
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
 
     def _result(
         self, description: WindowOperatorDescription, outputType: TypeInformation[Any] | None

@@ -1,0 +1,143 @@
+"""Methods of Flink that flinkish refuses: each says why, and what to use instead."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from flinkish.api.errors import NotSupportedError
+
+
+class RefusedStreamMethods:
+    """What Flink's ``DataStream`` and ``SingleOutputStreamOperator`` have and flinkish refuses."""
+
+    def iterate(self, *arguments: object) -> NoReturn:
+        """Refused: Flink 2 has no iterations either."""
+        raise NotSupportedError(
+            "iterate is not supported: Flink 2 has dropped iterations too. Keep what goes round in"
+            " keyed state with timers (KeyedProcessFunction), or write results to a topic or a"
+            " directory that the job also reads."
+        )
+
+    def transform(self, *arguments: object) -> NoReturn:
+        """Refused: operators of one's own see Flink's internals."""
+        raise NotSupportedError(
+            "transform is not supported: an operator of one's own works on Flink's internals. Write"
+            " a ProcessFunction, KeyedProcessFunction or KeyedCoProcessFunction, which have state,"
+            " timers, side outputs and a life cycle."
+        )
+
+    def addSink(self, *arguments: object) -> NoReturn:
+        """Refused: a SinkFunction writes element by element, so a replayed batch would double."""
+        raise NotSupportedError(
+            "addSink is not supported: a SinkFunction writes element by element, so that a batch"
+            " which is run again would write twice. Use sinkTo(FileSink...), or"
+            " forEachBatch(function), which is called with the batch's id."
+        )
+
+    def writeToSocket(self, *arguments: object) -> NoReturn:
+        """Refused: what went into a socket cannot be taken back when a batch is run again."""
+        raise NotSupportedError(
+            "writeToSocket is not supported. Use forEachBatch(function) and send the elements there,"
+            " with the batch's id so that the receiver can drop a batch that comes again."
+        )
+
+    def writeUsingOutputFormat(self, *arguments: object) -> NoReturn:
+        """Refused: an OutputFormat is a Java class."""
+        raise NotSupportedError(
+            "writeUsingOutputFormat is not supported. Use sinkTo(FileSink...), or toDataFrame() and"
+            " the writers of Spark."
+        )
+
+    def setUidHash(self, *arguments: object) -> NoReturn:
+        """Refused: state is found by uid, not by the hash of one."""
+        raise NotSupportedError("setUidHash is not supported: state is kept by uid. Use uid(name).")
+
+    def cache(self) -> NoReturn:
+        """Refused: there is no cluster that would keep what a job has computed."""
+        raise NotSupportedError(
+            "cache is not supported. Write the stream with sinkTo(FileSink.forParquet(directory)),"
+            " and let later jobs read it with FileSource.forParquet."
+        )
+
+
+class RefusedKeyedStreamMethods:
+    """What Flink's ``KeyedStream`` has and flinkish refuses."""
+
+    def asQueryableState(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has deprecated queryable state too."""
+        raise NotSupportedError(
+            "asQueryableState is not supported. Write the state to a sink that can be queried, or"
+            " read the checkpoint with Spark's state data source."
+        )
+
+
+class RefusedEnvironmentMethods:
+    """What Flink's ``StreamExecutionEnvironment`` has and flinkish refuses."""
+
+    def addSource(self, *arguments: object) -> NoReturn:
+        """Refused: a SourceFunction cannot say where to go on after a crash."""
+        raise NotSupportedError(
+            "addSource is not supported: Flink has deprecated SourceFunction. Use"
+            " fromSource(DataGeneratorSource(function)), fromSource(FileSource...), or"
+            " fromDataFrame(spark.readStream...) with any of Spark's connectors."
+        )
+
+    def createInput(self, *arguments: object) -> NoReturn:
+        """Refused: an InputFormat is a Java class."""
+        raise NotSupportedError(
+            "createInput is not supported. Use fromSource(FileSource...), or fromDataFrame with any"
+            " of Spark's readers."
+        )
+
+    def readFile(self, *arguments: object) -> NoReturn:
+        """Refused: an InputFormat is a Java class."""
+        raise NotSupportedError(
+            "readFile is not supported. Use fromSource(FileSource.forLines(path)), or forCsv, forJson,"
+            " forParquet; monitorContinuously() watches the directory."
+        )
+
+    def readFileStream(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has deprecated it."""
+        raise NotSupportedError(
+            "readFileStream is not supported. Use"
+            " fromSource(FileSource.forLines(path).monitorContinuously())."
+        )
+
+    def fromParallelCollection(self, *arguments: object) -> NoReturn:
+        """Refused: a SplittableIterator is a Java class."""
+        raise NotSupportedError(
+            "fromParallelCollection is not supported. Use fromSequence(start, end), or"
+            " fromSource(DataGeneratorSource(function, count)), which Spark reads in parallel."
+        )
+
+    def registerCachedFile(self, *arguments: object) -> NoReturn:
+        """Refused: Spark ships files itself."""
+        raise NotSupportedError(
+            "registerCachedFile is not supported. Use spark.addArtifact(path, file=True) before the"
+            " job and pyspark.SparkFiles.get(name) in open()."
+        )
+
+    def setDefaultSavepointDirectory(self, *arguments: object) -> NoReturn:
+        """Refused: a savepoint is the checkpoint directory."""
+        raise NotSupportedError(
+            "setDefaultSavepointDirectory is not supported: the checkpoint directory is the"
+            " savepoint. Use enableCheckpointing(directory), and copy it after stopWithSavepoint()"
+            " to keep it."
+        )
+
+    @staticmethod
+    def createRemoteEnvironment(*arguments: object) -> NoReturn:
+        """Refused: the cluster is Spark's."""
+        raise NotSupportedError(
+            "createRemoteEnvironment is not supported: the cluster is Spark's. Use"
+            " getExecutionEnvironment(SparkSession.builder.master(url).getOrCreate())."
+        )
+
+    @staticmethod
+    def createLocalEnvironmentWithWebUI(*arguments: object) -> NoReturn:
+        """Refused: the web page is Spark's."""
+        raise NotSupportedError(
+            "createLocalEnvironmentWithWebUI is not supported: the web page is Spark's. Use"
+            " getExecutionEnvironment(SparkSession.builder.config('spark.ui.enabled', True)"
+            ".getOrCreate())."
+        )
