@@ -6,12 +6,17 @@ import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from flinkish import StreamExecutionEnvironment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# The limit below is on a whole test: one example may be slow, as the first is that imports a library.
+hypothesis.settings.register_profile("whole-test", deadline=None)
+hypothesis.settings.load_profile("whole-test")
 
 LONGEST_SECONDS = 10.0
 """A test that takes longer fails, unless it is marked ``slow`` with a reason. On a machine that is

@@ -144,7 +144,7 @@ def decode_frame(data: bytes) -> Frame:
     values = _values(columns)
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
-        keys = values.values(keys)
+        keys = ColumnKeys(values, keys)
     if isinstance(timestamps, int):
         assert isinstance(values, RowColumns)
         stamps = values.arrow(timestamps).to_numpy()

@@ -166,6 +166,7 @@ class KeyedRecordWriter(RecordWriter):
     def _partition(self, records: Records, marks: Marks) -> None:
         keys, hashes = self._keys.of(records.values)
         groups = (hashes.astype(np.uint64) * np.uint64(self._keyGroups)) >> np.uint64(32)
+        groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
         order = np.argsort(groups, kind="stable")
         bounds = np.searchsorted(groups[order], np.arange(self._keyGroups + 1)).tolist()
         values = taken(records.values, order)

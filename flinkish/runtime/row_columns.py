@@ -61,13 +61,19 @@ class RowColumns(Sequence[Row]):
         return values
 
     def rows(self) -> list[Row]:
-        """The Rows."""
+        """The Rows, made once and kept."""
         if self._rows is None:
-            columns = [self.values(i) for i in range(self.batch.num_columns)]
-            kind = row_type(tuple(self.batch.schema.names))
-            # In C from end to end: a call of Row for each would cost more than all the rest.
-            self._rows = list(map(tuple.__new__, repeat(kind), zip(*columns)))
+            self._rows = list(self.passing())
         return self._rows
+
+    def passing(self) -> Iterator[Row]:
+        """The Rows, each made when it is asked for and not kept: for who takes them once only."""
+        if self._rows is not None:
+            return iter(self._rows)
+        columns = [self.values(i) for i in range(self.batch.num_columns)]
+        kind = row_type(tuple(self.batch.schema.names))
+        # In C from end to end: a call of Row for each would cost more than all the rest.
+        return map(tuple.__new__, repeat(kind), zip(*columns))
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The rows at ``positions``, in that order."""

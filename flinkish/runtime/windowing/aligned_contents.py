@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from flinkish.api.callables import reduce_call
@@ -29,14 +30,18 @@ class AlignedContents(ABC):
     """
 
     @abstractmethod
-    def addTo(self, page: Page, keyed: Iterable[tuple[Any, Any]]) -> None:
-        """Put every (key, value) into ``page``."""
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Put every value under its key into its page."""
 
     @abstractmethod
-    def addToPages(
-        self, pages: Sequence[Page], index: Iterable[int], keyed: Iterable[tuple[Any, Any]]
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
     ) -> None:
-        """Put every (key, value) into the page of its index."""
+        """Put the next ``count`` of ``values`` under every key into its page."""
 
     @abstractmethod
     def elements(self, contents: Any) -> Sequence[Any] | None:
@@ -51,20 +56,25 @@ class Accumulators(AlignedContents):
         self._add = function.add
         self._result = function.getResult
 
-    def addTo(self, page: Page, keyed: Iterable[tuple[Any, Any]]) -> None:
-        add, create, get = self._add, self._create, page.get
-        for key, value in keyed:
-            kept = get(key)
-            page[key] = add(value, create() if kept is None else kept)
-
-    def addToPages(
-        self, pages: Sequence[Page], index: Iterable[int], keyed: Iterable[tuple[Any, Any]]
-    ) -> None:
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
         add, create = self._add, self._create
-        for i, (key, value) in zip(index, keyed):
-            page = pages[i]
+        for page, key, value in zip(pages, keys, values):
             kept = page.get(key)
             page[key] = add(value, create() if kept is None else kept)
+
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        add, create = self._add, self._create
+        for page, key, count in zip(pages, keys, counts):
+            kept = page.get(key)
+            for value in islice(values, count):
+                kept = add(value, create() if kept is None else kept)
+            page[key] = kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         result = None if contents is None else self._result(contents)
@@ -77,20 +87,25 @@ class Reductions(AlignedContents):
     def __init__(self, reduce: Callable[[Any, Any], Any]) -> None:
         self._reduce = reduce
 
-    def addTo(self, page: Page, keyed: Iterable[tuple[Any, Any]]) -> None:
-        reduce, get = self._reduce, page.get
-        for key, value in keyed:
-            kept = get(key)
-            page[key] = value if kept is None else reduce(kept, value)
-
-    def addToPages(
-        self, pages: Sequence[Page], index: Iterable[int], keyed: Iterable[tuple[Any, Any]]
-    ) -> None:
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
         reduce = self._reduce
-        for i, (key, value) in zip(index, keyed):
-            page = pages[i]
+        for page, key, value in zip(pages, keys, values):
             kept = page.get(key)
             page[key] = value if kept is None else reduce(kept, value)
+
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        reduce = self._reduce
+        for page, key, count in zip(pages, keys, counts):
+            kept = page.get(key)
+            for value in islice(values, count):
+                kept = value if kept is None else reduce(kept, value)
+            page[key] = kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         return None if contents is None else (contents,)
@@ -102,25 +117,26 @@ class ListedElements(AlignedContents):
     def __init__(self, copies: bool) -> None:
         self._copies = copies
 
-    def addTo(self, page: Page, keyed: Iterable[tuple[Any, Any]]) -> None:
-        get = page.get
-        for key, value in keyed:
-            kept = get(key)
-            if kept is None:
-                page[key] = [value]
-            else:
-                kept.append(value)
-
-    def addToPages(
-        self, pages: Sequence[Page], index: Iterable[int], keyed: Iterable[tuple[Any, Any]]
-    ) -> None:
-        for i, (key, value) in zip(index, keyed):
-            page = pages[i]
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        for page, key, value in zip(pages, keys, values):
             kept = page.get(key)
             if kept is None:
                 page[key] = [value]
             else:
                 kept.append(value)
+
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        for page, key, count in zip(pages, keys, counts):
+            kept = page.get(key)
+            if kept is None:
+                kept = page[key] = []
+            kept.extend(islice(values, count))
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         listed: list[Any] = contents

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from operator import length_hint
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,12 @@ from flinkish.api.java_long import to_long
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.elements import NO_TIMESTAMP, Hashes, Records, Timestamps
+from flinkish.runtime.key_runs import KeyRuns, key_runs
 from flinkish.runtime.keys import taken
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed_operator import KeyedOperator
+from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.state.backend import Page
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.aligned_contents import aligned_contents
 from flinkish.runtime.windowing.aligned_windows import AlignedWindows, Positions
@@ -66,32 +71,48 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         if lowest == NO_TIMESTAMP:
             raise MissingTimestampError(self.name, records.values[int(timestamps.argmin())])
-        # A row may be in many windows: it is made of its columns once.
-        records = Records(
-            list(records.values), timestamps, list(records.keys or ()), records.hashes
-        )
-        if lowest > _NUMPY_FROM and highest < _NUMPY_UNTIL:
-            for window, positions in self._windows.split(timestamps):
-                if window.maxTimestamp() > self.currentWatermark:
-                    self._add(window, records, positions)
-            behind = self._behind(timestamps, lowest)
-            if behind is not None:
-                self._process_singly(records, np.flatnonzero(behind), added=True)
-        else:
-            self._process_singly(records, np.arange(len(records)), added=False)
+        if lowest <= _NUMPY_FROM or highest >= _NUMPY_UNTIL:
+            self._process_singly(_of_rows(records), np.arange(len(records)), added=False)
+            return
+        behind = self._behind(timestamps, lowest)
+        runs = key_runs(records) if behind is None else None
+        if runs is not None:
+            self._process_runs(runs)
+            return
+        records = _of_rows(records)
+        for window, positions in self._windows.split(timestamps):
+            if window.maxTimestamp() > self.currentWatermark:
+                self._add(window, records, positions)
+        if behind is not None:
+            self._process_singly(records, np.flatnonzero(behind), added=True)
+
+    def _process_runs(self, runs: KeyRuns) -> None:
+        """Put records that are ordered by key, and not late, into their windows key by key."""
+        values: Sequence[Any] = runs.values
+        if self._windows.overlap:
+            values = list(values)
+        for window, positions in self._windows.split(runs.timestamps):
+            keys, counts, hashes = runs.of(positions)
+            members = values if positions is None else taken(values, positions)
+            pages, index = self._table.pages(window, hashes)
+            remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
+            with self._naming(members, remaining):
+                self._contents.addRuns(_each(pages, index), keys, counts.tolist(), remaining)
+            self._note(window)
 
     def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
         """Which elements have a window that has fired already, or are late; None: none of them."""
         watermark = self.currentWatermark
         gaps = self._windows.gaps(timestamps)
-        if gaps is None:
-            if lowest > watermark:
-                return None
-            return self._windows.firstEnds(timestamps) - 1 <= watermark
-        # Java's sum wraps around, and so does numpy's: with a lateness near the end of its range
-        # an element of no window counts as late
-        late = timestamps + np.int64(self._lateness) <= watermark
-        return np.where(gaps, late, self._windows.firstEnds(timestamps) - 1 <= watermark)
+        if gaps is None and lowest > watermark:
+            return None
+        behind = self._windows.firstEnds(timestamps) - 1 <= watermark
+        if gaps is not None:
+            # Java's sum wraps around, and so does numpy's: with a lateness near the end of its
+            # range an element of no window counts as late
+            late = timestamps + np.int64(self._lateness) <= watermark
+            behind = np.where(gaps, late, behind)
+        return behind if behind.any() else None
 
     def _add(self, window: TimeWindow, records: Records, positions: Positions | None) -> None:
         """Put records, those at ``positions`` or all, into a window that has not fired yet."""
@@ -106,13 +127,16 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             )
         pages, index = self._table.pages(window, hashes)
         remaining = iter(values)
-        # what is left of the iterator tells which element an error came from
-        with self.userCodeOf(lambda: values[len(values) - length_hint(remaining) - 1]):
-            if len(pages) == 1:
-                self._contents.addTo(pages[0], zip(keys, remaining))
-            else:
-                self._contents.addToPages(pages, index, zip(keys, remaining))
+        with self._naming(values, remaining):
+            self._contents.add(_each(pages, index), keys, remaining)
         self._note(window)
+
+    def _naming(
+        self, values: Sequence[Any], remaining: Iterator[Any]
+    ) -> AbstractContextManager[None]:
+        """Names the element in whatever a user function raises: what is left of ``values`` tells
+        which it was."""
+        return self.userCodeOf(lambda: values[len(values) - sum(1 for _ in remaining) - 1])
 
     def _process_singly(self, records: Records, positions: Positions, added: bool) -> None:
         """Take elements one by one; ``added``: windows that have not fired yet have them."""
@@ -141,7 +165,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
         pages, index = self._table.pages(window, key_hash)
         page = pages[index[0]]
-        self._contents.addTo(page, ((key, value),))
+        self._contents.add((page,), (key,), (value,))
         self._note(window)
         return page[key]
 
@@ -234,6 +258,18 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def numEventTimeTimers(self) -> int:
         timers, size, now = self._lifetime.timers, self._table.size, self.currentWatermark
         return sum(size(window) * timers(window, now) for window in self._open_windows)
+
+
+def _of_rows(records: Records) -> Records:
+    """A row may be in many windows: it is made of its columns once."""
+    return Records(
+        list(records.values), records.timestamps, list(records.keys or ()), records.hashes
+    )
+
+
+def _each(pages: Sequence[Page], index: Iterable[int]) -> Iterator[Page]:
+    """The page of every index."""
+    return repeat(pages[0]) if len(pages) == 1 else map(pages.__getitem__, index)
 
 
 _NUMPY_FROM = MIN_TIMESTAMP // 2

@@ -35,6 +35,11 @@ class AlignedWindows:
             return cls(assigner.size, assigner.size, assigner.offset)
         return cls(assigner.size, assigner.slide, assigner.offset)
 
+    @property
+    def overlap(self) -> bool:
+        """Whether an element may be in several windows."""
+        return self.slide < self.size
+
     def lastStarts(self, timestamps: Timestamps) -> Timestamps:
         """For each timestamp where the last of its windows begins, were they long enough."""
         return timestamps - np.mod(timestamps - self.offset, self.slide)

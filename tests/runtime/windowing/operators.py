@@ -6,15 +6,19 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from flinkish import OutputTag
 from flinkish.api.elements import WatermarkStatus
 from flinkish.api.runtime_context import TaskInfo
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.elements import Records, timestamps_of
 from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.keys import ColumnKeys
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.output import Input, Output
 from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.row_columns import RowColumns
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -48,17 +52,20 @@ class Recorder(Input):
 
 
 class WindowOperatorDriver:
-    """Runs a description on an operator of that kind."""
+    """Runs a description on an operator of that kind. ``columns``: the values, (key, number) each,
+    come as columns with the key in one of them."""
 
     def __init__(
         self,
         kind: type[AlignedWindowOperator | WindowOperator],
         description: WindowOperatorDescription,
         paged: bool = False,
+        columns: bool = False,
     ) -> None:
         self._kind = kind
         self._description = description
         self._paged = paged
+        self._columns = columns
         self._state: Any = DictPageStore() if paged else {}
         self._directory: Any = None
         self.output: list[tuple[Any, ...]] = []
@@ -66,15 +73,16 @@ class WindowOperatorDriver:
 
     def process(self, elements: Sequence[Element]) -> None:
         """A run of records comes in."""
-        keys = [key for key, _, _ in elements]
-        self.operator.processRecords(
-            Records(
-                [value for _, value, _ in elements],
-                timestamps_of([timestamp for _, _, timestamp in elements]),
-                keys,
-                KeyHashes().column(keys),
-            )
-        )
+        keys: Sequence[Any] = [key for key, _, _ in elements]
+        values: Sequence[Any] = [value for _, value, _ in elements]
+        timestamps = timestamps_of([timestamp for _, _, timestamp in elements])
+        hashes = KeyHashes().column(keys)
+        if self._columns:
+            numbers = pa.array([number for _, number in values], pa.int64())
+            columns = {"key": pa.array(keys, pa.string()), "number": numbers}
+            values = RowColumns(pa.RecordBatch.from_pydict(columns))
+            keys = ColumnKeys(values, 0)
+        self.operator.processRecords(Records(values, timestamps, keys, hashes))
         self.operator.output.flush()
 
     def watermark(self, timestamp: int) -> None:

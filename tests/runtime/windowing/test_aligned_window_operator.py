@@ -81,11 +81,36 @@ def test_gives_what_the_general_operator_gives(
     assert run(aligned, steps) == run(general, steps)
 
 
-def _driver(**changes: Any) -> WindowOperatorDriver:
+of_two_keys = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(-30, 70))
+many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@given(description=descriptions(), steps=st.lists(many_a_key | steps, max_size=8))
+def test_gives_the_same_of_columns_with_many_elements_a_key(
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    aligned = WindowOperatorDriver(AlignedWindowOperator, description, paged, columns=True)
+    general = WindowOperatorDriver(WindowOperator, description)
+    assert run(aligned, steps) == run(general, steps)
+
+
+def test_an_error_names_the_element_of_columns() -> None:
+    def fragile(a, b):
+        return a if b[1] < 7 else a / 0
+
+    driver = _driver(columns=True, aggregation=fragile)
+    with pytest.raises(UserFunctionError, match=r"Row\(key='a', number=7\)"):
+        driver.process([(key, (key, n), n) for n in range(9) for key in "ab"])
+
+
+def _driver(columns: bool = False, **changes: Any) -> WindowOperatorDriver:
     description = WindowOperatorDescription(
         TumblingEventTimeWindows.of(10), EventTimeTrigger.create(), lateDataOutputTag=LATE
     )
-    return WindowOperatorDriver(AlignedWindowOperator, replace(description, **changes))
+    return WindowOperatorDriver(
+        AlignedWindowOperator, replace(description, **changes), columns=columns
+    )
 
 
 def test_an_element_without_a_timestamp_is_refused_by_name() -> None:
