@@ -67,6 +67,7 @@ from flinkish.api.functions import (
     RichMapFunction,
     RichReduceFunction,
 )
+from flinkish.api.idle_advance import IdleAdvance
 from flinkish.api.interval_join import IntervalJoin, IntervalJoined
 from flinkish.api.job import (
     CloseableIterator,
@@ -140,6 +141,7 @@ from flinkish.api.window_functions import (
     WindowFunction,
 )
 from flinkish.api.windowed_stream import WindowedStream
+from flinkish.api.windowing.closing_trigger import AfterAllowedLatenessTrigger
 from flinkish.api.windowing.continuous_triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -202,6 +204,7 @@ from flinkish.api.windowing.window_stagger import WindowStagger
 from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window
 
 __all__ = [
+    "AfterAllowedLatenessTrigger",
     "AggregateFunction",
     "AggregatingState",
     "AggregatingStateDescriptor",
@@ -259,6 +262,7 @@ __all__ = [
     "ForEachBatchSink",
     "GlobalWindow",
     "GlobalWindows",
+    "IdleAdvance",
     "IllegalArgumentError",
     "IllegalStateError",
     "IncompatibleCheckpointError",
@@ -330,8 +334,8 @@ __all__ = [
     "RichReduceFunction",
     "RichWindowFunction",
     "Row",
-    "RuntimeExecutionMode",
     "RuntimeContext",
+    "RuntimeExecutionMode",
     "SessionWindowTimeGapExtractor",
     "SingleOutputStreamOperator",
     "Sink",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Union
+from typing import TYPE_CHECKING, Any, Generic, Union
 
 from typing_extensions import TypeVar
 
@@ -13,6 +13,9 @@ from flinkish.api.clock import ManualClock, RelativeClock
 from flinkish.api.elements import MIN_TIMESTAMP, Watermark
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time import TimeLike, to_milliseconds
+
+if TYPE_CHECKING:
+    from flinkish.api.idle_advance import IdleAdvance
 
 T = TypeVar("T", default=Any)
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -150,6 +153,8 @@ class WatermarkStrategy(Generic[T]):
     timestampAssigner: TimestampAssignerLike[T] | None = None
     idleTimeout: int | None = None
     """Milliseconds of processing time without an element after which the input is idle."""
+    idleAdvance: IdleAdvance | None = None
+    """How the watermark goes on when the input is idle, if it does."""
 
     @staticmethod
     def forMonotonousTimestamps() -> WatermarkStrategy[T]:
@@ -178,6 +183,7 @@ class WatermarkStrategy(Generic[T]):
 
     def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T]:
         """Mark an input idle after ``idleTimeout`` of processing time without an element."""
+        _refuse_both(self.idleAdvance)
         millis = to_milliseconds(idleTimeout)
         if millis <= 0:
             raise IllegalArgumentError(
@@ -185,8 +191,42 @@ class WatermarkStrategy(Generic[T]):
             )
         return replace(self, idleTimeout=millis)
 
+    def withIdleAdvance(
+        self,
+        idleTimeout: TimeLike,
+        every: TimeLike,
+        offset: TimeLike = 0,
+        allowedLateness: TimeLike = 0,
+    ) -> WatermarkStrategy[T]:
+        """Let an idle input close windows: once no element has come for ``idleTimeout`` of
+        processing time, the watermark goes on to where the last window closes that ended at least
+        ``idleTimeout`` ago by the clock. Flink's ``withIdleness`` only stops holding others back.
+
+        Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
+        For this event time has to keep up with the clock: elements that come after an idle stretch
+        may be late. An input that had no element yet is not idle.
+        """
+        from flinkish.api.idle_advance import IdleAdvance
+
+        _refuse_both(self.idleTimeout)
+        return replace(
+            self, idleAdvance=IdleAdvance.of(idleTimeout, every, offset, allowedLateness)
+        )
+
     def createWatermarkGenerator(
         self, context: WatermarkGeneratorContext | None = None
     ) -> WatermarkGenerator[T]:
         """A new generator of this strategy, which runs with ``context``."""
-        return self.generatorSupplier(context or WatermarkGeneratorContext())
+        known = context or WatermarkGeneratorContext()
+        generator = self.generatorSupplier(known)
+        if self.idleAdvance is None:
+            return generator
+        return self.idleAdvance.generator(generator, known.getInputActivityClock())
+
+
+def _refuse_both(other: object) -> None:
+    if other is not None:
+        raise IllegalArgumentError(
+            "withIdleness stops the watermark of an idle input and withIdleAdvance lets it go on: use"
+            " one of the two."
+        )

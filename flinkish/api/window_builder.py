@@ -12,6 +12,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.time import TimeLike, to_milliseconds
 from flinkish.api.window_calls import WindowCall
 from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.api.windowing.closing_trigger import AfterAllowedLatenessTrigger
 from flinkish.api.windowing.evictor import Evictor
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import MergingWindowAssigner, WindowAssigner
@@ -125,6 +126,7 @@ class WindowOperatorBuilder(Generic[T, W]):
     ) -> WindowOperatorDescription:
         self._check_merging(self._trigger)
         self._check_window_type()
+        self._check_closing()
         return WindowOperatorDescription(
             self._assigner,
             self._trigger,
@@ -151,4 +153,15 @@ class WindowOperatorBuilder(Generic[T, W]):
                 f"window: {self._trigger!r} works on a {wanted.__name__}, but"
                 f" {self._assigner!r} makes a {made.__name__}, which has no end to wait for. Use a"
                 " trigger for it, such as CountTrigger.of(3), or a window assigner of time windows."
+            )
+
+    def _check_closing(self) -> None:
+        trigger = self._trigger
+        if not isinstance(trigger, AfterAllowedLatenessTrigger):
+            return
+        if trigger.allowedLateness != self._lateness or not self._assigner.isEventTime():
+            raise InvalidProgramError(
+                f"trigger: {trigger!r} fires when a window closes, but windows of {self._assigner!r}"
+                f" have an allowed lateness of {self._lateness} ms. Use it with event-time windows,"
+                f" and call allowedLateness({trigger.allowedLateness}) too."
             )
