@@ -1,5 +1,12 @@
 """A Flink-compatible DataStream API on PySpark."""
 
+from flinkish.api.advance_time import (
+    AdvanceTimeGenerationSettings,
+    AdvanceTimeImportSettings,
+    AdvanceTimePolicy,
+    AdvanceTimeSettings,
+    advanceTime,
+)
 from flinkish.api.all_windowed_stream import AllWindowedStream
 from flinkish.api.arrival_time import (
     ArrivalTimeStrategy,
@@ -122,6 +129,13 @@ from flinkish.api.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from flinkish.api.temporal_events import (
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    PointEvent,
+    TemporalEvent,
+)
 from flinkish.api.time import Duration, Time
 from flinkish.api.types import TypeInformation, Types
 from flinkish.api.watermarks import (
@@ -204,6 +218,10 @@ from flinkish.api.windowing.window_stagger import WindowStagger
 from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window
 
 __all__ = [
+    "AdvanceTimeGenerationSettings",
+    "AdvanceTimeImportSettings",
+    "AdvanceTimePolicy",
+    "AdvanceTimeSettings",
     "AfterAllowedLatenessTrigger",
     "AggregateFunction",
     "AggregatingState",
@@ -244,6 +262,8 @@ __all__ = [
     "Duration",
     "DynamicEventTimeSessionWindows",
     "DynamicProcessingTimeSessionWindows",
+    "EdgeEvent",
+    "EdgeType",
     "Event",
     "EventTimeSessionWindows",
     "EventTimeTrigger",
@@ -266,6 +286,7 @@ __all__ = [
     "IllegalArgumentError",
     "IllegalStateError",
     "IncompatibleCheckpointError",
+    "IntervalEvent",
     "IntervalJoin",
     "IntervalJoined",
     "InvalidProgramError",
@@ -306,6 +327,7 @@ __all__ = [
     "PartitionWindowedStream",
     "Partitioner",
     "PipelineExecutor",
+    "PointEvent",
     "PolicyWindow",
     "PolicyWindowFunction",
     "PolicyWindowedStream",
@@ -347,6 +369,7 @@ __all__ = [
     "StreamExecutionEnvironment",
     "StreamRecord",
     "TaggedUnion",
+    "TemporalEvent",
     "Time",
     "TimeDomain",
     "TimeEvictionPolicy",
@@ -387,6 +410,7 @@ __all__ = [
     "WindowFunction",
     "WindowStagger",
     "WindowedStream",
+    "advanceTime",
     "row_type",
     "unionWithLag",
 ]

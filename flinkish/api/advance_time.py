@@ -1,0 +1,148 @@
+"""Current-time increments: watermarks made of events, of time, or of another stream, and what becomes
+of events that come after one they should have come before.
+
+A current-time increment (CTI) at c promises that nothing before c will change any more: that is
+``Watermark(c - 1)``. Names and rules are StreamInsight's.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.operators import OperatorDescription
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.temporal_events import TemporalEvent
+from flinkish.api.time import Duration, TimeLike, to_milliseconds
+from flinkish.api.transformations import (
+    OneInputTransformation,
+    Transformation,
+    TwoInputTransformation,
+)
+
+T = TypeVar("T")
+
+
+class AdvanceTimePolicy(Enum):
+    """What becomes of an event that begins before the last increment."""
+
+    DROP = "Drop"
+    """It is dropped."""
+    ADJUST = "Adjust"
+    """If it lasts beyond the increment its start moves there, else it is dropped."""
+
+
+class AdvanceTimeGenerationSettings:
+    """Increments made of the events of the stream itself.
+
+    ``frequency`` is a number of events, as an int, or a length of time, as a Duration or a
+    timedelta: one increment every so many events, or as soon as an event starts so long after the
+    one that made the increment before (or after the first event). End edges do not count.
+
+    The increment is at the start of the event that makes it, minus ``delay`` (ms if it is an int).
+    With a delay of 0 that event itself is not final yet; with -1, a tick, it is. One that is not
+    above the last is left out.
+
+    Raises IllegalArgumentError if the frequency is not greater than zero.
+    """
+
+    def __init__(
+        self,
+        frequency: int | Duration | datetime.timedelta,
+        delay: TimeLike = 0,
+        advanceToInfinityOnShutdown: bool = True,
+    ) -> None:
+        self.eventCount = frequency if isinstance(frequency, int) else None
+        self.duration = None if isinstance(frequency, int) else to_milliseconds(frequency)
+        self.delay = to_milliseconds(delay)
+        self.advanceToInfinityOnShutdown = advanceToInfinityOnShutdown
+        """Whether the end of the stream is an increment at infinity, which makes all final."""
+        if (self.eventCount or self.duration or 0) <= 0:
+            raise IllegalArgumentError(
+                f"AdvanceTimeGenerationSettings: the frequency is {frequency!r}. Pass a number of"
+                " events or a length of time, greater than zero."
+            )
+
+
+@dataclass(frozen=True)
+class AdvanceTimeImportSettings:
+    """Increments taken from ``stream``: its watermarks, whatever made them. Its elements are not."""
+
+    stream: DataStream[Any]
+
+
+@dataclass(frozen=True)
+class AdvanceTimeSettings:
+    """How a stream's time advances: by its own events, by another stream, or by both.
+
+    Raises InvalidProgramError if neither is given.
+    """
+
+    generation: AdvanceTimeGenerationSettings | None = None
+    import_: AdvanceTimeImportSettings | None = None
+    policy: AdvanceTimePolicy = AdvanceTimePolicy.DROP
+
+    def __post_init__(self) -> None:
+        if self.generation is None and self.import_ is None:
+            raise InvalidProgramError(
+                "AdvanceTimeSettings: neither generation nor import is given, so time would never"
+                " advance. Pass AdvanceTimeGenerationSettings, AdvanceTimeImportSettings or both."
+            )
+        if not isinstance(self.policy, AdvanceTimePolicy):
+            raise InvalidProgramError(
+                f"AdvanceTimeSettings: {shown(self.policy)} is not an AdvanceTimePolicy. Pass"
+                " AdvanceTimePolicy.DROP or AdvanceTimePolicy.ADJUST."
+            )
+
+
+def advanceTime(
+    events: DataStream[TemporalEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The same events, with increments as watermarks between them.
+
+    Each event gets its ``syncTime`` as its timestamp. Watermarks that come with the events end here.
+    Events that are dropped go to the side output ``violations``, or are counted as late.
+
+    >>> from flinkish.api.temporal_events import PointEvent
+    >>> from flinkish.testing import StreamTestHarness
+    >>> settings = AdvanceTimeSettings(AdvanceTimeGenerationSettings(2, delay=5))
+    >>> harness = StreamTestHarness(lambda events: advanceTime(events, settings))
+    >>> for start in (10, 20):
+    ...     harness.processElement(PointEvent(start, "payload"))
+    >>> harness.getOutput()[-1]
+    Watermark(timestamp=14)
+    """
+    description = AdvanceTimeDescription(
+        settings.generation, settings.policy, None if violations is None else violations.getId()
+    )
+    source = events.getTransformation()
+    if settings.import_ is None:
+        transformation: Transformation = OneInputTransformation(description, source)
+    else:
+        imported = settings.import_.stream.getTransformation()
+        transformation = TwoInputTransformation(description, source, imported)
+    return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
+
+
+@dataclass(frozen=True)
+class AdvanceTimeDescription(OperatorDescription):
+    """``advanceTime``; the second input, if there is one, is the stream whose time is imported."""
+
+    generation: AdvanceTimeGenerationSettings | None
+    policy: AdvanceTimePolicy
+    violations: str | None
+
+    @property
+    def name(self) -> str:
+        return "Advance Time"
+
+    @property
+    def stateful(self) -> bool:
+        """It counts over the whole stream."""
+        return True

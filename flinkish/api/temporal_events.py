@@ -1,0 +1,113 @@
+"""Events with a lifetime: points, intervals, and edges that tell where an interval begins and ends.
+
+A lifetime is ``[startTime, endTime)``, in ms. The shapes are StreamInsight's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Generic, TypeAlias, TypeVar, Union
+
+from flinkish.api.errors import IllegalArgumentError
+
+T = TypeVar("T")
+
+TICK: Final = 1
+"""The smallest step of time, in ms."""
+
+
+@dataclass(frozen=True)
+class PointEvent(Generic[T]):
+    """Something that happens at a point in time: it lives for a tick."""
+
+    startTime: int
+    payload: T
+
+    @classmethod
+    def createInsert(cls, startTime: int, payload: T) -> PointEvent[T]:
+        """The event, by StreamInsight's name for making one."""
+        return cls(startTime, payload)
+
+    @property
+    def endTime(self) -> int:
+        """A tick after the start."""
+        return self.startTime + TICK
+
+    @property
+    def syncTime(self) -> int:
+        """From when on the event changes what is known: its timestamp."""
+        return self.startTime
+
+
+@dataclass(frozen=True)
+class IntervalEvent(Generic[T]):
+    """Something that lasts, its end known from the start."""
+
+    startTime: int
+    endTime: int
+    payload: T
+
+    def __post_init__(self) -> None:
+        if self.endTime <= self.startTime:
+            raise IllegalArgumentError(
+                f"IntervalEvent: it would end at {self.endTime}, but start at {self.startTime}. The"
+                " end must be after the start."
+            )
+
+    @classmethod
+    def createInsert(cls, startTime: int, endTime: int, payload: T) -> IntervalEvent[T]:
+        """The event, by StreamInsight's name for making one."""
+        return cls(startTime, endTime, payload)
+
+    @property
+    def syncTime(self) -> int:
+        """From when on the event changes what is known: its timestamp."""
+        return self.startTime
+
+
+class EdgeType(Enum):
+    """Which end of a lifetime an edge event tells."""
+
+    START = "Start"
+    END = "End"
+
+
+@dataclass(frozen=True)
+class EdgeEvent(Generic[T]):
+    """The start or the end of something that lasts.
+
+    An end repeats start and payload: they tell what it is the end of.
+    """
+
+    edgeType: EdgeType
+    startTime: int
+    payload: T
+    endTime: int | None = None
+    """None at a start: it is not known yet."""
+
+    def __post_init__(self) -> None:
+        if (self.edgeType is EdgeType.END) != (self.endTime is not None):
+            raise IllegalArgumentError(
+                f"EdgeEvent: a {self.edgeType.value} edge with the end time {self.endTime}. Write"
+                " EdgeEvent.createStart(start, payload), EdgeEvent.createEnd(start, end, payload)."
+            )
+
+    @classmethod
+    def createStart(cls, startTime: int, payload: T) -> EdgeEvent[T]:
+        """Something begins."""
+        return cls(EdgeType.START, startTime, payload)
+
+    @classmethod
+    def createEnd(cls, startTime: int, endTime: int, payload: T) -> EdgeEvent[T]:
+        """What began at ``startTime`` with ``payload`` ends."""
+        return cls(EdgeType.END, startTime, payload, endTime)
+
+    @property
+    def syncTime(self) -> int:
+        """From when on the event changes what is known: the start, or the end at an end."""
+        return self.startTime if self.endTime is None else self.endTime
+
+
+TemporalEvent: TypeAlias = Union[PointEvent[T], IntervalEvent[T], EdgeEvent[T]]
+"""An event of any shape."""
