@@ -133,7 +133,8 @@ class Timer(NamedTuple):
 class TimerQueue(ABC):
     """The pending timers of one operator in one time domain, each there once.
 
-    Timers of one timestamp come in the order they were registered.
+    Timers of one timestamp come as they do in Flink's heap state (heap backend), or in the order they
+    were registered (paged backend).
     """
 
     __slots__ = ()

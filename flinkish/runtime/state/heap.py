@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -106,50 +104,71 @@ class HeapWindowTable(WindowTable):
 
 
 class HeapTimerQueue(TimerQueue):
-    """Timers by timestamp, and a heap of the timestamps."""
+    """A binary heap by timestamp alone. Adding and removing move the timers as Flink's
+    ``HeapPriorityQueueSet`` does, so that timers of one timestamp come in Flink's order."""
 
-    __slots__ = ("_size", "_timers", "_timestamps")
+    __slots__ = ("_heap", "_places")
 
     def __init__(self) -> None:
-        self._timers: dict[int, OrderedDict[tuple[Any, Any], None]] = {}
-        self._timestamps: list[int] = []
-        self._size = 0
+        self._heap: list[Timer] = []
+        self._places: dict[Timer, int] = {}
 
     def add(self, timestamp: int, key: Any, namespace: Any) -> None:
-        timers = self._timers.get(timestamp)
-        if timers is None:
-            # Taking the first of a plain dict again and again is quadratic.
-            timers = self._timers[timestamp] = OrderedDict()
-            heapq.heappush(self._timestamps, timestamp)
-        if (key, namespace) not in timers:
-            timers[key, namespace] = None
-            self._size += 1
+        timer = Timer(timestamp, key, namespace)
+        if timer not in self._places:
+            self._heap.append(timer)
+            self._rise(timer, len(self._heap) - 1)
 
     def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
-        timers = self._timers.get(timestamp)
-        if timers is not None and (key, namespace) in timers:
-            del timers[key, namespace]
-            self._size -= 1
+        place = self._places.pop(Timer(timestamp, key, namespace), None)
+        if place is not None:
+            self._take(place)
 
     def pollDue(self, until: int) -> Timer | None:
-        timestamp = self.nextTimestamp()
-        if timestamp is None or timestamp > until:
+        if not self._heap or self._heap[0].timestamp > until:
             return None
-        (key, namespace), _ = self._timers[timestamp].popitem(last=False)
-        self._size -= 1
-        return Timer(timestamp, key, namespace)
+        timer = self._heap[0]
+        del self._places[timer]
+        self._take(0)
+        return timer
 
     def nextTimestamp(self) -> int | None:
-        while self._timestamps:
-            timestamp = self._timestamps[0]
-            if self._timers[timestamp]:
-                return timestamp
-            heapq.heappop(self._timestamps)
-            del self._timers[timestamp]
-        return None
+        return self._heap[0].timestamp if self._heap else None
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._heap)
+
+    def _take(self, place: int) -> None:
+        """Fill the place of a timer that left with the last one."""
+        last = self._heap.pop()
+        if place < len(self._heap) and not self._sink(last, place):
+            self._rise(last, place)
+
+    def _rise(self, timer: Timer, place: int) -> None:
+        """Put ``timer`` at ``place`` or above."""
+        heap, places = self._heap, self._places
+        while place and timer.timestamp < heap[parent := (place - 1) // 2].timestamp:
+            heap[place] = heap[parent]
+            places[heap[place]] = place
+            place = parent
+        heap[place] = timer
+        places[timer] = place
+
+    def _sink(self, timer: Timer, place: int) -> bool:
+        """Put ``timer`` below ``place``; False if it belongs there or above."""
+        heap, places = self._heap, self._places
+        start, size = place, len(heap)
+        while (child := 2 * place + 1) < size:
+            if child + 1 < size and heap[child + 1].timestamp < heap[child].timestamp:
+                child += 1
+            if heap[child].timestamp >= timer.timestamp:
+                break
+            heap[place] = heap[child]
+            places[heap[place]] = place
+            place = child
+        heap[place] = timer
+        places[timer] = place
+        return place != start
 
 
 class HeapKeyedStateBackend(KeyedStateBackend):

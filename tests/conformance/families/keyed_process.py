@@ -64,11 +64,11 @@ class BothDomains(KeyedProcessFunction):
         number, timestamp, timers = value[1], ctx.timestamp(), ctx.timerService()
         now = timers.currentProcessingTime()
         self.seen.add(number)
-        if number % 3 == 0:
+        if timestamp is not None and number % 3 == 0:
             timers.registerEventTimeTimer(timestamp + number)
         if number % 4 == 0:
             timers.registerProcessingTimeTimer(now + abs(number))
-        if number % 5 == 0:
+        if timestamp is not None and number % 5 == 0:
             timers.deleteEventTimeTimer(timestamp)
         if number % 7 == 0:
             timers.deleteProcessingTimeTimer(now + abs(number) // 7 * 4)
