@@ -483,8 +483,7 @@ class SingleOutputStreamOperator(DataStream[T]):
     def returns(self, typeInfo: TypeInformation[T] | type[T]) -> Self:
         """Say the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
         such as ``str``, ``list[int]`` or a dataclass (Flink's ``Class`` and ``TypeHint``)."""
-        given = typeInfo if isinstance(typeInfo, TypeInformation) else TypeInformation.of(typeInfo)
-        self._transformation.outputType = given
+        self._transformation.outputType = TypeInformation.of(typeInfo)
         return self
 
     def forceNonParallel(self) -> Self:

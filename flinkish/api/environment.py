@@ -65,10 +65,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def __init__(
         self,
-        sparkSession: SparkSession | None = None,
+        sparkSession: SparkSession | Configuration | None = None,
         configuration: Configuration | None = None,
     ) -> None:
         super().__init__()
+        if isinstance(sparkSession, Configuration):
+            sparkSession, configuration = None, sparkSession
         self._sparkSession = sparkSession
         self._sinks: list[SinkTransformation] = []
         self._listeners: list[JobListener] = []
@@ -85,8 +87,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
         Nothing is started before a job is.
         """
-        if isinstance(sparkSession, Configuration):
-            return cls(None, sparkSession)
         return cls(sparkSession)
 
     @classmethod
@@ -137,7 +137,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     @overload
     def fromElements(
-        self, typeInfo: TypeInformation[T], /, *elements: T
+        self, typeInfo: TypeInformation[T] | type[T], /, *elements: T
     ) -> DataStreamSource[T]: ...
 
     @overload
@@ -155,11 +155,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     @overload
     def fromData(
-        self, elements: list[T], typeInfo: TypeInformation[T] | None = None, /
+        self, elements: list[T], typeInfo: TypeInformation[T] | type[T] | None = None, /
     ) -> DataStreamSource[T]: ...
 
     @overload
-    def fromData(self, typeInfo: TypeInformation[T], /, *elements: T) -> DataStreamSource[T]: ...
+    def fromData(
+        self, typeInfo: TypeInformation[T] | type[T], /, *elements: T
+    ) -> DataStreamSource[T]: ...
 
     @overload
     def fromData(self, *elements: T) -> DataStreamSource[T]: ...
@@ -174,12 +176,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         return self.fromElements(*elements)
 
     def fromCollection(
-        self, collection: Iterable[T], typeInfo: TypeInformation[T] | None = None
+        self, collection: Iterable[T], typeInfo: TypeInformation[T] | type[T] | None = None
     ) -> DataStreamSource[T]:
         """A stream of the elements of ``collection``, in order. An iterator is read to its end at
         once."""
         values = collection if isinstance(collection, Sequence) else tuple(collection)
-        return self.fromSource(CollectionSource(values), None, "Collection Source", typeInfo)
+        given = None if typeInfo is None else TypeInformation.of(typeInfo)
+        return self.fromSource(CollectionSource(values), None, "Collection Source", given)
 
     def fromSequence(self, start: int, end: int) -> DataStreamSource[int]:
         """The numbers from ``start`` to ``end``, both included."""
@@ -323,4 +326,4 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
 
 def _is_type(value: object) -> bool:
-    return isinstance(value, TypeInformation)
+    return isinstance(value, (type, TypeInformation))

@@ -39,7 +39,7 @@ class TypeInformation(Generic[T]):
     typeClass: type[Any] | None = None
 
     @staticmethod
-    def of(typeHint: type[A]) -> TypeInformation[A]:
+    def of(typeHint: type[A] | TypeInformation[A]) -> TypeInformation[A]:
         """The type that an annotation stands for: ``int`` is LONG, ``float`` DOUBLE, ``list[str]`` a
         LIST; a dataclass or NamedTuple has the types of its fields. What has no type of its own is
         PICKLED_BYTE_ARRAY."""

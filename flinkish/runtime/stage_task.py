@@ -64,7 +64,7 @@ def metrics_row(
     settings: TaskSettings, part: int, clock: int, reports: list[OperatorReport]
 ) -> FrameRow:
     """The row that carries metrics to the driver."""
-    return FrameRow(settings.sinkLevel, METRICS, part, 0, part, 0, clock, encode_reports(reports))
+    return FrameRow(settings.sinkLevel, METRICS, 0, 0, part, 0, clock, encode_reports(reports))
 
 
 def _loaded(data: bytes | None) -> dict[str, Any]:

@@ -1,0 +1,165 @@
+"""The environment: settings, sources by type, listeners."""
+
+from __future__ import annotations
+
+import pytest
+
+import flinkish as fl
+from flinkish import Types
+from flinkish.api.environment_settings import EnvironmentSettings
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError, NotSupportedError
+
+
+@pytest.fixture
+def env():
+    return fl.StreamExecutionEnvironment()
+
+
+def test_options_by_flinks_names(env):
+    env.configure(
+        fl.Configuration(
+            {
+                "parallelism.default": 3,
+                "pipeline.max-parallelism": 12,
+                "pipeline.auto-watermark-interval": fl.Duration.ofMillis(50),
+                "pipeline.operator-chaining.enabled": False,
+                "execution.buffer-timeout.interval": 0,
+                "execution.runtime-mode": "STREAMING",
+                "execution.checkpointing.dir": "/checkpoints",
+                "execution.checkpointing.interval": 5_000,
+                "execution.checkpointing.mode": "AT_LEAST_ONCE",
+            }
+        )
+    )
+    assert (env.getParallelism(), env.getMaxParallelism()) == (3, 12)
+    assert env.getConfig().getAutoWatermarkInterval() == 50
+    assert (env.getConfig().getParallelism(), env.getConfig().getMaxParallelism()) == (3, 12)
+    assert not env.isChainingEnabled()
+    assert env.getBufferTimeout() == 0
+    assert env.getCheckpointConfig().getCheckpointStorage() == "/checkpoints"
+    assert env.getDefaultSavepointDirectory() == "/checkpoints"
+    assert env.getCheckpointInterval() == 5_000
+    assert env.getCheckpointingConsistencyMode() is fl.CheckpointingMode.AT_LEAST_ONCE
+    assert set(env.getConfiguration()) == set(fl.Configuration.OPTIONS)
+
+
+def test_an_option_without_effect_is_refused():
+    with pytest.raises(IllegalArgumentError, match=r"no option 'state.backend.type'.*pipeline"):
+        fl.Configuration({"state.backend.type": "rocksdb"})
+
+
+def test_what_cannot_matter_is_accepted(env):
+    assert env.setBufferTimeout(10).getBufferTimeout() == 10
+    assert not env.disableOperatorChaining().isChainingEnabled()
+    assert env.isChainingOfOperatorsWithDifferentMaxParallelismEnabled()
+    assert env.enableChangelogStateBackend(True).isChangelogStateBackendEnabled() is True
+    assert env.registerSlotSharingGroup("group") is env
+    assert not env.isUnalignedCheckpointsEnabled()
+    assert not env.isForceUnalignedCheckpoints()
+    env.enableCheckpointing(1_000, fl.CheckpointingMode.EXACTLY_ONCE)
+    assert env.getCheckpointInterval() == 1_000
+    assert env.getCheckpointConfig().getCheckpointStorage() is None
+    stream = env.fromElements(1).map(abs)
+    for accepted in (
+        stream.disableChaining(),
+        stream.startNewChain(),
+        stream.slotSharingGroup("group"),
+        stream.setBufferTimeout(-1),
+        stream.addMetricVariable("key", "value"),
+        stream.enableAsyncState(),
+        stream.forceNonParallel(),
+    ):
+        assert accepted is stream
+    assert stream.getParallelism() == 1
+
+
+def test_what_would_change_results_is_refused(env):
+    assert env.setRuntimeMode(fl.RuntimeExecutionMode.AUTOMATIC) is env
+    with pytest.raises(NotSupportedError, match="EndOfStreamTrigger"):
+        env.setRuntimeMode(fl.RuntimeExecutionMode.BATCH)
+    with pytest.raises(NotSupportedError, match="flatMap"):
+        env.socketTextStream("localhost", 1, ";")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda env: env.setBufferTimeout(-2),
+        lambda env: env.fromElements(1).setBufferTimeout(-2),
+        lambda env: env.enableCheckpointing(0),
+        lambda env: env.setParallelism(0),
+        lambda env: env.setDefaultLocalParallelism(0),
+        lambda env: env.fromElements(int),
+    ],
+)
+def test_arguments_out_of_range_are_refused(env, call):
+    with pytest.raises(IllegalArgumentError):
+        call(env)
+
+
+def test_local_environments_have_the_default_parallelism(monkeypatch):
+    monkeypatch.setattr(EnvironmentSettings, "_defaultLocalParallelism", 2)
+    local = fl.StreamExecutionEnvironment.createLocalEnvironment
+    assert local().getParallelism() == 2
+    assert local(5).getParallelism() == 5
+    assert local(fl.Configuration({"pipeline.max-parallelism": 7})).getMaxParallelism() == 7
+    fl.StreamExecutionEnvironment.setDefaultLocalParallelism(3)
+    assert fl.StreamExecutionEnvironment.getDefaultLocalParallelism() == 3
+
+
+def test_elements_with_their_type_first(env):
+    assert env.fromElements(Types.SHORT(), 1, 2).getType() == Types.SHORT()
+    assert env.fromData(float, 1, 2).getType() == Types.DOUBLE()
+    assert env.fromData([1, 2], Types.INT()).getType() == Types.INT()
+    assert env.fromData([1, 2]).getType() == Types.LONG()
+    assert env.fromCollection(iter("ab"), str).getType() == Types.STRING()
+    assert env.generateSequence(1, 2).getType() == Types.LONG()
+
+
+def test_results_are_there_only_once_the_job_has_started(env):
+    results = env.fromElements(1).collectAsync()
+    with pytest.raises(IllegalStateError, match="executeAsync"):
+        next(results)
+    assert len(env.getTransformations()) == 1
+
+
+class Listener(fl.JobListener):
+    def __init__(self):
+        self.seen = []
+
+    def onJobSubmitted(self, jobClient, throwable):
+        self.seen.append(("submitted", jobClient, throwable))
+
+    def onJobExecuted(self, jobExecutionResult, throwable):
+        self.seen.append(("executed", jobExecutionResult, throwable))
+
+
+class Client:
+    def getJobExecutionResult(self, timeout=None):
+        return "result"
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("no cluster")])
+def test_listeners_are_told(env, monkeypatch, error):
+    client = Client()
+
+    class Executor:
+        def executeAsync(self, environment, sinks, jobName):
+            if error:
+                raise error
+            return client
+
+    monkeypatch.setattr(fl.StreamExecutionEnvironment, "executorLoader", staticmethod(Executor))
+    listener = Listener()
+    env.registerJobListener(listener)
+    assert env.getJobListeners() == [listener]
+    env.fromElements(1).print()
+    if error:
+        with pytest.raises(RuntimeError):
+            env.execute()
+        assert [event[0::2] for event in listener.seen] == [("submitted", error)]
+    else:
+        env.execute()
+        assert listener.seen == [("submitted", client, None), ("executed", "result", None)]
+    env.clearJobListeners()
+    assert env.getJobListeners() == []

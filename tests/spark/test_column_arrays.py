@@ -1,0 +1,75 @@
+"""Python values as Arrow columns: what fits goes in as it is, what does not is named."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flinkish.runtime.row_columns import python_values
+from flinkish.spark.column_arrays import FieldsWriter, Misfit, column_writer
+
+INNER = pa.struct([("a", pa.int64()), ("b", pa.string())])
+NESTED = pa.struct([("l", pa.list_(INNER)), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))])
+
+inner = st.none() | st.tuples(st.none() | st.integers(-(2**63), 2**63 - 1), st.text(max_size=3))
+nested = st.none() | st.tuples(
+    st.none() | st.lists(inner, max_size=3),
+    st.none()
+    | st.dictionaries(st.text(max_size=3), st.lists(st.floats(allow_nan=False)), max_size=3),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(nested, max_size=6), st.integers(0, 3), st.integers(0, 6))
+def test_nested_values_come_back(values, start, length):
+    column = column_writer(NESTED).array(values).slice(start, length)
+    assert python_values(column) == values[start : start + length]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.int64(), 1.5),
+        (pa.int64(), True),
+        (pa.int64(), "1"),
+        (pa.int8(), 200),
+        (pa.int64(), 2**63),
+        (pa.float64(), "1"),
+        (pa.string(), 1),
+        (pa.string(), b"a"),
+        (pa.binary(), "a"),
+        (pa.bool_(), 1),
+        (pa.timestamp("us", "UTC"), 1000),
+        (pa.date32(), datetime.datetime(2024, 1, 1)),
+        (pa.decimal128(38, 18), 1.5),
+        (pa.decimal128(5, 2), Decimal("1.234")),
+        (pa.list_(pa.int64()), "12"),
+        (pa.list_(pa.int64()), 12),
+        (pa.map_(pa.string(), pa.int64()), [1]),
+        (INNER, (1, "a", 2)),
+        (INNER, 3),
+    ],
+)
+def test_what_does_not_fit_is_named(kind, value):
+    with pytest.raises(Misfit) as caught:
+        column_writer(kind).array([None, value])
+    assert caught.value.position == 1
+
+
+def test_a_misfit_tells_the_way_to_it():
+    schema = pa.schema([("n", pa.int64()), ("s", NESTED)])
+    good = (1, ([(1, "a")], {}))
+    bad = (2, ([(1, "a"), (2, 3)], {}))
+    with pytest.raises(Misfit, match=r"s\.l\.element\.b 3 is not of type string") as caught:
+        FieldsWriter(schema).columns([good, good, bad])
+    assert caught.value.position == 2
+
+
+@pytest.mark.parametrize("value", [7, 7.0])
+def test_whole_numbers_fit_columns_of_integers(value):
+    assert column_writer(pa.int64()).array([value]).to_pylist() == [7]

@@ -1,0 +1,150 @@
+"""Typed elements go into Spark's columns and come back as what they were."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import FlinkishError, InvalidProgramError
+from tests.spark.test_connectors import lines_of
+
+NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+class Carrier(enum.Enum):
+    AA = 1
+
+
+class Airport(NamedTuple):
+    code: str
+    runways: list[int]
+
+
+@dataclass(frozen=True)
+class Flight:
+    origin: Airport
+    at: datetime.datetime
+    delay: int | None
+    price: Decimal
+    tags: dict[str, float]
+    carrier: Carrier
+
+
+JFK = Airport("JFK", [4, 22])
+FLIGHTS = [
+    Flight(JFK, NOON, 7, Decimal("12.5"), {"wind": 1.5}, Carrier.AA),
+    Flight(JFK, NOON, None, Decimal(3), {}, Carrier.AA),
+]
+
+
+def rows_of(frame, tmp_path, name):
+    query = (
+        frame.writeStream.format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(tmp_path / name))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(60)
+    return frame.sparkSession.table(name)
+
+
+def test_a_dataclass_has_the_columns_of_its_annotations(env, tmp_path):
+    table = rows_of(env.fromCollection(FLIGHTS).toDataFrame(), tmp_path, "flights")
+    assert table.schema.simpleString() == (
+        "struct<origin:struct<code:string,runways:array<bigint>>,at:timestamp,delay:bigint,"
+        "price:decimal(38,18),tags:map<string,double>,carrier:string>"
+    )
+    first, second = table.orderBy("price").collect()
+    assert (first.delay, second.delay) == (None, 7)
+    assert (second.origin.code, second.origin.runways) == ("JFK", [4, 22])
+    assert (second.tags, second.carrier, second.price) == ({"wind": 1.5}, "AA", Decimal("12.5"))
+
+
+@pytest.mark.parametrize(
+    ("values", "columns", "rows"),
+    [
+        ([("a", 1), ("b", None)], "struct<f0:string,f1:bigint>", [("a", 1), ("b", None)]),
+        ([1.5, 2], "struct<value:double>", [(1.5,), (2.0,)]),
+        ([[1], []], "struct<value:array<bigint>>", [([1],), ([],)]),
+        ([2**70], "struct<value:decimal(38,0)>", [(Decimal(2**70),)]),
+    ],
+)
+def test_the_type_of_samples_makes_columns(env, tmp_path, values, columns, rows):
+    table = rows_of(env.fromCollection(values).toDataFrame(), tmp_path, "samples")
+    assert table.schema.simpleString() == columns
+    assert sorted(map(tuple, table.collect()), key=str) == sorted(rows, key=str)
+
+
+def test_a_table_comes_back_as_typed_rows(env, spark):
+    nested = spark.createDataFrame(
+        [(("JFK", [4]), {"wind": 1.5}, NOON)],
+        "origin struct<code string, runways array<int>>, tags map<string, double>, at timestamp",
+    )
+    stream = env.fromDataFrame(nested)
+    assert str(stream.getType()) == (
+        "Row<origin: Row<code: String, runways: List<Integer>>, tags: Map<String, Double>,"
+        " at: Instant>"
+    )
+    assert stream.keyBy("origin.code").getKeyType() == fl.Types.STRING()
+    [row] = stream.filter(lambda row: row.origin.runways == [4]).executeAndCollect()
+    assert row == fl.Row(origin=fl.Row(code="JFK", runways=[4]), tags={"wind": 1.5}, at=NOON)
+
+
+def test_a_static_table_of_several_partitions(env, spark):
+    numbers = spark.range(100, numPartitions=3)
+    assert sorted(row.id for row in env.fromDataFrame(numbers).executeAndCollect()) == [*range(100)]
+
+
+def test_a_stream_without_a_type_wants_a_schema(env):
+    with pytest.raises(InvalidProgramError, match=r"toDataFrame: the elements are of type Pickled"):
+        env.fromElements(1).map(lambda n: n).toDataFrame()
+
+
+def test_parquet_by_the_type(env, spark, tmp_path):
+    env.fromCollection(FLIGHTS).sinkTo(fl.FileSink.forParquet(str(tmp_path)))
+    env.execute()
+    read = spark.read.parquet(str(tmp_path))
+    assert read.filter("delay = 7").select("origin.code").first()[0] == "JFK"
+
+
+def test_parquet_without_a_type_is_refused_before_the_job_starts(env, tmp_path):
+    untyped = env.fromElements(1).map(lambda n: n)
+    untyped.sinkTo(fl.FileSink.forParquet(str(tmp_path))).name("table")
+    with pytest.raises(InvalidProgramError, match="table: the elements are of type Pickled"):
+        env.execute()
+
+
+def test_csv_with_a_header_by_the_type(env, tmp_path):
+    pairs = env.fromElements(("JFK", 7), ("LGA, NY", None))
+    pairs.sinkTo(fl.FileSink.forCsv(str(tmp_path), header="true"))
+    env.execute()
+    assert lines_of(tmp_path) == ["f0,f1", "JFK,7", '"LGA, NY",']
+
+
+def test_json_by_the_type_keeps_nothing_out(env, tmp_path):
+    env.fromCollection(FLIGHTS).sinkTo(fl.FileSink.forJson(str(tmp_path)))
+    env.execute()
+    _, second = map(json.loads, lines_of(tmp_path))
+    assert second["delay"] is None
+    assert second["at"] == "2024-01-01T12:00:00.000Z"
+
+
+def test_an_element_that_is_not_of_its_type_is_named(env, tmp_path):
+    flights = env.fromCollection(FLIGHTS, fl.Types.DATACLASS(Flight))
+    late = flights.map(
+        lambda flight: Flight(Airport("LGA", [4.5]), *list(vars(flight).values())[1:])
+    )
+    late.returns(Flight).sinkTo(fl.FileSink.forParquet(str(tmp_path))).name("table")
+    with pytest.raises(
+        FlinkishError,
+        match=r"table: the element Flight\(.*its origin.runways.element 4.5 is not of type int64",
+    ):
+        env.execute()
