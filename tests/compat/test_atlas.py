@@ -1,0 +1,278 @@
+"""MongoDB Atlas: the worked examples, window by window, in Atlas's own words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from flinkish import (
+    AllWindowedStream,
+    DataStream,
+    DeadLetter,
+    DeadLetterReason,
+    IllegalArgumentError,
+    IllegalStateError,
+    SingleOutputStreamOperator,
+    StreamExecutionEnvironment,
+    StreamRecord,
+    TimeWindow,
+    Watermark,
+)
+from flinkish.compat import atlas
+from flinkish.compat.atlas import Boundary, Interval
+from flinkish.testing import StreamTestHarness
+from tests.compat.atlas_example import IDLENESS, LATENESS, WATERMARKS, at
+
+Windows = AllWindowedStream[int, TimeWindow]
+Closed = tuple[int, int, list[int]]
+"""A window's start and end and its events, in minutes after 12:00."""
+
+
+def minutes(window: TimeWindow, events: Iterable[int]) -> list[Closed]:
+    def after_noon(time: int) -> int:
+        return (time - at(0)) // 60_000
+
+    return [(after_noon(window.start), after_noon(window.end), [after_noon(e) for e in events])]
+
+
+def collected(windows: Windows) -> SingleOutputStreamOperator[Closed]:
+    return windows.apply(minutes)
+
+
+def timed(stream: DataStream[int]) -> DataStream[int]:
+    return atlas.source(stream, lambda event, timestamp: event)
+
+
+FIVE_MINUTES = Interval(5, "minute")
+
+
+class TestWatermarks:
+    """Windows of 5 minutes; a row is an event and the time at which it is processed."""
+
+    def run(self, boundary: Boundary) -> list[tuple[int, Closed]]:
+        """The windows that closed, with the row at which they did."""
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.tumblingWindow(
+                    timed(stream), interval=FIVE_MINUTES, pipeline=collected, boundary=boundary
+                ).results
+            )
+        )
+        closed = []
+        for row, arrival in enumerate(WATERMARKS):
+            before = len(harness.getOutput())
+            harness.setProcessingTime(at(arrival.processed))
+            harness.processElement(at(arrival.event))
+            harness.setProcessingTime(at(arrival.processed) + 1_000)
+            new = harness.getOutput()[before:]
+            closed += [(row, e.value) for e in new if isinstance(e, StreamRecord)]
+        harness.setProcessingTime(at(10))
+        harness.endInput()
+        rest = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        return closed + [(len(WATERMARKS), value) for value in rest[len(closed) :]]
+
+    def test_with_the_watermark_the_first_window_closes_when_five_past_arrives(self) -> None:
+        assert self.run(Boundary.EVENT_TIME) == [
+            (7, (0, 5, [0, 0, 1, 3, 2, 1, 4])),
+            (10, (5, 10, [5, 6, 6])),
+        ]
+
+    def test_by_processing_time_it_gets_only_four(self) -> None:
+        assert self.run(Boundary.PROCESSING_TIME) == [
+            (4, (0, 5, [0, 0, 1, 3])),
+            (10, (5, 10, [2, 1, 4, 5, 6, 6])),
+        ]
+
+
+class TestAllowedLateness:
+    def stage(self, stream: DataStream[int]) -> atlas.WindowStage[int, Closed]:
+        return atlas.tumblingWindow(
+            timed(stream),
+            interval=FIVE_MINUTES,
+            pipeline=collected,
+            allowedLateness=Interval(2, "minute"),
+            deadLetterQueue=True,
+        )
+
+    def test_row_by_row(self) -> None:
+        harness = StreamTestHarness(lambda stream: self.stage(stream).results)
+        for row, (event, watermark, _) in enumerate(LATENESS):
+            harness.processElement(at(event))
+            harness.setProcessingTime((row + 1) * 1_000)
+            output = harness.getOutput()
+            assert output[-1] == Watermark(at(watermark) - 1)
+            closed = [e for e in output if isinstance(e, StreamRecord)]
+            # the table's last column: only the last row has the first window closed
+            assert closed == (
+                [StreamRecord((0, 5, [0, 1, 3, 2, 4, 1, 4]), at(5) - 1)] if row == 9 else []
+            )
+
+    def test_what_comes_later_is_a_dead_letter(self) -> None:
+        harness = StreamTestHarness(lambda stream: self.stage(stream).deadLetterQueue)
+        for row, event in enumerate([*(event for event, _, _ in LATENESS), 4]):
+            harness.setProcessingTime((row + 1) * 1_000)
+            harness.processElement(at(event))
+        letters = [e for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        assert letters == [
+            StreamRecord(DeadLetter(at(4), at(4), 11_000, DeadLetterReason.LATE), at(4))
+        ]
+
+    def test_without_a_queue_it_is_counted(self) -> None:
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.tumblingWindow(stream, interval=FIVE_MINUTES, pipeline=collected).results
+            )
+        )
+        harness.processWatermark(at(5) - 1)
+        harness.processElement(at(4), at(4))
+        assert harness.numLateRecordsDropped() == 1
+
+
+class TestIdleTimeout:
+    def stage(self, stream: DataStream[int]) -> DataStream[Closed]:
+        return atlas.tumblingWindow(
+            timed(stream),
+            interval=Interval(3, "minute"),
+            pipeline=collected,
+            idleTimeout=Interval(1, "minute"),
+        ).results
+
+    def test_row_by_row(self) -> None:
+        harness = StreamTestHarness(self.stage)
+        watermarks, closed = [], []
+        for minute, event, _ in IDLENESS:
+            before = len(harness.getOutput())
+            if event is not None:
+                harness.processElement(at(event))
+            harness.setProcessingTime(at(minute))
+            for element in harness.getOutput()[before:]:
+                if isinstance(element, StreamRecord):
+                    closed.append((minute, element.value))
+            watermarks += [
+                e.timestamp + 1 for e in harness.getOutput() if isinstance(e, Watermark)
+            ][-1:]
+        assert watermarks == [at(watermark) for _, _, watermark in IDLENESS]
+        assert closed == [(5, (0, 3, [0, 2])), (7, (3, 6, [5]))]
+
+    def test_it_closes_windows_that_wait_for_late_events_too(self) -> None:
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.hoppingWindow(
+                    timed(stream),
+                    interval=Interval(3, "minute"),
+                    hopSize=Interval(2, "minute"),
+                    pipeline=collected,
+                    idleTimeout=Interval(1, "minute"),
+                    allowedLateness=Interval(4, "minute"),
+                    offset=Interval(1, "minute"),
+                ).results
+            )
+        )
+        harness.processElement(at(2))
+        for minute in range(2, 7):
+            harness.setProcessingTime(at(minute))
+            closed = [e.value[:2] for e in harness.getOutput() if isinstance(e, StreamRecord)]
+            # windows end at 2, 4, 6; that of 4, with the event, is over for a minute at 5
+            assert closed == ([(1, 4)] if minute >= 5 else [])
+
+
+class TestHoppingWindows:
+    def of(self, interval: int, hop: int, events: list[int]) -> list[Any]:
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.hoppingWindow(
+                    stream,
+                    interval=Interval(interval, "second"),
+                    hopSize=Interval(hop, "second"),
+                    pipeline=lambda windows: windows.apply(
+                        lambda window, found: [(window.start, window.end, list(found))]
+                    ),
+                ).results
+            )
+        )
+        for event in events:
+            harness.processElement(event, event)
+        harness.endInput()
+        return [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+
+    def test_three_seconds_every_five_leave_gaps(self) -> None:
+        assert self.of(3, 5, [0, 2_999, 3_000, 4_999, 5_000]) == [
+            (0, 3_000, [0, 2_999]),
+            (5_000, 8_000, [5_000]),
+        ]
+
+    def test_twenty_seconds_every_five_overlap(self) -> None:
+        assert self.of(20, 5, [21_000]) == [
+            (start, start + 20_000, [21_000]) for start in (5_000, 10_000, 15_000, 20_000)
+        ]
+
+
+def test_a_group_has_windows_of_its_own() -> None:
+    harness = StreamTestHarness(
+        lambda stream: (
+            atlas.tumblingWindow(
+                stream,
+                interval=Interval(1, "second"),
+                groupBy=lambda word: word[0],
+                pipeline=lambda windows: windows.apply(
+                    lambda key, window, words: [(key, list(words))]
+                ),
+            ).results
+        )
+    )
+    for word in ("as", "be", "at"):
+        harness.processElement(word, 0)
+    harness.endInput()
+    found = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+    assert found == [("a", ["as", "at"]), ("b", ["be"])]
+
+
+def test_the_queue_must_have_been_asked_for() -> None:
+    def build(stream: DataStream[int]) -> DataStream[Any]:
+        stage = atlas.tumblingWindow(stream, interval=FIVE_MINUTES, pipeline=collected)
+        return stage.deadLetterQueue
+
+    with pytest.raises(IllegalStateError, match="Pass deadLetterQueue=True"):
+        StreamTestHarness(build)
+
+
+def test_lateness_means_nothing_by_the_clock() -> None:
+    def build(stream: DataStream[int]) -> DataStream[Any]:
+        return atlas.tumblingWindow(
+            stream,
+            interval=FIVE_MINUTES,
+            pipeline=collected,
+            boundary=Boundary.PROCESSING_TIME,
+            allowedLateness=FIVE_MINUTES,
+        ).results
+
+    with pytest.raises(IllegalArgumentError, match="tumblingWindow: windows of processing time"):
+        StreamTestHarness(build)
+
+
+def test_an_interval_names_the_units_there_are() -> None:
+    with pytest.raises(IllegalArgumentError, match="'week' is none of ms, second, minute"):
+        Interval(1, "week")  # type: ignore[arg-type]
+
+
+def test_the_examples_on_spark(env: StreamExecutionEnvironment) -> None:
+    env.getConfig().setElementsPerBatch(5)
+    arrivals = env.fromCollection([at(arrival.event) for arrival in WATERMARKS])
+    plain = atlas.tumblingWindow(timed(arrivals), interval=FIVE_MINUTES, pipeline=collected)
+    events = env.fromCollection([at(event) for event in [*(e for e, _, _ in LATENESS), 4]])
+    late = TestAllowedLateness().stage(events)
+    seen: dict[str, list[Any]] = {"plain": [], "late": [], "dead": []}
+    plain.results.forEachBatch(lambda values, batch: seen["plain"].extend(values))
+    late.results.forEachBatch(lambda values, batch: seen["late"].extend(values))
+    late.deadLetterQueue.map(lambda letter: (letter.value, letter.reason)).forEachBatch(
+        lambda values, batch: seen["dead"].extend(values)
+    )
+    env.execute("Atlas")
+    assert seen == {
+        "plain": [(0, 5, [0, 0, 1, 3, 2, 1, 4]), (5, 10, [5, 6, 6])],
+        "late": [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])],
+        "dead": [(at(4), DeadLetterReason.LATE)],
+    }
