@@ -1,12 +1,12 @@
 """Ticks of the clock: rows that let key groups see the time when no element comes.
 
-A tick is no element and comes over no gate. It only makes a batch call every key group of every
-vertex, with the batch's clock.
+A tick is no element and comes over no gate. It only makes a batch call a key group of a vertex, with
+the batch's clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from flinkish.runtime.key_groups import key_group_of, stable_hash
 from flinkish.runtime.record_writer import FrameRow
@@ -17,13 +17,19 @@ TICK = -1
 
 
 def clock_ticks(
-    vertices: Iterable[VertexPlan], settings: TaskSettings, clock: int
+    vertices: Iterable[VertexPlan],
+    settings: TaskSettings,
+    clock: int,
+    due: Mapping[str, Collection[int]] | None = None,
 ) -> list[FrameRow]:
-    """A tick for every key group in which each of ``vertices`` runs."""
+    """A tick for the key groups of ``vertices`` that are due.
+
+    ``due``: the key groups that want the clock, by the uid of the operator; None: all of all.
+    """
     return [
         FrameRow(plan.level, plan.uid, group, TICK, group, 0, clock, b"")
         for plan in vertices
-        for group in _key_groups(plan, settings)
+        for group in (_key_groups(plan, settings) if due is None else _due_key_groups(plan, due))
     ]
 
 
@@ -36,3 +42,7 @@ def _key_groups(plan: VertexPlan, settings: TaskSettings) -> Iterable[int]:
     if plan.single:
         return (single_key_group(plan.uid, settings.keyGroups),)
     return range(settings.keyGroups)
+
+
+def _due_key_groups(plan: VertexPlan, due: Mapping[str, Collection[int]]) -> Iterable[int]:
+    return sorted({group for node in plan.nodes for group in due.get(node.uid, ())})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from flinkish.api.elements import MIN_TIMESTAMP
@@ -72,13 +72,22 @@ class MetricsTotals:
 
     def nextProcessingTime(self) -> int | None:
         """When any operator next wants the clock, in ms."""
-        times = [
-            report.nextProcessingTime
-            for groups in self._last.values()
-            for report in groups.values()
-            if report.nextProcessingTime is not None
-        ]
-        return min(times, default=None)
+        return min((time for time, _ in self._wanted()), default=None)
+
+    def due(self, now: int) -> dict[str, list[int]]:
+        """By operator, the key groups that wanted the clock at ``now`` (ms) or before."""
+        due: dict[str, list[int]] = {}
+        for time, report in self._wanted():
+            if time <= now:
+                due.setdefault(report.uid, []).append(report.keyGroup)
+        return due
+
+    def _wanted(self) -> Iterator[tuple[int, OperatorReport]]:
+        # Of copies, since a batch may report meanwhile in another thread
+        for groups in list(self._last.values()):
+            for report in list(groups.values()):
+                if report.nextProcessingTime is not None:
+                    yield report.nextProcessingTime, report
 
     def metrics(self) -> dict[str, OperatorMetrics]:
         """The metrics by operator name; operators that share a name are numbered."""

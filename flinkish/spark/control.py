@@ -6,7 +6,9 @@ are in Spark's log of the batch like any other input, so a replayed batch sees t
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from flinkish.spark.source_function import CLOCK_TICK, END_OF_INPUT
@@ -40,8 +42,12 @@ class ControlStream:
         self._ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
 
     def stream(self, session: SparkSession) -> DataFrame:
-        """The signals as a streaming DataFrame."""
-        return session.readStream.text(self._storage.child(_DIRECTORY)).select("value")
+        """The signals as a streaming DataFrame.
+
+        Spark removes a file once the batch that read it is committed: an endless job ticks for ever.
+        """
+        reader = session.readStream.option("cleanSource", "delete")
+        return reader.text(self._storage.child(_DIRECTORY)).select("value")
 
     @property
     def ended(self) -> bool:
@@ -56,6 +62,8 @@ class ControlStream:
             self._storage.writeText(_ENDED, END_OF_INPUT)
             self._ended = True
 
-    def tick(self) -> None:
-        """Let a batch run now, to see the clock."""
-        self._storage.appendLine(_DIRECTORY, CLOCK_TICK, time.time_ns() // 1000)
+    def tick(self, due: Mapping[str, Collection[int]] | None = None) -> None:
+        """Let a batch run now, so that the key groups in ``due``, by operator, see the clock; None:
+        all do."""
+        line = CLOCK_TICK + json.dumps(due)
+        self._storage.appendLine(_DIRECTORY, line, time.time_ns() // 1000)

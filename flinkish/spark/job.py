@@ -146,10 +146,11 @@ class SparkJobClient(JobClient):
         while not self._query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
             if self._sources.bounded and not self._control.ended and self._bounded_drained():
                 self._control.endInput()
-            due = self._metrics.nextProcessingTime()
-            if due is not None and due <= time.time() * 1000 and self._metrics.batches > ticked:
-                ticked = self._metrics.batches
-                self._control.tick()
+            if self._metrics.batches > ticked:
+                due = self._metrics.due(round(time.time() * 1000))
+                if due:
+                    ticked = self._metrics.batches
+                    self._control.tick(due)
         self._cancelled = True
 
     def _bounded_drained(self) -> bool:

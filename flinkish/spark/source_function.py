@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ from flinkish.spark.arrow_decoding import ArrowDecoder
 from flinkish.spark.frame_rows import arrow_batch
 
 END_OF_INPUT = "end"
-CLOCK_TICK = "tick"
+CLOCK_TICK = "tick "
+"""Followed by who wants the clock, as JSON: the ``due`` of ``clock_ticks``."""
 
 NO_CLOCK = 0
 """No source asks for the clock. Its frames get the batch's timestamp when they leave it: a column of
@@ -78,8 +80,10 @@ class ControlFunction:
             if batch.num_rows == 0:
                 continue
             signals = batch.column(0).to_pylist()
-            if CLOCK_TICK in signals:
-                yield from _batches(clock_ticks(vertices, settings, NO_CLOCK))
+            for signal in signals:
+                if signal.startswith(CLOCK_TICK):
+                    due = json.loads(signal.removeprefix(CLOCK_TICK))
+                    yield from _batches(clock_ticks(vertices, settings, NO_CLOCK, due))
             if END_OF_INPUT in signals:
                 for plan in sources:
                     yield from self._end(plan, settings)

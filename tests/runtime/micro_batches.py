@@ -99,10 +99,18 @@ class MicroBatches:
         task.endInput()
         self._stages([*(self._ticks(clock) if tick else []), *task.finish()[0]])
 
-    def _ticks(self, clock: int) -> list[FrameRow]:
+    def tickDue(self, clock: int) -> dict[str, list[int]]:
+        """If any key group wants the clock by then, run a batch of ticks for those, as a job on Spark
+        does. Gives the key groups by operator."""
+        due = self.metrics.due(clock)
+        if due:
+            self._stages(self._ticks(clock, due))
+        return due
+
+    def _ticks(self, clock: int, due: dict[str, list[int]] | None = None) -> list[FrameRow]:
         plans = cloudpickle.loads(self._plans)
         vertices = [plans[v.uid] for v in self.graph.vertices if 0 < v.level < self.graph.levels]
-        return clock_ticks(vertices, self._settings, clock)
+        return clock_ticks(vertices, self._settings, clock, due)
 
     def _source_task(self) -> SourceTask:
         task = SourceTask(cloudpickle.loads(self._plans)[self.graph.sources[0].uid], self._settings)

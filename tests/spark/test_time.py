@@ -1,0 +1,225 @@
+"""Time on Spark: the clock without elements, a watermark for each split, process functions that look.
+
+The rules are tested without Spark in tests/runtime; here Spark's batches, files and clock are.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.testing import StreamTestHarness
+from tests.runtime.operators.test_time_seen import SeesTime
+from tests.runtime.test_processing_time import Heartbeat
+from tests.spark.waiting import wait_for
+
+
+def word_source(directory):
+    directory.mkdir(exist_ok=True)
+    return fl.FileSource.forLines(str(directory)).monitorContinuously()
+
+
+def ticks(checkpoint):
+    return sorted(p.name for p in (checkpoint / "control").glob("*.txt"))
+
+
+class Collected(fl.ProcessWindowFunction):
+    def process(self, key, context, elements, out):
+        out.collect((key, len(list(elements))))
+
+
+@pytest.mark.slow("waits for the clock, twice")
+def test_the_clock_goes_on_without_elements_and_after_a_restart(env, tmp_path):
+    """Ticks let timers fire; files of ticks that were heard are removed, and a restart goes without."""
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    source = word_source(tmp_path / "in")
+    checkpoint = tmp_path / "checkpoint"
+
+    def started():
+        windows, timeouts, beats = [], [], []
+        words = env.fromSource(source, None, "words").uid("words").map(lambda w: (w, 1, 0))
+        keyed = words.keyBy(lambda e: e[0])
+        second = fl.Time.seconds(1)
+        keyed.window(fl.ProcessingTimeSessionWindows.withGap(second)).process(
+            Collected()
+        ).forEachBatch(lambda values, _: windows.extend(values))
+        timeout = fl.ProcessingTimeoutTrigger.of(fl.CountTrigger.of(100), 700)
+        keyed.window(fl.GlobalWindows.create()).trigger(timeout).process(Collected()).forEachBatch(
+            lambda values, _: timeouts.extend(values)
+        )
+        keyed.process(Slow()).forEachBatch(lambda values, _: beats.extend(values))
+        return env.executeAsync(), windows, timeouts, beats
+
+    (tmp_path / "in" / "1.txt").write_text("a\nb\nb\n")
+    client, windows, timeouts, beats = started()
+    wait_for(lambda: len(windows) == 2 and len(timeouts) == 2 and len(beats) >= 6)
+    client.cancel()
+    assert sorted(windows) == sorted(timeouts) == [("a", 1), ("b", 2)]
+    numbers = {key: [n for k, n in beats if k == key] for key in "ab"}
+    assert all(numbers[key] == list(range(1, len(numbers[key]) + 1)) for key in "ab")
+    assert len(ticks(checkpoint)) <= 3, "the files of ticks that were heard are gone"
+
+    (tmp_path / "in" / "2.txt").write_text("b\n")
+    client, windows, timeouts, later = started()
+    wait_for(lambda: len(windows) == 1 and len(timeouts) == 1 and len(later) >= 4)
+    client.cancel()
+    assert windows == [("b", 1)]
+    assert timeouts == [("b", 3)], "the contents of a global window stay"
+    for key in "ab":
+        numbers = [n for k, n in [*beats, *later] if k == key]
+        assert numbers == sorted(set(numbers)), "each beat comes once, and they go on"
+    assert len(ticks(checkpoint)) <= 3
+
+
+class Slow(fl.KeyedProcessFunction):
+    """Counts a beat every 500 ms, for ever."""
+
+    def open(self, openContext):
+        self.count = self.getRuntimeContext().getState(fl.ValueStateDescriptor("count", default=0))
+
+    def processElement(self, value, ctx, out):
+        if self.count.value() == 0:
+            self.onTimer(ctx.timerService().currentProcessingTime(), ctx, out)
+
+    def onTimer(self, timestamp, ctx, out):
+        self.count.update(self.count.value() + 1)
+        ctx.timerService().registerProcessingTimeTimer(timestamp + 500)
+        out.collect((ctx.getCurrentKey(), self.count.value()))
+
+
+def test_a_bounded_job_with_processing_time_windows_ends_by_itself(env):
+    """As in Flink: what the clock has not made due by then is not fired."""
+    env.getConfig().setElementsPerBatch(2)
+    hours = fl.TumblingProcessingTimeWindows.of(fl.Time.days(1000))
+    stream = env.fromElements(*[("a", n, 0) for n in range(5)])
+    windows = stream.keyBy(lambda e: e[0]).window(hours).process(Collected())
+    beats = stream.keyBy(lambda e: e[0]).process(Heartbeat())
+    assert list(windows.executeAndCollect()) == []
+    elements = [r for r in beats.executeAndCollect() if r[1] == "element"]
+    assert [r[2] for r in elements] == list(range(5))
+    assert all(abs(r[3] - time.time() * 1000) < 60_000 for r in elements)
+
+
+def test_a_job_that_needs_no_clock_runs_no_empty_batches(env, tmp_path):
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    source = word_source(tmp_path / "in")
+    (tmp_path / "in" / "1.txt").write_text("a\n")
+    seen = []
+    counts = env.fromSource(source).map(lambda w: (w, 1)).keyBy(lambda e: e[0]).sum(1)
+    counts.forEachBatch(lambda values, _: seen.extend(values))
+    client = env.executeAsync()
+    wait_for(lambda: seen)
+    batches = len(list((tmp_path / "checkpoint" / "query" / "commits").glob("[0-9]*")))
+    with pytest.raises(TimeoutError):
+        client.getJobExecutionResult(timeout=2)
+    assert len(list((tmp_path / "checkpoint" / "query" / "commits").glob("[0-9]*"))) <= batches + 1
+    client.cancel()
+    assert all(
+        json.loads(line.removeprefix("tick ")) is None
+        for name in ticks(tmp_path / "checkpoint")
+        for line in (tmp_path / "checkpoint" / "control" / name).read_text().splitlines()
+        if line.startswith("tick")
+    )
+
+
+def test_a_process_function_behind_a_source_sees_watermark_and_clock(env):
+    env.getConfig().setElementsPerBatch(10)
+    data = list(range(40))
+    timed = fl.WatermarkStrategy.forBoundedOutOfOrderness(4).withTimestampAssigner(lambda e, t: e)
+
+    def build(stream):
+        return stream.assignTimestampsAndWatermarks(timed).process(SeesTime())
+
+    seen = list(build(env.fromCollection(data)).executeAndCollect())
+    harness = StreamTestHarness(build)
+    for number in range(4):
+        for element in data[10 * number : 10 * number + 10]:
+            harness.processElement(element)
+        harness.setProcessingTime((number + 1) * 200)
+    expected = [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
+    assert [r[:3] for r in seen] == [r[:3] for r in expected]
+    assert {r[2] for r in seen} == {MIN_TIMESTAMP, 4, 14, 24}
+    assert all(abs(r[3] - time.time() * 1000) < 60_000 for r in seen)
+
+
+ROWS = "partition int, key string, at long"
+
+
+class Sizes(fl.ProcessWindowFunction):
+    def process(self, key, context, elements, out):
+        out.collect((key, context.window().getStart(), len(list(elements))))
+
+
+def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(env, tmp_path):
+    """Partition 1 is 1000 s behind partition 0, as if a consumer of Kafka had fallen behind there."""
+    (tmp_path / "in").mkdir()
+    batches = [
+        [(0, "a", 1_000_000 + 1000 * n) for n in range(5)] + [(1, "a", 1000 * n) for n in range(5)],
+        [(1, "a", 1000 * n) for n in range(5, 10)]
+        + [(0, "a", 1_000_500 + 1000 * n) for n in range(5)],
+        [(1, "a", 1000 * n) for n in range(10, 15)],
+    ]
+    for number, rows in enumerate(batches):
+        fields = ("partition", "key", "at")
+        lines = "\n".join(json.dumps(dict(zip(fields, row))) for row in rows)
+        (tmp_path / "in" / f"{number}.json").write_text(lines + "\n")
+        time.sleep(0.02)
+    broken = tmp_path / "broken"
+    broken.touch()
+    path = str(broken)
+
+    def fails_in_the_last_batch(row):
+        import os
+
+        if row.at == 14_000 and os.path.exists(path):
+            raise ValueError("broken")
+        return row
+
+    def run():
+        env.enableCheckpointing(str(tmp_path / "checkpoint"))
+        seen = []
+        source = fl.FileSource.forJson(str(tmp_path / "in"), ROWS).withFilesPerBatch(1)
+        strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
+        timed = strategy.withTimestampAssigner(lambda row, t: row.at)
+        windows = (
+            env.fromSource(source.withSplits("partition"), timed, "rows")
+            .map(fails_in_the_last_batch)
+            .keyBy(lambda row: row.key)
+            .window(fl.TumblingEventTimeWindows.of(5000))
+        )
+        windows.process(Sizes()).forEachBatch(
+            lambda values, batch: seen.extend((batch, *value) for value in values)
+        )
+        return seen
+
+    seen = run()
+    with pytest.raises(fl.UserFunctionError, match="broken"):
+        env.execute()
+    assert seen == [(1, "a", 0, 5)]
+    broken.unlink()
+    again = run()
+    metrics = env.execute().getMetrics()
+    assert [row[1:] for row in again] == [
+        ("a", 5000, 5),
+        ("a", 10_000, 5),
+        ("a", 1_000_000, 10),
+    ]
+    assert again[0][0] == 2, (
+        "the watermarks of both splits were kept: the window fires in its batch"
+    )
+    assert sum(m.numLateRecordsDropped for m in metrics.values()) == 0
+
+
+def test_the_splits_of_a_dataframe(env, spark):
+    rows = [(n % 2, "a", 1000 * n if n % 2 else 1_000_000 + 1000 * n) for n in range(40)]
+    frame = spark.createDataFrame(rows, ROWS)
+    timed = fl.WatermarkStrategy.forMonotonousTimestamps()
+    stream = env.fromDataFrame(frame, "at", timed, split="partition")
+    counts = stream.keyBy("key").window(fl.TumblingEventTimeWindows.of(100_000)).process(Sizes())
+    assert list(counts.executeAndCollect()) == [("a", 0, 20), ("a", 1_000_000, 20)]
+    with pytest.raises(fl.IllegalArgumentError, match="no column 'shard' to tell the splits by"):
+        env.fromDataFrame(frame, "at", timed, split="shard")
