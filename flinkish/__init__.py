@@ -155,7 +155,13 @@ from flinkish.api.window_functions import (
     WindowFunction,
 )
 from flinkish.api.windowed_stream import WindowedStream
+from flinkish.api.windowing.capped_session_windows import CappedSessionWindows
 from flinkish.api.windowing.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.api.windowing.content_windows import (
+    ContentChange,
+    ContentChangeWindows,
+    ContentWindows,
+)
 from flinkish.api.windowing.continuous_triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -233,6 +239,7 @@ __all__ = [
     "BroadcastProcessFunction",
     "BroadcastState",
     "BroadcastStream",
+    "CappedSessionWindows",
     "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
@@ -243,6 +250,9 @@ __all__ = [
     "Collector",
     "Configuration",
     "ConnectedStreams",
+    "ContentChange",
+    "ContentChangeWindows",
+    "ContentWindows",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
     "Count",

@@ -13,7 +13,9 @@ from flinkish.api.time import TimeLike, to_milliseconds
 from flinkish.api.window_calls import WindowCall
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictor import Evictor
+from flinkish.api.windowing.time_triggers import EventTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import MergingWindowAssigner, WindowAssigner
 from flinkish.api.windowing.windows import Window
@@ -127,6 +129,7 @@ class WindowOperatorBuilder(Generic[T, W]):
         self._check_merging(self._trigger)
         self._check_window_type()
         self._check_closing()
+        self._check_content()
         return WindowOperatorDescription(
             self._assigner,
             self._trigger,
@@ -164,4 +167,13 @@ class WindowOperatorBuilder(Generic[T, W]):
                 f"trigger: {trigger!r} fires when a window closes, but windows of {self._assigner!r}"
                 f" have an allowed lateness of {self._lateness} ms. Use it with event-time windows,"
                 f" and call allowedLateness({trigger.allowedLateness}) too."
+            )
+
+    def _check_content(self) -> None:
+        own = type(self._trigger) is EventTimeTrigger and self._evictor is None
+        if isinstance(self._assigner, ContentWindows) and (self._lateness or not own):
+            raise InvalidProgramError(
+                f"window: {self._assigner!r} itself says what is in a window and when it is complete."
+                " Leave out trigger, evictor and allowedLateness; for late elements let the watermark"
+                " keep further behind."
             )

@@ -9,6 +9,7 @@ from flinkish.api.functions import AggregateFunction, ReduceLike
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.window_calls import WindowCall
+from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictor import Evictor
 from flinkish.api.windowing.session_windows import (
     DynamicEventTimeSessionWindows,
@@ -70,11 +71,18 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def stateLayout(self) -> str:
+        if self.isContent:
+            return "content"
         if self.evictor is not None:
             return "evicting"
         if self.isAligned:
             return "aligned"
         return "session" if self.isSession else "general"
+
+    @property
+    def isContent(self) -> bool:
+        """Whether windows follow from what is in them."""
+        return isinstance(self.assigner, ContentWindows)
 
     @property
     def isAligned(self) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any
 
-from flinkish.api.callables import reduce_call
-from flinkish.api.functions import AggregateFunction
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.evictor import EvictableElements
 from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.windowing.element_fold import element_fold
 from flinkish.runtime.windowing.window_contents import TimestampedContents
 from flinkish.runtime.windowing.window_contexts import WindowEvictorContext
 from flinkish.runtime.windowing.window_operator import WindowOperator
@@ -28,7 +25,7 @@ class EvictingWindowOperator(WindowOperator):
         assert description.evictor is not None
         self._evictor = description.evictor
         self._evictor_context = WindowEvictorContext(self)
-        self._fold = _fold(description.aggregation)
+        self._fold = element_fold(description.aggregation)
 
     def _fire_window(self, window: Any, state_window: Any) -> None:
         kept = self._contents.elements(state_window)
@@ -42,20 +39,3 @@ class EvictingWindowOperator(WindowOperator):
         self._evictor.evictAfter(elements, len(remaining), window, self._evictor_context)
         assert isinstance(self._contents, TimestampedContents)
         self._contents.replace(state_window, remaining)
-
-
-def _fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
-    """What the window function gets to see of the elements."""
-    if aggregation is None:
-        return lambda values: values
-    if isinstance(aggregation, AggregateFunction):
-        return lambda values: (_aggregate(aggregation, values),)
-    call = reduce_call(aggregation)
-    return lambda values: (reduce(call, values) if values else None,)
-
-
-def _aggregate(function: AggregateFunction[Any, Any, Any], values: list[Any]) -> Any:
-    accumulator = function.createAccumulator()
-    for value in values:
-        accumulator = function.add(value, accumulator)
-    return function.getResult(accumulator)
