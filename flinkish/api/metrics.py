@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 
 class Counter(ABC):
@@ -38,8 +39,48 @@ class Meter(ABC):
         """Events a second since the first."""
 
 
+@dataclass(frozen=True)
+class HistogramStatistics:
+    """What a histogram says of the values that it took in (Flink: ``HistogramStatistics``)."""
+
+    count: int = 0
+    sum: float = 0.0
+    min: float = float("inf")
+    max: float = float("-inf")
+
+    def size(self) -> int:
+        """How many values there were."""
+        return self.count
+
+    def getMean(self) -> float:
+        """Their mean; 0 if there were none."""
+        return self.sum / self.count if self.count else 0.0
+
+    def getMin(self) -> float:
+        """The lowest."""
+        return self.min
+
+    def getMax(self) -> float:
+        """The highest."""
+        return self.max
+
+    def plus(self, value: float) -> HistogramStatistics:
+        """The same with one value more."""
+        return self.merged(HistogramStatistics(1, value, value, value))
+
+    def merged(self, other: HistogramStatistics) -> HistogramStatistics:
+        """Those of the values of both."""
+        return HistogramStatistics(
+            self.count + other.count,
+            self.sum + other.sum,
+            min(self.min, other.min),
+            max(self.max, other.max),
+        )
+
+
 class Histogram(ABC):
-    """The spread of a value (Flink: ``Histogram``)."""
+    """The spread of a value (Flink: ``Histogram``). The job's metrics show its count under its name,
+    and ``name.sum``, ``name.min`` and ``name.max``."""
 
     @abstractmethod
     def update(self, value: float) -> None:
@@ -47,7 +88,11 @@ class Histogram(ABC):
 
     @abstractmethod
     def getCount(self) -> int:
-        """How many values there were."""
+        """How many values there were in this batch."""
+
+    @abstractmethod
+    def getStatistics(self) -> HistogramStatistics:
+        """What the values of this batch were."""
 
 
 class MetricGroup(ABC):

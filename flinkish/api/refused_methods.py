@@ -141,3 +141,91 @@ class RefusedEnvironmentMethods:
             " getExecutionEnvironment(SparkSession.builder.config('spark.ui.enabled', True)"
             ".getOrCreate())."
         )
+
+
+class RefusedRuntimeContextMethods:
+    """What Flink's ``RuntimeContext`` has and flinkish refuses."""
+
+    def addAccumulator(self, *arguments: object) -> NoReturn:
+        """Refused: a counter does the same."""
+        raise NotSupportedError(
+            "addAccumulator is not supported. Use getMetricGroup().counter(name): the job sums it up"
+            " over its tasks in JobExecutionResult.getMetrics()."
+        )
+
+    def getAccumulator(self, *arguments: object) -> NoReturn:
+        """Refused: a counter does the same."""
+        raise NotSupportedError(
+            "getAccumulator is not supported. Use getMetricGroup().counter(name)."
+        )
+
+    def getIntCounter(self, *arguments: object) -> NoReturn:
+        """Refused: a counter of the metrics does the same."""
+        raise NotSupportedError(
+            "getIntCounter is not supported. Use getMetricGroup().counter(name)."
+        )
+
+    def getLongCounter(self, *arguments: object) -> NoReturn:
+        """Refused: a counter of the metrics does the same."""
+        raise NotSupportedError(
+            "getLongCounter is not supported. Use getMetricGroup().counter(name)."
+        )
+
+    def getDoubleCounter(self, *arguments: object) -> NoReturn:
+        """Refused: a histogram of the metrics does the same."""
+        raise NotSupportedError(
+            "getDoubleCounter is not supported. Use getMetricGroup().histogram(name), which sums up."
+        )
+
+    def getHistogram(self, *arguments: object) -> NoReturn:
+        """Refused: a histogram of the metrics does the same."""
+        raise NotSupportedError(
+            "getHistogram is not supported. Use getMetricGroup().histogram(name)."
+        )
+
+    def getBroadcastVariable(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has them for data sets only."""
+        raise NotSupportedError(
+            "getBroadcastVariable is not supported. Use broadcast state:"
+            " stream.connect(rules.broadcast(descriptor))."
+        )
+
+    def hasBroadcastVariable(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has them for data sets only."""
+        raise NotSupportedError(
+            "hasBroadcastVariable is not supported. Use broadcast state:"
+            " stream.connect(rules.broadcast(descriptor))."
+        )
+
+    def getDistributedCache(self) -> NoReturn:
+        """Refused: Spark ships files itself."""
+        raise NotSupportedError(
+            "getDistributedCache is not supported. Use spark.addArtifact(path, file=True) before the"
+            " job and pyspark.SparkFiles.get(name) in open()."
+        )
+
+    def getUserCodeClassLoader(self) -> NoReturn:
+        """Refused: Python has no class loaders."""
+        raise NotSupportedError(
+            "getUserCodeClassLoader is not supported: Python has no class loaders. Use importlib, and"
+            " spark.addArtifact(path, pyfile=True) for modules that workers lack."
+        )
+
+    def registerUserCodeClassLoaderReleaseHookIfAbsent(self, *arguments: object) -> NoReturn:
+        """Refused: Python has no class loaders."""
+        raise NotSupportedError(
+            "registerUserCodeClassLoaderReleaseHookIfAbsent is not supported: Python has no class"
+            " loaders. Use close() of the function."
+        )
+
+    def getExternalResourceInfos(self, *arguments: object) -> NoReturn:
+        """Refused: resources are Spark's."""
+        raise NotSupportedError(
+            "getExternalResourceInfos is not supported. Use pyspark.TaskContext.get().resources()."
+        )
+
+    def createSerializer(self, *arguments: object) -> NoReturn:
+        """Refused: elements are pickled."""
+        raise NotSupportedError(
+            "createSerializer is not supported: elements are pickled. Use pickle or cloudpickle."
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from flinkish.api.metrics import MetricGroup
+from flinkish.api.refused_methods import RefusedRuntimeContextMethods
 from flinkish.api.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -62,6 +63,11 @@ class TaskInfo:
         """Which try this is, from 0."""
         return self.attemptNumber
 
+    def getTaskNameWithSubtasks(self) -> str:
+        """The name with the number of the subtask, from 1, as ``"Map (1/4)#0"``."""
+        number = f"{self.indexOfThisSubtask + 1}/{self.parallelism}"
+        return f"{self.taskName} ({number})#{self.attemptNumber}"
+
 
 class KeyedStateStore(ABC):
     """Hands out keyed state: each call gives the state of the current key (``KeyedStateStore``)."""
@@ -89,7 +95,7 @@ class KeyedStateStore(ABC):
         """The aggregating state of that descriptor."""
 
 
-class RuntimeContext(KeyedStateStore):
+class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
     """State, metrics and task information of a rich function (Flink: ``RuntimeContext``)."""
 
     @abstractmethod
@@ -99,3 +105,29 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def getMetricGroup(self) -> MetricGroup:
         """The metrics of this operator."""
+
+    # What PyFlink asks of the context itself
+
+    def getTaskName(self) -> str:
+        """The name of the operator."""
+        return self.getTaskInfo().getTaskName()
+
+    def getNumberOfParallelSubtasks(self) -> int:
+        """How many subtasks the operator has."""
+        return self.getTaskInfo().getNumberOfParallelSubtasks()
+
+    def getMaxNumberOfParallelSubtasks(self) -> int:
+        """The number of key groups."""
+        return self.getTaskInfo().getMaxNumberOfParallelSubtasks()
+
+    def getIndexOfThisSubtask(self) -> int:
+        """Which of the subtasks this is, from 0."""
+        return self.getTaskInfo().getIndexOfThisSubtask()
+
+    def getAttemptNumber(self) -> int:
+        """Which try this is, from 0."""
+        return self.getTaskInfo().getAttemptNumber()
+
+    def getTaskNameWithSubtasks(self) -> str:
+        """The name with the number of the subtask."""
+        return self.getTaskInfo().getTaskNameWithSubtasks()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from flinkish.api.metrics import Counter, Histogram, Meter, MetricGroup
+from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
 
 
 class SimpleCounter(Counter):
@@ -64,19 +64,16 @@ class SimpleHistogram(Histogram):
 
     def reset(self) -> None:
         """Begin anew."""
-        self.count = 0
-        self.total = 0.0
-        self.lowest = float("inf")
-        self.highest = float("-inf")
+        self._statistics = HistogramStatistics()
 
     def update(self, value: float) -> None:
-        self.count += 1
-        self.total += value
-        self.lowest = min(self.lowest, value)
-        self.highest = max(self.highest, value)
+        self._statistics = self._statistics.plus(value)
 
     def getCount(self) -> int:
-        return self.count
+        return self._statistics.count
+
+    def getStatistics(self) -> HistogramStatistics:
+        return self._statistics
 
 
 _M = TypeVar("_M", SimpleCounter, SimpleMeter, SimpleHistogram)
@@ -119,6 +116,14 @@ class OperatorMetricGroup(MetricGroup):
     def userCounts(self) -> dict[str, float]:
         """What the user's counters, meters and histograms have counted, by name."""
         return {name: metric.getCount() for name, metric in self._user.items()}
+
+    def userHistograms(self) -> dict[str, HistogramStatistics]:
+        """What the user's histograms have taken in, by name; those that took in nothing left out."""
+        return {
+            name: metric.getStatistics()
+            for name, metric in self._user.items()
+            if isinstance(metric, SimpleHistogram) and metric.getCount()
+        }
 
     def userGauges(self) -> dict[str, float]:
         """What the user's gauges say now, by name."""

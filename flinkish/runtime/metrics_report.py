@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from flinkish.api.elements import MIN_TIMESTAMP
 from flinkish.api.job import OperatorMetrics
+from flinkish.api.metrics import HistogramStatistics
 
 
 class OperatorReport(NamedTuple):
@@ -29,6 +30,7 @@ class OperatorReport(NamedTuple):
     nextProcessingTime: int | None
     userCounts: dict[str, float]
     userGauges: dict[str, float]
+    userHistograms: dict[str, HistogramStatistics]
 
 
 def encode_reports(reports: list[OperatorReport]) -> bytes:
@@ -50,6 +52,7 @@ class MetricsTotals:
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
+        self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
         self._last: dict[str, dict[int, OperatorReport]] = {}
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
@@ -64,6 +67,12 @@ class MetricsTotals:
             for name, value in report.userCounts.items():
                 user[name] = user.get(name, 0) + value
             user.update(report.userGauges)
+            histograms = self._histograms.setdefault(report.uid, {})
+            for name, values in report.userHistograms.items():
+                merged = histograms.get(name, HistogramStatistics()).merged(values)
+                histograms[name] = merged
+                user[f"{name}.sum"] = merged.sum
+                user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
             self._last.setdefault(report.uid, {})[report.keyGroup] = report
 
     def endBatch(self) -> None:

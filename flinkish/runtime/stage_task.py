@@ -11,8 +11,8 @@ import cloudpickle
 from flinkish.runtime.metrics_report import OperatorReport, encode_reports
 from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.state.page_store import PageStore
-from flinkish.runtime.task_plan import TaskSettings, VertexPlan
-from flinkish.runtime.vertex_task import KeyGroupTask
+from flinkish.runtime.task_plan import Subtask, TaskSettings, VertexPlan
+from flinkish.runtime.vertex_task import ONE_SUBTASK, KeyGroupTask
 
 METRICS = "metrics"
 """The target of metrics rows."""
@@ -24,9 +24,11 @@ DIRECTORY = b"directory"
 class StageTask:
     """The vertices of one level in one process; ``process`` is called a key group and batch."""
 
-    def __init__(self, plans: Sequence[VertexPlan], settings: TaskSettings) -> None:
+    def __init__(
+        self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
+    ) -> None:
         self._settings = settings
-        self._tasks = {plan.uid: KeyGroupTask(plan, settings) for plan in plans}
+        self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
         """Open the user functions."""

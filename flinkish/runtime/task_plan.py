@@ -55,3 +55,11 @@ class TaskSettings:
     parallelism: int
     sinkLevel: int
     autoWatermarkInterval: int
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """Which of the tasks of a stage one is, from 0, and which try of it."""
+
+    index: int = 0
+    attempt: int = 0

@@ -28,15 +28,20 @@ from flinkish.runtime.record_writer import (
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
-from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexPlan
+from flinkish.runtime.task_plan import Exchange, ExitPlan, Subtask, TaskSettings, VertexPlan
+
+ONE_SUBTASK = Subtask()
 
 
 class VertexTask:
     """The chain of a vertex with its writers (Flink: ``StreamTask``)."""
 
-    def __init__(self, plan: VertexPlan, settings: TaskSettings) -> None:
+    def __init__(
+        self, plan: VertexPlan, settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
+    ) -> None:
         self.plan = plan
         self._settings = settings
+        self._subtask = subtask
         self._clock = ProcessingTimeService()
         self._backend = PagedKeyedStateBackend(plan.uid)
         self._writers: list[RecordWriter] = []
@@ -86,6 +91,7 @@ class VertexTask:
                     operator.nextProcessingTimeTimer(),
                     operator.metrics.userCounts(),
                     operator.metrics.userGauges(),
+                    operator.metrics.userHistograms(),
                 )
             )
         return reports
@@ -98,10 +104,16 @@ class VertexTask:
             self._backend if head else HeapKeyedStateBackend(),
             self._clock,
             Output(),
-            TaskInfo(node.name, self._settings.parallelism, self._settings.keyGroups),
+            self._task_info(node.name),
             self._settings.autoWatermarkInterval,
             emitsAfterSlices=True,
         )
+
+    def _task_info(self, name: str) -> TaskInfo:
+        groups, subtask = self._settings.keyGroups, self._subtask
+        if self.plan.single or self.plan.source is not None:
+            return TaskInfo(name, 1, groups, 0, subtask.attempt)
+        return TaskInfo(name, self._settings.parallelism, groups, subtask.index, subtask.attempt)
 
     def _exit(self, edge: ChainedEdge) -> Input | None:
         for exit_plan in self.plan.exits:
@@ -150,8 +162,10 @@ class SourceTask(VertexTask):
 class KeyGroupTask(VertexTask):
     """A vertex after a shuffle: works on one key group after another."""
 
-    def __init__(self, plan: VertexPlan, settings: TaskSettings) -> None:
-        super().__init__(plan, settings)
+    def __init__(
+        self, plan: VertexPlan, settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
+    ) -> None:
+        super().__init__(plan, settings, subtask)
         self._head = self._chain.operators[plan.uid]
         self._gates = InputGates(plan.gates, self._head.inputs)
 

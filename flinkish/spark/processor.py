@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import cloudpickle
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.stage_task import StageTask
+from flinkish.runtime.task_plan import Subtask
 from flinkish.spark.frame_rows import frame_rows, spark_rows
 
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
@@ -64,7 +66,8 @@ class StageProcessor(StatefulProcessor):
             return
         if self._task is None:
             # Not in init(), which Spark also calls where no element will ever come.
-            self._task = StageTask(*cloudpickle.loads(self._payload))
+            plans, settings = cloudpickle.loads(self._payload)
+            self._task = StageTask(plans, settings, _subtask())
             self._task.open()
         frames: list[FrameRow] = list(frame_rows(rows))
         yield from spark_rows(self._task.process(frames[0].key_group, frames, self._store))
@@ -72,3 +75,8 @@ class StageProcessor(StatefulProcessor):
     def close(self) -> None:
         if self._task is not None:
             self._task.close()
+
+
+def _subtask() -> Subtask:
+    context = TaskContext.get()
+    return Subtask(context.partitionId(), context.attemptNumber()) if context else Subtask()

@@ -48,6 +48,36 @@ def test_metrics_while_a_job_runs_and_after(env):
     assert metrics["windows"].numRecordsOut == 4
 
 
+class Told(fl.RichMapFunction):
+    """Tells where it runs, and counts in every kind of metric."""
+
+    def open(self, openContext):
+        group = self.getRuntimeContext().getMetricGroup().addGroup("told")
+        self.histogram, self.meter = group.histogram("value"), group.meter("events")
+
+    def map(self, value):
+        self.histogram.update(value)
+        self.meter.markEvent()
+        task = self.getRuntimeContext().getTaskInfo()
+        return task.getIndexOfThisSubtask(), task.getNumberOfParallelSubtasks()
+
+
+def test_task_information_and_metrics_of_all_tasks(env):
+    env.getConfig().setElementsPerBatch(10)
+    seen = []
+    told = env.fromCollection(range(20)).keyBy(lambda n: n).map(Told()).name("told")
+    told.forEachBatch(lambda values, batch: seen.extend(values))
+    metrics = env.execute().getMetrics()["told"].user
+    assert set(seen) == {(0, 2), (1, 2)}
+    assert metrics == {
+        "told.value": 20,
+        "told.events": 20,
+        "told.value.sum": 190,
+        "told.value.min": 0,
+        "told.value.max": 19,
+    }
+
+
 def test_late_records_that_are_dropped_are_counted(env):
     class EachElement(fl.WatermarkGenerator):
         def onEvent(self, event, eventTimestamp, output):

@@ -1,0 +1,140 @@
+"""What a rich function may ask of its context: metrics, task information, state, and what not."""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import IllegalStateError, NotSupportedError, UserFunctionError
+from flinkish.api.refused_methods import RefusedRuntimeContextMethods
+from flinkish.api.runtime_context import TaskInfo
+from flinkish.runtime.metrics import OperatorMetricGroup
+from flinkish.runtime.metrics_report import MetricsTotals, OperatorReport
+from flinkish.testing import StreamTestHarness
+from tests.runtime.micro_batches import MicroBatches
+
+
+def test_metrics_of_a_group():
+    metrics = OperatorMetricGroup()
+    group = metrics.addGroup("rides")
+    counter, meter = group.counter("all"), group.meter("rate")
+    counter.inc(3)
+    counter.dec()
+    assert group.counter("all").getCount() == 2
+    assert meter.getRate() == 0.0
+    meter.markEvent(4)
+    assert meter.getCount() == 4
+    assert meter.getRate() > 0
+    histogram = group.histogram("delay")
+    assert histogram.getStatistics().getMean() == 0.0
+    for delay in (1, 2, 6):
+        histogram.update(delay)
+    statistics = histogram.getStatistics()
+    assert (statistics.size(), statistics.getMean()) == (3, 3.0)
+    assert (statistics.getMin(), statistics.getMax()) == (1, 6)
+    group.gauge("open", lambda: 7)
+    assert metrics.userCounts() == {"rides.all": 2, "rides.rate": 4, "rides.delay": 3}
+    assert metrics.userGauges() == {"rides.open": 7}
+    with pytest.raises(ValueError, match="SimpleCounter already"):
+        group.meter("all")
+    metrics.reset()
+    assert metrics.userCounts() == {"rides.all": 0, "rides.rate": 0, "rides.delay": 0}
+    assert metrics.userHistograms() == {}
+
+
+def test_histograms_are_merged_over_tasks_and_batches():
+    totals = MetricsTotals()
+    for group, delays in [(0, [5, 1]), (1, [9]), (0, [])]:
+        metrics = OperatorMetricGroup()
+        histogram = metrics.histogram("delay")
+        for delay in delays:
+            histogram.update(delay)
+        counted = (metrics.userCounts(), metrics.userGauges(), metrics.userHistograms())
+        totals.add([OperatorReport("uid", "map", group, 1, 1, 0, 0, 0, 0, 0, None, *counted)])
+    assert totals.metrics()["map"].user == {
+        "delay": 3,
+        "delay.sum": 15,
+        "delay.min": 1,
+        "delay.max": 9,
+    }
+
+
+class Told(fl.RichMapFunction[int, int]):
+    """Keeps its context for the test to ask."""
+
+    context: ClassVar[fl.RuntimeContext]
+
+    def open(self, openContext):
+        type(self).context = self.getRuntimeContext()
+
+    def map(self, value):
+        return value
+
+
+def test_task_information_on_the_harness():
+    StreamTestHarness(lambda numbers: numbers.map(Told()).name("told"))
+    context = Told.context
+    assert context.getTaskInfo() == TaskInfo("told")
+    assert (context.getTaskName(), context.getTaskNameWithSubtasks()) == ("told", "told (1/1)#0")
+    assert (context.getIndexOfThisSubtask(), context.getNumberOfParallelSubtasks()) == (0, 1)
+    assert (context.getMaxNumberOfParallelSubtasks(), context.getAttemptNumber()) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [name for name, _ in inspect.getmembers(RefusedRuntimeContextMethods, inspect.isfunction)],
+)
+def test_what_is_refused_names_the_alternative(method):
+    StreamTestHarness(lambda numbers: numbers.map(Told()))
+    with pytest.raises(NotSupportedError, match=rf"^{method} is not supported.* Use "):
+        getattr(Told.context, method)()
+
+
+def test_the_context_is_not_there_before_the_job():
+    with pytest.raises(IllegalStateError, match="Ask for it in open"):
+        Told().getRuntimeContext()
+
+
+@pytest.mark.parametrize(
+    ("method", "descriptor"),
+    [
+        ("getState", fl.ValueStateDescriptor("s")),
+        ("getListState", fl.ListStateDescriptor("s")),
+        ("getMapState", fl.MapStateDescriptor("s")),
+        ("getReducingState", fl.ReducingStateDescriptor("s", max)),
+        ("getAggregatingState", fl.AggregatingStateDescriptor("s", None)),
+    ],
+)
+def test_state_wants_a_key(method, descriptor):
+    class Stateful(fl.RichMapFunction[int, int]):
+        def open(self, openContext):
+            self.state = getattr(self.getRuntimeContext(), method)(descriptor)
+
+        def map(self, value):
+            return value
+
+    with pytest.raises((IllegalStateError, UserFunctionError), match="keyed stream"):
+        StreamTestHarness(lambda numbers: numbers.map(Stateful()))
+    harness = StreamTestHarness(lambda numbers: numbers.keyBy(abs).map(Stateful()))
+    harness.processElement(1)
+    assert harness.getOutput() == [fl.StreamRecord(1, None)]
+
+
+class Where(fl.RichMapFunction[int, tuple[int, int, int]]):
+    def map(self, value):
+        task = self.getRuntimeContext().getTaskInfo()
+        return (
+            task.getNumberOfParallelSubtasks(),
+            task.getMaxNumberOfParallelSubtasks(),
+            task.getIndexOfThisSubtask(),
+        )
+
+
+def test_an_operator_without_keys_is_there_once():
+    stages = MicroBatches(lambda s: [s.map(Where()), s.keyBy(abs).map(Where())], 8, parallelism=2)
+    alone, keyed = stages.run([[[(1, None)]]])
+    assert [result.value for result in alone] == [(1, 8, 0)]
+    assert [result.value for result in keyed] == [(2, 8, 0)]
