@@ -95,6 +95,14 @@ from flinkish.api.joined_streams import (
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
+from flinkish.api.lifetime_windows import (
+    CountByStartTimeWindows,
+    HoppingLifetimeWindows,
+    LifetimeWindowedStream,
+    LifetimeWindows,
+    SnapshotWindows,
+    TumblingLifetimeWindows,
+)
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.partition_windowed_stream import (
     MapPartitionFunction,
@@ -136,6 +144,7 @@ from flinkish.api.temporal_events import (
     PointEvent,
     TemporalEvent,
 )
+from flinkish.api.temporal_join import committed, temporalJoin
 from flinkish.api.time import Duration, Time
 from flinkish.api.types import TypeInformation, Types
 from flinkish.api.watermarks import (
@@ -256,6 +265,7 @@ __all__ = [
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
     "Count",
+    "CountByStartTimeWindows",
     "CountEvictionPolicy",
     "CountEvictor",
     "CountTrigger",
@@ -292,6 +302,7 @@ __all__ = [
     "ForEachBatchSink",
     "GlobalWindow",
     "GlobalWindows",
+    "HoppingLifetimeWindows",
     "IdleAdvance",
     "IllegalArgumentError",
     "IllegalStateError",
@@ -316,6 +327,8 @@ __all__ = [
     "KeyedStateFunction",
     "KeyedStream",
     "LagWatermarks",
+    "LifetimeWindowedStream",
+    "LifetimeWindows",
     "ListState",
     "ListStateDescriptor",
     "ManualClock",
@@ -373,6 +386,7 @@ __all__ = [
     "Sink",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
+    "SnapshotWindows",
     "Source",
     "StateTtlConfig",
     "StateVisibility",
@@ -395,6 +409,7 @@ __all__ = [
     "TriggerPolicyContext",
     "TriggerResult",
     "TumblingEventTimeWindows",
+    "TumblingLifetimeWindows",
     "TumblingProcessingTimeWindows",
     "TypeInformation",
     "Types",
@@ -421,7 +436,9 @@ __all__ = [
     "WindowStagger",
     "WindowedStream",
     "advanceTime",
+    "committed",
     "row_type",
+    "temporalJoin",
     "unionWithLag",
 ]
 

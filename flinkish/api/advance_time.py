@@ -16,7 +16,7 @@ from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.temporal_events import TemporalEvent
+from flinkish.api.temporal_events import TICK, TemporalEvent
 from flinkish.api.time import Duration, TimeLike, to_milliseconds
 from flinkish.api.transformations import (
     OneInputTransformation,
@@ -30,9 +30,9 @@ T = TypeVar("T")
 class AdvanceTimePolicy(Enum):
     """What becomes of an event that begins before the last increment."""
 
-    DROP = "Drop"
+    Drop = "Drop"
     """It is dropped."""
-    ADJUST = "Adjust"
+    Adjust = "Adjust"
     """If it lasts beyond the increment its start moves there, else it is dropped."""
 
 
@@ -84,7 +84,7 @@ class AdvanceTimeSettings:
 
     generation: AdvanceTimeGenerationSettings | None = None
     import_: AdvanceTimeImportSettings | None = None
-    policy: AdvanceTimePolicy = AdvanceTimePolicy.DROP
+    policy: AdvanceTimePolicy = AdvanceTimePolicy.Drop
 
     def __post_init__(self) -> None:
         if self.generation is None and self.import_ is None:
@@ -95,8 +95,18 @@ class AdvanceTimeSettings:
         if not isinstance(self.policy, AdvanceTimePolicy):
             raise InvalidProgramError(
                 f"AdvanceTimeSettings: {shown(self.policy)} is not an AdvanceTimePolicy. Pass"
-                " AdvanceTimePolicy.DROP or AdvanceTimePolicy.ADJUST."
+                " AdvanceTimePolicy.Drop or AdvanceTimePolicy.Adjust."
             )
+
+    @staticmethod
+    def increasingStartTime() -> AdvanceTimeSettings:
+        """An increment at the start of each event: the event itself is not final yet."""
+        return AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, 0))
+
+    @staticmethod
+    def strictlyIncreasingStartTime() -> AdvanceTimeSettings:
+        """An increment a tick after the start of each event: each is final at once."""
+        return AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, -TICK))
 
 
 def advanceTime(

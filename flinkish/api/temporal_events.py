@@ -69,8 +69,8 @@ class IntervalEvent(Generic[T]):
 class EdgeType(Enum):
     """Which end of a lifetime an edge event tells."""
 
-    START = "Start"
-    END = "End"
+    Start = "Start"
+    End = "End"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class EdgeEvent(Generic[T]):
     """None at a start: it is not known yet."""
 
     def __post_init__(self) -> None:
-        if (self.edgeType is EdgeType.END) != (self.endTime is not None):
+        if (self.edgeType is EdgeType.End) != (self.endTime is not None):
             raise IllegalArgumentError(
                 f"EdgeEvent: a {self.edgeType.value} edge with the end time {self.endTime}. Write"
                 " EdgeEvent.createStart(start, payload), EdgeEvent.createEnd(start, end, payload)."
@@ -96,12 +96,12 @@ class EdgeEvent(Generic[T]):
     @classmethod
     def createStart(cls, startTime: int, payload: T) -> EdgeEvent[T]:
         """Something begins."""
-        return cls(EdgeType.START, startTime, payload)
+        return cls(EdgeType.Start, startTime, payload)
 
     @classmethod
     def createEnd(cls, startTime: int, endTime: int, payload: T) -> EdgeEvent[T]:
         """What began at ``startTime`` with ``payload`` ends."""
-        return cls(EdgeType.END, startTime, payload, endTime)
+        return cls(EdgeType.End, startTime, payload, endTime)
 
     @property
     def syncTime(self) -> int:

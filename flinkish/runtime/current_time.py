@@ -25,7 +25,7 @@ class IncrementGeneration:
 
     def after(self, event: TemporalEvent[Any]) -> int | None:
         """The increment that ``event`` makes, or None."""
-        if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.END:
+        if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
         due = self._count_due() if self._settings.duration is None else self._time_due(event)
         return event.startTime - self._settings.delay if due else None
@@ -50,7 +50,7 @@ class ViolationPolicy:
     """
 
     def __init__(self, policy: AdvanceTimePolicy, snapshot: Any) -> None:
-        self._adjusts = policy is AdvanceTimePolicy.ADJUST
+        self._adjusts = policy is AdvanceTimePolicy.Adjust
         self._moved: list[tuple[EdgeEvent[Any], int | None]] = [] if snapshot is None else snapshot
 
     def snapshot(self) -> list[tuple[EdgeEvent[Any], int | None]]:
@@ -60,7 +60,7 @@ class ViolationPolicy:
     def admit(self, event: TemporalEvent[Any], increment: int) -> TemporalEvent[Any] | None:
         """``event`` as it may go on after an increment at ``increment``, None if it may not."""
         if isinstance(event, EdgeEvent):
-            if event.edgeType is EdgeType.END:
+            if event.edgeType is EdgeType.End:
                 return self._end(event, increment)
             return self._start(event, increment)
         if event.startTime >= increment:

@@ -22,7 +22,7 @@ from flinkish import (
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 
-DROP, ADJUST = AdvanceTimePolicy.DROP, AdvanceTimePolicy.ADJUST
+DROP, ADJUST = AdvanceTimePolicy.Drop, AdvanceTimePolicy.Adjust
 VIOLATIONS = fl.OutputTag("violations")
 
 
@@ -276,7 +276,7 @@ def test_an_interval_ends_after_its_start():
 
 def test_an_end_edge_has_an_end():
     with pytest.raises(fl.IllegalArgumentError, match="createEnd"):
-        EdgeEvent(fl.EdgeType.END, 5, "e")
+        EdgeEvent(fl.EdgeType.End, 5, "e")
 
 
 # Rules
