@@ -87,6 +87,15 @@ def timestamps_keep_the_type(events: DataStream[tuple[str, int]]) -> None:
     )
 
 
+def a_strategy_knows_its_events() -> None:
+    assert_type(
+        WatermarkStrategy[str]
+        .forMonotonousTimestamps()
+        .withTimestampAssigner(lambda word, timestamp: assert_type(len(word), int)),
+        WatermarkStrategy[str],
+    )
+
+
 def key_by_takes_the_type_of_the_key(words: DataStream[str]) -> None:
     assert_type(words.keyBy(len), KeyedStream[str, int])
     assert_type(words.keyBy(lambda word: word[0]), KeyedStream[str, str])
