@@ -16,6 +16,16 @@ _PLAN = "plan"
 _VERSION = 1
 
 
+def parallelism_of(storage: CheckpointStorage) -> tuple[int | None, int | None]:
+    """The parallelism and the number of key groups that a checkpoint was begun with, None if it is
+    new."""
+    text = storage.readText(_PLAN)
+    if text is None:
+        return None, None
+    plan = json.loads(text)
+    return plan["parallelism"], plan["maxParallelism"]
+
+
 def check_compatible(storage: CheckpointStorage, graph: JobGraph, settings: TaskSettings) -> None:
     """Compare a job with the one that ``storage`` is a checkpoint of, and note the new one.
 
@@ -82,7 +92,11 @@ def _problems(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         problems.append(f"it is of format {old['version']}, this flinkish writes {new['version']}")
     for setting in ("maxParallelism", "parallelism"):
         if old[setting] != new[setting]:
-            problems.append(f"{setting} was {old[setting]} and is {new[setting]}")
+            problems.append(
+                f"{setting} was {old[setting]} and is {new[setting]}, but it stays what it was: leave"
+                f" out env.set{setting[0].upper()}{setting[1:]}(...). How many cores Spark has may"
+                " change"
+            )
     if [s[0] for s in old["sources"]] != [s[0] for s in new["sources"]]:
         was = ", ".join(f"{name} ({uid})" for uid, name in old["sources"])
         now = ", ".join(f"{name} ({uid})" for uid, name in new["sources"])

@@ -20,7 +20,7 @@ from flinkish.graph.plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.runtime.task_plan import TaskSettings
-from flinkish.spark.checkpoint import check_compatible
+from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.session import job_settings, session_for, set_job_settings
@@ -70,7 +70,7 @@ class SparkPipelineExecutor:
         directory = directory or tempfile.mkdtemp(prefix="flinkish-")
         session = session_for(environment._sparkSession)
         # The query is the user's and starts later, so the session keeps what it will need.
-        set_job_settings(session, environment.getConfig().parallelism)
+        set_job_settings(session, _parallelism(environment, session, directory))
         frames, *_ = self._frames(session, environment, [sink], directory)
         rows = frames.filter(frames["target"] != "metrics")
         if schema is not None:
@@ -102,7 +102,7 @@ class SparkPipelineExecutor:
 
         try:
             session = session_for(environment._sparkSession)
-            with job_settings(session, config.parallelism):
+            with job_settings(session, _parallelism(environment, session, directory)):
                 frames, graph, sources, control = self._frames(
                     session, environment, sinks, directory
                 )
@@ -133,16 +133,15 @@ class SparkPipelineExecutor:
     ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks))
-        parallelism = config.parallelism or int(
-            session.conf.get("spark.sql.shuffle.partitions") or 200
-        )
+        storage = CheckpointStorage(session, directory)
+        parallelism = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
+        _, key_groups = parallelism_of(storage)
         settings = TaskSettings(
-            config.maxParallelism or max(parallelism * KEY_GROUPS_A_TASK, 1),
+            config.maxParallelism or key_groups or max(parallelism * KEY_GROUPS_A_TASK, 1),
             parallelism,
             graph.levels,
             config.autoWatermarkInterval,
         )
-        storage = CheckpointStorage(session, directory)
         check_compatible(storage, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
@@ -154,6 +153,14 @@ class SparkPipelineExecutor:
 
 KEY_GROUPS_A_TASK = 4
 """Key groups for each shuffle partition, if the user does not say how many."""
+
+
+def _parallelism(
+    environment: StreamExecutionEnvironment, session: SparkSession, directory: str
+) -> int | None:
+    """What the user said, else what the checkpoint was begun with; None: Spark's setting."""
+    begun, _ = parallelism_of(CheckpointStorage(session, directory))
+    return environment.getConfig().parallelism or begun
 
 
 class _End:

@@ -153,6 +153,18 @@ def test_other_key_groups_are_refused(env, tmp_path):
         job(env, tmp_path, counted)
 
 
+def test_another_parallelism_is_refused_and_none_is_that_of_the_checkpoint(env, spark, tmp_path):
+    job(env, tmp_path, counted)
+    env.setParallelism(3)
+    with pytest.raises(
+        IncompatibleCheckpointError,
+        match=r"parallelism was 2 and is 3, but it stays what it was: leave out env.setParallelism",
+    ):
+        job(env, tmp_path, counted)
+    silent = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    assert job(silent, tmp_path, counted) == []
+
+
 def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path):
     env.getConfig().setElementsPerBatch(20)
     env.enableCheckpointing(str(tmp_path))
