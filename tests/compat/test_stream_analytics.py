@@ -1,0 +1,255 @@
+"""Azure Stream Analytics: the worked example and the windows, in its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flinkish import (
+    DataStream,
+    DeadLetter,
+    DeadLetterReason,
+    IllegalArgumentError,
+    OrderingPolicy,
+    OutputTag,
+    StreamExecutionEnvironment,
+    StreamRecord,
+    UserFunctionError,
+    Watermark,
+    WindowAssigner,
+)
+from flinkish.compat.stream_analytics import (
+    EventOrdering,
+    HoppingWindow,
+    Offset,
+    SessionWindow,
+    SlidingWindow,
+    SnapshotWindow,
+    StreamAnalyticsMetrics,
+    System,
+    TumblingWindow,
+    byArrivalTime,
+    timestampBy,
+)
+from flinkish.testing import StreamTestHarness
+from tests.compat.stream_analytics_example import (
+    ALL_POLICIES,
+    NO_EARLY_POLICY,
+    READINGS,
+    SUBSTREAMS,
+    Outcome,
+    Reading,
+    clock,
+    shown,
+)
+
+DEAD = OutputTag[DeadLetter[Reading]]("dead")
+SETTINGS: dict[str, Any] = {
+    "eventsLateArrivalMaxDelayInSeconds": 300,
+    "eventsOutOfOrderMaxDelayInSeconds": 120,
+}
+FIGURES = [
+    pytest.param({}, {}, ALL_POLICIES, id="all policies"),
+    pytest.param({"earlyArrivalToleranceInSeconds": None}, {}, NO_EARLY_POLICY, id="no early one"),
+    pytest.param({}, {"over": "device"}, SUBSTREAMS, id="substreams"),
+]
+
+
+def ordered(
+    stream: DataStream[Reading], settings: dict[str, Any], options: dict[str, Any]
+) -> DataStream[Any]:
+    return timestampBy(
+        stream,
+        lambda reading, timestamp: reading.at,
+        arrivalTime=lambda reading, timestamp: reading.enqueued,
+        ordering=EventOrdering(**SETTINGS, **settings),
+        deadLetters=DEAD,
+        **options,
+    )
+
+
+def stamped(stream: DataStream[Reading]) -> DataStream[tuple[int, str]]:
+    """The number of each event and its ``System.Timestamp``."""
+    return stream.process(
+        lambda reading, ctx, out: out.collect((reading.number, shown(System.Timestamp(ctx))))
+    )
+
+
+def timestamps(outcome: Outcome) -> list[tuple[int, str]]:
+    return [(number, at) for number, (at, _) in outcome.items() if at is not None]
+
+
+class TestTheWorkedExample:
+    @pytest.mark.parametrize(("settings", "options", "outcome"), FIGURES)
+    def test_element_by_element(
+        self, settings: dict[str, Any], options: dict[str, Any], outcome: Outcome
+    ) -> None:
+        harness = StreamTestHarness(lambda s: stamped(ordered(s, settings, options)))
+        watermark = None
+        for reading in READINGS:
+            before = len(harness.getOutput())
+            harness.processElement(reading)
+            new = harness.getOutput()[before:]
+            watermark = ([watermark, *(e for e in new if isinstance(e, Watermark))])[-1]
+            assert watermark == Watermark(clock(outcome[reading.number][1]) - 1)
+        values = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        assert values == timestamps(outcome)
+
+    def test_the_policy_drop(self) -> None:
+        drop = {"eventsOutOfOrderPolicy": OrderingPolicy.DROP}
+        harness = StreamTestHarness(lambda s: stamped(ordered(s, drop, {})))
+        for reading in READINGS:
+            harness.processElement(reading)
+        dropped = {e.value.value.number: e.value.reason for e in harness.getSideOutput(DEAD)}
+        assert dropped == {
+            3: DeadLetterReason.EARLY,
+            6: DeadLetterReason.OUT_OF_ORDER,
+            9: DeadLetterReason.OUT_OF_ORDER,
+            12: DeadLetterReason.LATE,
+        }
+        values = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        assert values == [(n, at) for n, at in timestamps(ALL_POLICIES) if n not in dropped]
+
+    def test_on_spark_over_a_restart_with_its_metrics(
+        self, env: StreamExecutionEnvironment, tmp_path: Path
+    ) -> None:
+        """Three jobs in one; the first run breaks off in the third of four batches."""
+        env.enableCheckpointing(str(tmp_path / "checkpoint"))
+        env.getConfig().setElementsPerBatch(3)
+        broken = tmp_path / "broken"
+        broken.touch()
+        seen: dict[str, list[Any]] = {}
+
+        def fail(reading: Reading) -> Reading:
+            if reading.number == 8 and broken.exists():
+                raise ValueError("not yet")
+            return reading
+
+        def note(name: str) -> Any:
+            into = seen.setdefault(name, [])
+            return lambda values, batch: into.extend(values)
+
+        def job() -> Any:
+            readings = env.fromCollection(READINGS).uid("readings").map(fail)
+            for i, figure in enumerate(FIGURES):
+                settings, options, _ = figure.values
+                stream = ordered(readings, settings, options)  # type: ignore[arg-type]
+                stream.uid(f"ordered-{i}")  # type: ignore[attr-defined]
+                stamped(stream).forEachBatch(note(str(figure.id)))
+                if i == 0:
+                    letters = stream.getSideOutput(DEAD)  # type: ignore[attr-defined]
+                    letters.map(lambda letter: letter.value.number).forEachBatch(note("dead"))
+            return env.execute("event ordering")
+
+        with pytest.raises(UserFunctionError, match="not yet"):
+            job()
+        assert len(seen["all policies"]) == 5
+        broken.unlink()
+        metrics = StreamAnalyticsMetrics.of(job().getMetrics())
+        for figure in FIGURES:
+            assert seen[str(figure.id)] == timestamps(figure.values[2])  # type: ignore[arg-type]
+        assert seen["dead"] == [3]
+        # of the second run, readings 7 to 12, three times
+        assert (metrics.InputEvents, metrics.EarlyInputEvents) == (18, 0)
+        assert (metrics.LateInputEvents, metrics.OutOfOrderEvents) == (3, 2)
+        assert metrics.WatermarkDelaySeconds > 0
+
+
+def windowed(window: WindowAssigner[Any, Any], events: list[int]) -> list[tuple[int, list[int]]]:
+    """The windows of events at those times, as (``System.Timestamp``, events)."""
+    harness = StreamTestHarness(
+        lambda s: s.windowAll(window).process(
+            lambda ctx, found: [(System.Timestamp(ctx), list(found))]
+        )
+    )
+    for event in events:
+        harness.processElement(event, event)
+    harness.endInput()
+    records = [e for e in harness.getOutput() if isinstance(e, StreamRecord)]
+    assert all(record.timestamp == record.value[0] for record in records)
+    return [record.value for record in records]
+
+
+class TestWindows:
+    def test_a_tumbling_window_takes_in_its_end_and_leaves_out_its_start(self) -> None:
+        assert windowed(TumblingWindow("ms", 10), [0, 1, 9, 10, 11]) == [
+            (0, [0]),
+            (10, [1, 9, 10]),
+            (20, [11]),
+        ]
+
+    def test_an_offset_of_less_than_nothing_turns_that_round(self) -> None:
+        window = TumblingWindow("ms", 10, Offset("ms", -1))
+        assert windowed(window, [0, 1, 9, 10]) == [(9, [0, 1, 9]), (19, [10])]
+
+    def test_hopping_windows(self) -> None:
+        assert windowed(HoppingWindow("ms", 10, 5), [5, 6, 10]) == [
+            (5, [5]),
+            (10, [5, 6, 10]),
+            (15, [6, 10]),
+        ]
+
+    def test_a_hopping_window_that_hops_by_its_size_is_a_tumbling_one(self) -> None:
+        events = list(range(0, 50, 3))
+        assert windowed(HoppingWindow("s", 10, 10), events) == windowed(
+            TumblingWindow("second", 10), events
+        )
+
+    def test_a_sliding_window_says_when_its_content_changes(self) -> None:
+        assert windowed(SlidingWindow("ms", 10), [12, 9, 15, 12]) == [
+            (9, [9]),
+            (12, [9, 12, 12]),
+            (15, [9, 12, 12, 15]),
+            (19, [12, 12, 15]),
+            (22, [15]),
+        ]
+
+    def test_a_session_ends_with_the_timeout(self) -> None:
+        assert windowed(SessionWindow("ms", 5, 20), [1, 4, 8, 15]) == [(13, [1, 4, 8]), (20, [15])]
+
+    def test_a_session_ends_with_the_first_check_at_which_it_is_too_long(self) -> None:
+        events = list(range(3, 45, 4))
+        assert windowed(SessionWindow("ms", 5, 10), events) == [
+            (20, [3, 7, 11, 15, 19]),
+            (30, [23, 27]),
+            (40, [31, 35, 39]),
+            (48, [43]),
+        ]
+
+    def test_a_snapshot_has_the_events_of_one_time(self) -> None:
+        assert windowed(SnapshotWindow(), [3, 5, 3]) == [(3, [3, 3]), (5, [5])]
+
+    def test_units(self) -> None:
+        assert windowed(TumblingWindow("minute", 5), [1]) == [(300_000, [1])]
+        assert windowed(TumblingWindow("d", 1), [1]) == [(86_400_000, [1])]
+        with pytest.raises(IllegalArgumentError, match="SlidingWindow: the time unit 'year'"):
+            SlidingWindow("year", 1)  # type: ignore[arg-type]
+
+
+class TestByArrivalTime:
+    def test_event_time_is_arrival_time_and_goes_on_without_events(self) -> None:
+        harness = StreamTestHarness(byArrivalTime)
+        harness.setProcessingTime(10_000)
+        harness.processElement("event", 3)
+        harness.setProcessingTime(16_000)
+        assert harness.getOutput() == [
+            StreamRecord("event", 10_000),
+            Watermark(9_999),
+            Watermark(10_999),
+        ]
+
+
+def test_minus_one_lets_events_come_at_any_time() -> None:
+    harness = StreamTestHarness(
+        lambda s: timestampBy(
+            s,
+            lambda event, timestamp: event,
+            ordering=EventOrdering(eventsLateArrivalMaxDelayInSeconds=-1),
+        )
+    )
+    harness.setProcessingTime(10**12)
+    harness.processElement(5)
+    harness.setProcessingTime(10**13)
+    assert harness.getOutput() == [StreamRecord(5, 5), Watermark(4)]
