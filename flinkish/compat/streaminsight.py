@@ -1,0 +1,168 @@
+"""Microsoft StreamInsight: events with lifetimes, and time by current-time increments (CTIs).
+
+Streams become streams of events with ``toPointStreamable`` and its kin, which also say how their
+time advances::
+
+    settings = AdvanceTimeSettings(
+        AdvanceTimeGenerationSettings(10, Duration.ofSeconds(5), True), None, AdvanceTimePolicy.Adjust
+    )
+    trades = toPointStreamable(ticks, lambda tick: PointEvent(tick.at, tick), settings)
+    volumes = hoppingWindow(trades, Duration.ofMinutes(5), Duration.ofMinutes(1)).apply(volume)
+
+A tick is a millisecond. docs/compat/streaminsight.md has StreamInsight's words beside flinkish's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flinkish.api.advance_time import (
+    AdvanceTimeGenerationSettings,
+    AdvanceTimeImportSettings,
+    AdvanceTimePolicy,
+    AdvanceTimeSettings,
+    advanceTime,
+)
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.lifetime_windows import (
+    CountByStartTimeWindows,
+    HoppingLifetimeWindows,
+    LifetimeWindowedStream,
+    SnapshotWindows,
+    TumblingLifetimeWindows,
+)
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.temporal_events import (
+    TICK,
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    PointEvent,
+    TemporalEvent,
+)
+from flinkish.api.temporal_join import committed
+from flinkish.api.temporal_join import temporalJoin as join
+from flinkish.api.time import TimeLike
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+__all__ = [
+    "TICK",
+    "AdvanceTimeGenerationSettings",
+    "AdvanceTimeImportSettings",
+    "AdvanceTimePolicy",
+    "AdvanceTimeSettings",
+    "EdgeEvent",
+    "EdgeType",
+    "IntervalEvent",
+    "PointEvent",
+    "TemporalEvent",
+    "advanceTime",
+    "committed",
+    "countByStartTimeWindow",
+    "hoppingWindow",
+    "join",
+    "snapshotWindow",
+    "toEdgeStreamable",
+    "toIntervalStreamable",
+    "toPointStreamable",
+    "tumblingWindow",
+    "union",
+]
+
+# ---------------------------------------------------------------------- streams of events
+
+
+def toPointStreamable(
+    source: DataStream[S],
+    selector: Callable[[S], PointEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The elements as point events, with time that advances as ``settings`` say.
+
+    Events dropped for a violation go to the side output ``violations``, or are counted as late.
+    """
+    return _events(source, selector, PointEvent, settings, violations)
+
+
+def toIntervalStreamable(
+    source: DataStream[S],
+    selector: Callable[[S], IntervalEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The same, as interval events."""
+    return _events(source, selector, IntervalEvent, settings, violations)
+
+
+def toEdgeStreamable(
+    source: DataStream[S],
+    selector: Callable[[S], EdgeEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The same, as edge events."""
+    return _events(source, selector, EdgeEvent, settings, violations)
+
+
+def _events(
+    source: DataStream[S],
+    selector: Callable[[S], TemporalEvent[T]],
+    shape: type[Any],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    def event(element: S) -> TemporalEvent[T]:
+        selected = selector(element)
+        fits: bool = isinstance(selected, shape)
+        if not fits:
+            raise InvalidProgramError(
+                f"{shape.__name__}: the selector gave {shown(selected)}. Let it return a"
+                f" {shape.__name__}, or use the function for the shape that it returns."
+            )
+        return selected
+
+    return advanceTime(source.map(event).name(shape.__name__), settings, violations)
+
+
+# ---------------------------------------------------------------------- windows
+
+
+def hoppingWindow(
+    stream: DataStream[TemporalEvent[T]], windowSize: TimeLike, hopSize: TimeLike
+) -> LifetimeWindowedStream[T]:
+    """Windows of ``windowSize``, one every ``hopSize``; of each key if the stream is keyed."""
+    return LifetimeWindowedStream(stream, HoppingLifetimeWindows(windowSize, hopSize))
+
+
+def tumblingWindow(
+    stream: DataStream[TemporalEvent[T]], windowSize: TimeLike
+) -> LifetimeWindowedStream[T]:
+    """Windows of ``windowSize``, one after another."""
+    return LifetimeWindowedStream(stream, TumblingLifetimeWindows(windowSize))
+
+
+def snapshotWindow(stream: DataStream[TemporalEvent[T]]) -> LifetimeWindowedStream[T]:
+    """Windows from each start or end of an event to the next."""
+    return LifetimeWindowedStream(stream, SnapshotWindows())
+
+
+def countByStartTimeWindow(
+    stream: DataStream[TemporalEvent[T]], numberOfEventStartTimes: int
+) -> LifetimeWindowedStream[T]:
+    """Windows from each start of an event over so many distinct starts."""
+    return LifetimeWindowedStream(stream, CountByStartTimeWindows(numberOfEventStartTimes))
+
+
+# ---------------------------------------------------------------------- several streams
+
+
+def union(
+    stream: DataStream[TemporalEvent[T]], *streams: DataStream[TemporalEvent[T]]
+) -> DataStream[TemporalEvent[T]]:
+    """The streams as one. Its increments are the older of theirs."""
+    return stream.union(*streams)
