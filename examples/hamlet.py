@@ -41,9 +41,5 @@ And lose the name of action.""".splitlines()
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line, in lower case.
-
-    >>> words_of("To be, or not to be")
-    ['to', 'be', 'or', 'not', 'to', 'be']
-    """
+    """The words of a line, in lower case and without punctuation."""
     return [word for word in re.split(r"\W+", line.lower()) if word]
