@@ -37,7 +37,8 @@ class EnvironmentSettings:
     def setParallelism(self, parallelism: int) -> Self:
         """How many tasks keyed operators run in: Spark's shuffle partitions of the job.
 
-        A checkpoint keeps the number it was begun with.
+        A checkpoint keeps the number it was begun with, also where none is set. How many cores
+        Spark has may change.
         """
         self._config.setParallelism(parallelism)
         return self
