@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flinkish import (
     ArrivalTimeStrategy,
@@ -269,6 +271,55 @@ class TestSubstreams:
         harness.setProcessingTime(13_500)
         harness.processElement(("a", 12_600))
         assert harness.getOutput()[-2:] == [Watermark(12_499), StreamRecord(("a", 12_600), 12_600)]
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6), max_size=6),
+    st.sampled_from(OrderingPolicy),
+    st.sampled_from(OrderingPolicy),
+    st.booleans(),
+)
+def test_counts_add_up_and_batches_do_not_matter(
+    batches: list[list[tuple[int, int]]],
+    late: OrderingPolicy,
+    out_of_order: OrderingPolicy,
+    substreams: bool,
+) -> None:
+    tag = OutputTag[DeadLetter[Any]]("dead")
+    strategy = replace(
+        PAIRS,
+        earlyArrivalTolerance=20,
+        lateArrivalTolerance=15,
+        lateArrivalPolicy=late,
+        outOfOrderTolerance=5,
+        outOfOrderPolicy=out_of_order,
+        substreamKey=(lambda pair: pair[0] % 3) if substreams else None,
+        deadLetters=tag,
+    )
+
+    def build(stream: DataStream[tuple[int, int]]) -> list[DataStream[Any]]:
+        ordered = stream.assignTimestampsAndWatermarks(strategy)
+        return [ordered, ordered.getSideOutput(tag)]
+
+    job, harness = MicroBatches(build, 4), StreamTestHarness(build)
+    for batch in batches:
+        job.process([[(pair, None) for pair in batch]])
+        for pair in batch:
+            harness.processElement(pair)
+    kept, dropped = job.results
+    for results, i in ((kept, 0), (dropped, 1)):
+        expected = [e for e in harness.getOutput(i) if isinstance(e, StreamRecord)]
+        assert [StreamRecord(r.value, r.timestamp) for r in results] == expected
+    if not any(batches):
+        return
+    metrics = job.metrics.metrics()["Arrival Time"]
+    assert metrics.numRecordsIn == sum(map(len, batches)) == len(kept) + len(dropped)
+    assert (metrics.numRecordsOut, metrics.user["droppedElements"]) == (len(kept), len(dropped))
+    reasons = [result.value.reason for result in dropped]
+    assert reasons.count(DeadLetterReason.EARLY) == metrics.user["earlyElements"]
+    assert reasons.count(DeadLetterReason.LATE) <= metrics.user["lateElements"]
+    if out_of_order is OrderingPolicy.DROP:
+        assert reasons.count(DeadLetterReason.OUT_OF_ORDER) == metrics.user["outOfOrderElements"]
 
 
 def test_without_a_timestamp_assigner_event_time_is_arrival_time() -> None:

@@ -1,0 +1,41 @@
+"""On Spark time goes on without input: an idle timeout and an estimated arrival time close windows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from flinkish import FileSource, StreamExecutionEnvironment
+from flinkish.compat import atlas, stream_analytics
+from tests.spark.waiting import wait_for
+
+
+def test_windows_close_by_the_clock(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(f"{time.time_ns() // 1_000_000}\n")
+    events = env.fromSource(FileSource.forLines(str(tmp_path)).monitorContinuously()).map(int)
+    idle = atlas.tumblingWindow(
+        atlas.source(events, lambda event, timestamp: event),
+        interval=atlas.Interval(1, "second"),
+        idleTimeout=atlas.Interval(1, "second"),
+        pipeline=lambda windows: windows.apply(lambda window, found: [("idle", len(list(found)))]),
+    )
+    ordering = stream_analytics.EventOrdering(eventsLateArrivalMaxDelayInSeconds=3600)
+    estimated = (
+        stream_analytics.timestampBy(
+            events,
+            lambda event, timestamp: event - 3_600_000,
+            arrivalTime=lambda event, timestamp: event,
+            ordering=ordering,
+        )
+        .windowAll(stream_analytics.TumblingWindow("s", 1))
+        .apply(lambda window, found: [("estimated", len(list(found)))])
+    )
+    seen: list[Any] = []
+    idle.results.union(estimated).forEachBatch(lambda values, batch: seen.extend(values))
+    client = env.executeAsync("without input")
+    try:
+        wait_for(lambda: len(seen) == 2 or client.getJobStatus().value != "RUNNING")
+    finally:
+        client.cancel()
+    assert sorted(seen) == [("estimated", 1), ("idle", 1)]
