@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
 from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.row import Row
 from flinkish.api.types import TypeInformation
 
 Field = Union[int, str]
@@ -36,7 +37,8 @@ class NamedField:
             return getattr(element, self.name)
         except (AttributeError, KeyError):
             position = position_of(self.name)
-            if position is None or not isinstance(element, (tuple, list)):
+            single = self.name == "0" and field_names(element) == ["*"]
+            if position is None or not (single or isinstance(element, (tuple, list))):
                 raise no_such_field(element, self.name) from None
             return PositionedField(position)(element)
 
@@ -79,6 +81,18 @@ class NestedField:
         return value
 
 
+@dataclasses.dataclass(frozen=True)
+class ShadowedField:
+    """Reads a field of Rows whose attribute is a method of theirs, such as ``of``."""
+
+    name: str
+
+    def __call__(self, element: Any) -> Any:
+        if isinstance(element, Row) and self.name in element.getFieldNames():
+            return element[self.name]
+        return NamedField(self.name)(element)
+
+
 class WholeElement:
     """Reads the element itself."""
 
@@ -108,6 +122,8 @@ def field_getter(field: Field) -> Callable[[Any], Any]:
     if field in WHOLE:
         return WholeElement()
     path = tuple(field.split("."))
+    if field in vars(Row):
+        return ShadowedField(field)
     return NamedField(field) if len(path) == 1 else NestedField(path)
 
 

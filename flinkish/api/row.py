@@ -11,11 +11,13 @@ from flinkish.api.errors import IllegalArgumentError
 
 
 class Row(tuple[Any, ...]):
-    """A tuple whose fields have names (Flink: ``Row``).
+    """A tuple whose fields have names (Flink: ``Row``); without names they are ``f0``, ``f1``, ...
 
     >>> row = Row(origin="JFK", delay=7)
     >>> row.delay, row["origin"], row[0], row.getField("delay")
     (7, 'JFK', 'JFK', 7)
+    >>> Row("JFK", 7)
+    Row(f0='JFK', f1=7)
     """
 
     __slots__ = ()
@@ -24,12 +26,19 @@ class Row(tuple[Any, ...]):
     def __new__(cls, *values: Any, **fields: Any) -> Row:
         if fields and not values:
             return row_type(tuple(fields)).make(fields.values())
+        if not fields and not cls._fields:
+            return row_type(tuple(f"f{position}" for position in range(len(values)))).make(values)
         if fields or len(values) != len(cls._fields):
             raise IllegalArgumentError(
-                "Row: name every field, as in Row(origin='JFK', delay=7), or make a type of rows"
-                " first with row_type(('origin', 'delay'))."
+                "Row: name every field, as in Row(origin='JFK', delay=7), or none, or make a type of"
+                " rows first with row_type(('origin', 'delay'))."
             )
         return cls.make(values)
+
+    @staticmethod
+    def of(*values: Any) -> Row:
+        """A row of those values, whose names are ``f0``, ``f1`` and so on."""
+        return Row(*values)
 
     @classmethod
     def make(cls, values: Any) -> Row:
@@ -43,6 +52,10 @@ class Row(tuple[Any, ...]):
     def getFieldNames(self) -> tuple[str, ...]:
         """The names of the fields, in order."""
         return self._fields
+
+    def getArity(self) -> int:
+        """How many fields there are."""
+        return len(self)
 
     def asDict(self) -> dict[str, Any]:
         """The fields by name."""

@@ -49,7 +49,9 @@ PATHS = [
     ({"origin.code": "JFK"}, "origin.code", "JFK"),
     (fl.Row(origin=JFK), "origin.code", "JFK"),
     (SparkRow(origin=SparkRow(code="JFK")), "origin.code", "JFK"),
+    (fl.Row(of=1, make=2), "of", 1),
     (5, 0, 5),
+    (5, "0", 5),
     ("text", 0, "text"),
     ("text", "*", "text"),
     (JFK, "_", JFK),
@@ -86,6 +88,8 @@ def test_a_field_is_set_in_a_copy(element, field, value):
         (SparkRow(a=1), "b", "a"),
         (5, 1, r"\*"),
         (5, "delay", r"\*"),
+        (5, "f0", r"\*"),
+        (Flight(JFK, 3), "f0", "origin, number"),
     ],
 )
 def test_a_field_that_is_not_there_is_named_with_those_that_are(element, field, fields):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
 from flinkish.api.callables import key_call
@@ -56,6 +57,10 @@ class CollectionSource(Source[T_co]):
     values: Sequence[T_co]
 
     def getProducedType(self) -> TypeInformation[Any] | None:
+        return self._sampledType
+
+    @cached_property
+    def _sampledType(self) -> TypeInformation[Any] | None:
         return type_of_samples(self.values)
 
 
