@@ -205,7 +205,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
         ``timestamp`` names the column (a timestamp, or integer ms) that is the element's timestamp.
         ``split`` names the column that says which split of the source a row is of, such as Kafka's
-        ``partition``: each gets a watermark of its own (see ``Source.withSplits``).
+        ``partition``, or is a function of the row, as for several topics: each split gets a watermark
+        of its own (see ``Source.withSplits``).
         """
         source = DataFrameSource(dataframe, timestamp)
         if isinstance(split, str) and split not in dataframe.columns:

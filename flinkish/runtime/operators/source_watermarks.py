@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.operators import SourceWatermarksDescription
 from flinkish.runtime.elements import Records
 from flinkish.runtime.field_access import field_read
@@ -96,7 +97,14 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         return min((look for look in looks if look is not None), default=None)
 
     def _register(self, names: Sequence[Any]) -> None:
-        for name in dict.fromkeys(names):
+        try:
+            distinct = dict.fromkeys(names)
+        except TypeError:
+            raise IllegalArgumentError(
+                f"{self.name}: splits such as {shown(names[0])} cannot be told apart, as they are not"
+                " hashable. Let withSplits give a number, a string or a tuple of them."
+            ) from None
+        for name in distinct:
             if name not in self._splits:
                 self._splits[name] = self._split(self._multiplexer.registerNewOutput(), None)
 

@@ -11,6 +11,9 @@ from flinkish import (
     KeyedBroadcastProcessFunction,
     MapStateDescriptor,
     ValueStateDescriptor,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkStrategy,
 )
 from tests.runtime.micro_batches import MicroBatches
 
@@ -66,6 +69,29 @@ def test_broadcast_elements_reach_the_one_task_once():
     )
     results = job.run([[[(number, number)]] for number in (0, 1, 2, 3, 4)])[0]
     assert [result.value for result in results] == [(0, []), 1, (2, [1]), 3, (4, [1, 3])]
+
+
+def test_a_generator_behind_keys_is_there_once():
+    """As at parallelism 1: a watermark generator has no keys, so it sees the elements of all."""
+
+    class EachElement(WatermarkGenerator):
+        def onEvent(self, event, eventTimestamp, output):
+            output.emitWatermark(Watermark(eventTimestamp))
+
+        def onPeriodicEmit(self, output):
+            pass
+
+    strategy = WatermarkStrategy.forGenerator(lambda context: EachElement())
+    timed = strategy.withTimestampAssigner(lambda number, timestamp: number)
+
+    def see(value, ctx, out):
+        out.collect((value, ctx.timerService().currentWatermark()))
+
+    def build(stream):
+        return stream.keyBy(lambda n: n % 3).assignTimestampsAndWatermarks(timed).process(see)
+
+    results = MicroBatches(build, keyGroups=4).run([[[(n, None)]] for n in range(1, 6)])[0]
+    assert [result.value for result in results][1:] == [(n, n - 1) for n in range(2, 6)]
 
 
 def test_partitioning_a_stream_changes_nothing():

@@ -243,6 +243,13 @@ def test_splits_without_a_strategy_are_refused():
         fl.StreamExecutionEnvironment().fromSource(source)
 
 
+def test_splits_that_cannot_be_told_apart_are_refused():
+    description = SourceWatermarksDescription(IDLE.withTimestampAssigner(at), lambda e: [e[0]])
+    harness = StreamTestHarness(lambda stream: stream._transform(description))
+    with pytest.raises(fl.IllegalArgumentError, match="Source Watermarks: splits such as"):
+        harness.processElement(("s0", 1, 5))
+
+
 def test_a_source_of_one_split_is_as_before():
     env = fl.StreamExecutionEnvironment()
     strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(at)
