@@ -70,7 +70,10 @@ class ArrivalTimeOperator(OneInputOperator):
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):
                 self._process_element(value, timestamp)
+        # After the run, as of a periodic generator: no element is below the watermark, so no window
+        # can tell, and downstream has a run and not as many as there are elements.
         self.output.flush()
+        self._emit_watermark()
 
     def _process_element(self, value: Any, came_with: int) -> None:
         now = self.clock.getCurrentProcessingTime()
@@ -82,7 +85,6 @@ class ArrivalTimeOperator(OneInputOperator):
         self._out_of_order.inc(verdict.outOfOrder)
         if verdict.dropped is None:
             self.output.collect(value, verdict.timestamp)
-            self._emit_watermark()
             return
         self._early.inc(verdict.dropped is DeadLetterReason.EARLY)
         self._dropped.inc()
