@@ -16,6 +16,7 @@ from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.user_code import user_code_of
+from flinkish.spark.arrow_types import arrow_schema
 from flinkish.spark.element_columns import ColumnsFunction, LinesFunction, csv_line, json_line
 
 if TYPE_CHECKING:
@@ -146,10 +147,9 @@ def _table_schema(node: StreamNode) -> Any:
 def to_columns(rows: DataFrame, schema: Any, name: str, whole: bool = False) -> DataFrame:
     """Rows of frames as rows of ``schema`` (a StructType or a DDL string); ``whole``: the elements
     are the one column themselves."""
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     assert isinstance(struct, StructType)
-    columns = ColumnsFunction(name, to_arrow_schema(struct, timezone="UTC"), whole)
+    columns = ColumnsFunction(name, arrow_schema(struct), whole)
     return rows.mapInArrow(columns.__call__, struct)
