@@ -95,6 +95,7 @@ from flinkish.api.joined_streams import (
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
+from flinkish.api.lifetime_changes import alterEventDuration, alterEventLifetime, shiftEventTime
 from flinkish.api.lifetime_windows import (
     CountByStartTimeWindows,
     HoppingLifetimeWindows,
@@ -436,8 +437,11 @@ __all__ = [
     "WindowStagger",
     "WindowedStream",
     "advanceTime",
+    "alterEventDuration",
+    "alterEventLifetime",
     "committed",
     "row_type",
+    "shiftEventTime",
     "temporalJoin",
     "unionWithLag",
 ]

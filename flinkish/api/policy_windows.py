@@ -221,6 +221,10 @@ class PolicyWindowDescription(OperatorDescription):
         return "Policy Windows"
 
     @property
+    def stateLayout(self) -> str:
+        return f"{type(self.triggerPolicy).__name__}, {type(self.evictionPolicy).__name__}"
+
+    @property
     def userFunctions(self) -> tuple[Any, ...]:
         return self.function, self.triggerPolicy, self.evictionPolicy
 

@@ -26,6 +26,11 @@ from flinkish.api.advance_time import (
 )
 from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.lifetime_changes import (
+    alterEventDuration,
+    alterEventLifetime,
+    shiftEventTime,
+)
 from flinkish.api.lifetime_windows import (
     CountByStartTimeWindows,
     HoppingLifetimeWindows,
@@ -61,10 +66,13 @@ __all__ = [
     "PointEvent",
     "TemporalEvent",
     "advanceTime",
+    "alterEventDuration",
+    "alterEventLifetime",
     "committed",
     "countByStartTimeWindow",
     "hoppingWindow",
     "join",
+    "shiftEventTime",
     "snapshotWindow",
     "toEdgeStreamable",
     "toIntervalStreamable",

@@ -1,0 +1,100 @@
+"""Moves and resizes the lifetimes of events, and time itself along with their starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.operators import OperatorDescription
+from flinkish.api.temporal_events import (
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    PointEvent,
+    TemporalEvent,
+)
+from flinkish.api.time import TimeLike, to_milliseconds
+
+T = TypeVar("T")
+
+
+def shiftEventTime(
+    events: DataStream[TemporalEvent[T]], shift: TimeLike
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The events later by ``shift``, or earlier if it is negative, and the watermarks with them
+    (StreamInsight: ``ShiftEventTime``).
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(lambda events: shiftEventTime(events, 100))
+    >>> harness.processElement(PointEvent(5, "p"), 5)
+    >>> harness.processWatermark(7)
+    >>> harness.getOutput()[0].value, harness.getOutput()[1]
+    (PointEvent(startTime=105, payload='p'), Watermark(timestamp=107))
+    """
+    milliseconds = to_milliseconds(shift)
+    return _changed(events, milliseconds, lambda event: _shifted(event, milliseconds))
+
+
+def alterEventLifetime(
+    events: DataStream[TemporalEvent[T]],
+    shift: TimeLike,
+    duration: Callable[[TemporalEvent[T]], TimeLike],
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The events as intervals that start later by ``shift`` and last ``duration(event)``, and the
+    watermarks later by ``shift`` (StreamInsight: ``AlterEventLifetime``).
+
+    End edges go: how long an event lasts is known from its start.
+    """
+    milliseconds = to_milliseconds(shift)
+
+    def altered(event: TemporalEvent[T]) -> TemporalEvent[T] | None:
+        if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
+            return None
+        start = event.startTime + milliseconds
+        return IntervalEvent(start, start + to_milliseconds(duration(event)), event.payload)
+
+    return _changed(events, milliseconds, altered)
+
+
+def alterEventDuration(
+    events: DataStream[TemporalEvent[T]], duration: Callable[[TemporalEvent[T]], TimeLike]
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The events as intervals that last ``duration(event)`` from where they start (StreamInsight:
+    ``AlterEventDuration``)."""
+    return alterEventLifetime(events, 0, duration)
+
+
+def _shifted(event: TemporalEvent[T], shift: int) -> TemporalEvent[T]:
+    start = event.startTime + shift
+    if isinstance(event, PointEvent):
+        return replace(event, startTime=start)
+    if isinstance(event, IntervalEvent):
+        return replace(event, startTime=start, endTime=event.endTime + shift)
+    end = None if event.endTime is None else event.endTime + shift
+    return replace(event, startTime=start, endTime=end)
+
+
+def _changed(
+    events: DataStream[TemporalEvent[T]],
+    shift: int,
+    change: Callable[[TemporalEvent[T]], TemporalEvent[T] | None],
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    return events._transform(LifetimeChangeDescription(shift, change))
+
+
+@dataclass(frozen=True)
+class LifetimeChangeDescription(OperatorDescription):
+    """``change(event)`` of each event, None if it goes; watermarks later by ``shift`` ms."""
+
+    shift: int
+    change: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "Lifetime Change"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.change,)
