@@ -1,0 +1,108 @@
+"""Storm's windows as a user writes them, for mypy --strict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_type
+
+from flinkish import (
+    Collector,
+    CountEvictionPolicy,
+    DataStream,
+    Duration,
+    Event,
+    EvictionContext,
+    EvictionPolicy,
+    OutputTag,
+    PolicyWindow,
+    PolicyWindowedStream,
+    PolicyWindowFunction,
+    SingleOutputStreamOperator,
+    TriggerPolicy,
+    TriggerPolicyContext,
+    unionWithLag,
+)
+from flinkish.compat import storm
+from flinkish.compat.storm import BaseWindowedBolt, OutputCollector, TupleWindow, setBolt
+
+
+@dataclass
+class Reading:
+    sensor: str
+    at: int
+    value: float
+
+
+class Mean(BaseWindowedBolt[Reading, float]):
+    def execute(self, inputWindow: TupleWindow[Reading], collector: OutputCollector[float]) -> None:
+        values = [reading.value for reading in inputWindow.get()]
+        collector.emit(sum(values) / len(values))
+
+
+def a_bolt(one: DataStream[Reading], two: DataStream[Reading]) -> None:
+    bolt = (
+        Mean()
+        .withWindow(storm.Duration.seconds(20), storm.Duration.seconds(10))
+        .withTimestampField("at")
+        .withLag(storm.Duration.seconds(5))
+        .withWatermarkInterval(storm.Duration.of(500))
+        .withLateTupleStream("late")
+    )
+    means = setBolt(bolt, one, two, fieldsGrouping="sensor")
+    assert_type(means, SingleOutputStreamOperator[float])
+    assert_type(means.getSideOutput(OutputTag[Reading]("late")), DataStream[Reading])
+
+
+def a_bolt_of_a_function(readings: DataStream[Reading]) -> None:
+    def sensors(window: TupleWindow[Reading]) -> Sequence[str]:
+        return [reading.sensor for reading in window.getNew()]
+
+    bolt = BaseWindowedBolt(sensors).withTumblingWindow(storm.Count(10))
+    assert_type(setBolt(bolt, readings), SingleOutputStreamOperator[str])
+
+
+class Alarm(TriggerPolicy[Reading]):
+    def isEventTime(self) -> bool:
+        return False
+
+    def track(self, event: Event[Reading], context: TriggerPolicyContext) -> None:
+        if event.get().value > 90:
+            context.onTrigger(EvictionContext(context.currentProcessingTime()))
+
+
+class SameSensor(EvictionPolicy[Reading]):
+    sensor = ""
+
+    def isEventTime(self) -> bool:
+        return False
+
+    def track(self, event: Event[Reading]) -> None:
+        self.sensor = event.get().sensor
+
+    def evict(self, event: Event[Reading]) -> EvictionPolicy.Action:
+        if event.get().sensor == self.sensor:
+            return EvictionPolicy.Action.PROCESS
+        return EvictionPolicy.Action.KEEP
+
+
+class Highest(PolicyWindowFunction[Reading, float]):
+    def process(self, window: PolicyWindow[Reading], out: Collector[float]) -> None:
+        out.collect(max(reading.value for reading in window.get()))
+
+
+def policies(readings: DataStream[Reading]) -> None:
+    own = PolicyWindowedStream(readings, Alarm(), SameSensor()).process(Highest())
+    assert_type(own, SingleOutputStreamOperator[float])
+    last = PolicyWindowedStream(readings.keyBy(lambda r: r.sensor), Alarm(), CountEvictionPolicy(3))
+
+    def values(window: PolicyWindow[Reading]) -> list[float]:
+        return [reading.value for reading in window.get()]
+
+    assert_type(last.process(values), SingleOutputStreamOperator[float])
+    timed = unionWithLag(
+        readings, readings, lag=Duration.ofSeconds(5), timestampAssigner=lambda r, t: r.at
+    )
+    assert_type(timed, SingleOutputStreamOperator[Reading])
+    tumbling = PolicyWindowedStream.of(timed, Duration.ofSeconds(20))
+    assert_type(tumbling.process(values), SingleOutputStreamOperator[float])
