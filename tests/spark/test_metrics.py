@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import flinkish as fl
 
 
@@ -118,23 +116,3 @@ def test_a_job_that_was_cancelled_says_so(env):
     client.cancel()
     assert client.getJobStatus() is fl.JobStatus.CANCELED
     assert client.getJobExecutionResult().jobName == "Flink Streaming Job"
-
-
-def test_processing_time_timers_fire_without_new_data(env, tmp_path):
-    """The clock of an endless job goes on when nothing comes: the control stream ticks."""
-    (tmp_path / "in.txt").write_text("a\nb\n")
-    seen = []
-    source = fl.FileSource.forLines(str(tmp_path)).monitorContinuously()
-    (
-        env.fromSource(source)
-        .map(lambda word: (word, 1))
-        .keyBy(lambda pair: pair[0])
-        .window(fl.TumblingProcessingTimeWindows.of(fl.Time.seconds(1)))
-        .reduce(lambda a, b: (a[0], a[1] + b[1]))
-        .forEachBatch(lambda values, batch: seen.extend(values))
-    )
-    client = env.executeAsync()
-    with pytest.raises(TimeoutError):
-        client.getJobExecutionResult(timeout=4)
-    client.cancel()
-    assert sorted(seen) == [("a", 1), ("b", 1)]
