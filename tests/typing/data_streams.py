@@ -12,6 +12,7 @@ from flinkish import (
     Collector,
     DataStream,
     DataStreamSource,
+    FileSource,
     FlatMapFunction,
     KeyedStream,
     KeySelector,
@@ -54,6 +55,10 @@ def sources() -> None:
     assert_type(env.fromCollection(["to", "be"]), DataStreamSource[str])
     assert_type(env.fromSequence(1, 10), DataStreamSource[int])
     assert_type(env.readTextFile("/tmp/lines.txt"), DataStreamSource[str])
+    lines = FileSource.forLines("/tmp/lines").withSplits(lambda line: line[0])
+    assert_type(lines, FileSource[str])
+    strategy = WatermarkStrategy[str].forMonotonousTimestamps()
+    assert_type(env.fromSource(lines, strategy), DataStreamSource[str])
 
 
 def map_takes_the_type_of_the_result(words: DataStream[str]) -> None:
