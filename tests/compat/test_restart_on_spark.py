@@ -1,0 +1,51 @@
+"""Windows by policy and time by increments go on on Spark where a job broke off."""
+
+from __future__ import annotations
+
+import pytest
+
+from flinkish.api.errors import UserFunctionError
+from flinkish.compat.storm import Duration, setBolt
+from tests.compat.storm_example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WINDOWS, example_bolt
+from tests.compat.test_streaminsight import PAIRS, REFERENCES, of_one_source
+
+
+def storm_windows(stream):
+    return setBolt(example_bolt().withWatermarkInterval(Duration.of(1)), stream)
+
+
+def looked_up_pairs(stream):
+    return of_one_source(stream).map(lambda event: event.payload)
+
+
+@pytest.mark.slow("runs a job of several batches and stages, and starts it again")
+@pytest.mark.parametrize(
+    ("build", "elements", "breaks_at", "expected"),
+    [
+        (storm_windows, FIRST + SECOND, 7, FIRST_WINDOWS + SECOND_WINDOWS),
+        (looked_up_pairs, REFERENCES, 5, PAIRS),
+    ],
+)
+def test_a_job_that_broke_off_goes_on(env, tmp_path, build, elements, breaks_at, expected):
+    env.getConfig().setElementsPerBatch(3)
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    broken = tmp_path / "broken"
+    broken.touch()
+    seen = []
+
+    def run():
+        def fail(element):
+            if element == elements[breaks_at] and broken.exists():
+                raise ValueError("not yet")
+            return element
+
+        stream = env.fromCollection(elements).uid("elements").map(fail)
+        build(stream).forEachBatch(lambda values, batch: seen.extend(values))
+        env.execute()
+
+    with pytest.raises(UserFunctionError, match="not yet"):
+        run()
+    assert seen == expected[: len(seen)]
+    broken.unlink()
+    run()
+    assert seen[: len(expected)] == expected
