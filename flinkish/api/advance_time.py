@@ -41,7 +41,8 @@ class AdvanceTimeGenerationSettings:
 
     ``frequency`` is a number of events, as an int, or a length of time, as a Duration or a
     timedelta: one increment every so many events, or as soon as an event starts so long after the
-    one that made the increment before (or after the first event). End edges do not count.
+    one that made the increment before (or after the first event). Events that are dropped count too,
+    end edges do not.
 
     The increment is at the start of the event that makes it, minus ``delay`` (ms if it is an int).
     With a delay of 0 that event itself is not final yet; with -1, a tick, it is. One that is not

@@ -202,12 +202,14 @@ class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
 
     def evict(self, event: Event[object]) -> EvictionPolicy.Action:
         assert self.referenceTime is not None, "setContext comes first"
-        ahead = event.timestamp - self.referenceTime
-        if self.lag is not None and ahead > self.lag:
+        age = self.referenceTime - event.timestamp
+        if age >= self.windowLength:
+            return EvictionPolicy.Action.EXPIRE
+        if age >= 0:
+            return EvictionPolicy.Action.PROCESS
+        if self.lag is not None and age < -self.lag:
             return EvictionPolicy.Action.STOP
-        if ahead > 0:
-            return EvictionPolicy.Action.KEEP
-        return super().evict(event)
+        return EvictionPolicy.Action.KEEP
 
 
 def positive_count(name: str, count: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from itertools import compress
 from typing import Any, NamedTuple
 
 from flinkish.api.policy_windows import PolicyWindow
@@ -74,35 +73,33 @@ class PolicyWindowManager:
     def onTrigger(self, context: EvictionContext) -> bool:
         """Fire a window; False if it has no events."""
         self._eviction.setContext(context)
-        actions = self._actions()
-        in_window = [action is Action.PROCESS for action in actions]
-        elements = [event.value for event in compress(self.events, in_window)]
+        evict = self._eviction.evict
+        elements, new, expired = [], [], []
+        events, in_window = [], []
+        queue = zip(self.events, self._seen)
+        for event, seen in queue:
+            action = evict(event)
+            if action is Action.EXPIRE:
+                expired.append(event.value)
+                continue
+            events.append(event)
+            in_window.append(action is Action.PROCESS)
+            if action is Action.PROCESS:
+                elements.append(event.value)
+                if not seen:
+                    new.append(event.value)
+            elif action is Action.STOP:
+                break
+        for event, _ in queue:
+            events.append(event)
+            in_window.append(False)
+        self.events, self._seen = events, in_window
         if elements:
-            self._activate(self._window(context.referenceTime, elements, actions))
-        kept = [action is not Action.EXPIRE for action in actions]
-        self.events[:] = compress(self.events, kept)
-        self._seen[:] = compress(in_window, kept)
+            end = context.referenceTime
+            start = self._eviction.windowStart(end)
+            self._activate(PolicyWindow(self._key, elements, new, expired, start, end))
         self.triggerPolicy.reset()
         return bool(elements)
-
-    def _actions(self) -> list[EvictionPolicy.Action]:
-        actions: list[EvictionPolicy.Action] = []
-        for event in self.events:
-            actions.append(self._eviction.evict(event))
-            if actions[-1] is Action.STOP:
-                break
-        return actions + [Action.KEEP] * (len(self.events) - len(actions))
-
-    def _window(
-        self, end: int, elements: list[Any], actions: list[EvictionPolicy.Action]
-    ) -> PolicyWindow[Any]:
-        new, expired = [], []
-        for event, seen, action in zip(self.events, self._seen, actions):
-            if action is Action.PROCESS and not seen:
-                new.append(event.value)
-            elif action is Action.EXPIRE:
-                expired.append(event.value)
-        return PolicyWindow(self._key, elements, new, expired, self._eviction.windowStart(end), end)
 
     def expiresWithTime(self) -> bool:
         """What the eviction policy says of itself."""
