@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from flinkish.api.callables import key_call
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
@@ -136,6 +136,8 @@ class ArrivalTimeStrategy(Generic[T]):
 @dataclass(frozen=True)
 class ArrivalTimeDescription(OperatorDescription):
     """``assignTimestampsAndWatermarks`` with an ``ArrivalTimeStrategy``."""
+
+    keepsType: ClassVar[bool] = True
 
     strategy: ArrivalTimeStrategy[Any]
 

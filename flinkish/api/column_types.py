@@ -32,7 +32,6 @@ _COLUMN_OF = {
     "Timestamp": "timestamp",
     "LocalDateTime": "timestamp_ntz",
     "Date": "date",
-    "Time": "time(6)",
     "Duration": "interval day to second",
 }
 

@@ -25,11 +25,13 @@ class OperatorDescription:
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
     by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
     ``seesTime``: its function may ask for the watermark and the clock, which are known after a
-    shuffle; so it gets a stage if it comes before the first one.
+    shuffle; so it gets a stage if it comes before the first one. ``keepsType``: what it gives is of
+    the type of what it gets.
     """
 
     keyed: ClassVar[bool] = False
     seesTime: ClassVar[bool] = False
+    keepsType: ClassVar[bool] = False
 
     @property
     def stateful(self) -> bool:
@@ -73,6 +75,8 @@ class MapDescription(OperatorDescription):
 class FilterDescription(OperatorDescription):
     """``DataStream.filter``."""
 
+    keepsType: ClassVar[bool] = True
+
     function: Function | None
     call: Callable[[Any], bool]
 
@@ -106,6 +110,8 @@ class FlatMapDescription(OperatorDescription):
 @dataclass(frozen=True)
 class TimestampsAndWatermarksDescription(OperatorDescription):
     """``DataStream.assignTimestampsAndWatermarks``."""
+
+    keepsType: ClassVar[bool] = True
 
     strategy: WatermarkStrategy[Any]
 

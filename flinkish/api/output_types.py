@@ -21,11 +21,9 @@ from flinkish.api.functions import (
 )
 from flinkish.api.join_functions import ProcessJoinFunction
 from flinkish.api.operators import (
-    FilterDescription,
     FlatMapDescription,
     MapDescription,
     OperatorDescription,
-    TimestampsAndWatermarksDescription,
 )
 from flinkish.api.process_functions import KeyedProcessFunction, ProcessFunction
 from flinkish.api.process_operators import (
@@ -36,7 +34,6 @@ from flinkish.api.process_operators import (
     IntervalJoinDescription,
     KeyedCoProcessDescription,
     KeyedProcessDescription,
-    KeyedReduceDescription,
     ProcessDescription,
 )
 from flinkish.api.transformations import (
@@ -103,14 +100,7 @@ def _output_type(transformation: Transformation) -> _Type:
 @singledispatch
 def _result_type(operator: OperatorDescription, transformation: Transformation) -> _Type:
     """The type of an operator's results."""
-    return None
-
-
-@_result_type.register(FilterDescription)
-@_result_type.register(TimestampsAndWatermarksDescription)
-@_result_type.register(KeyedReduceDescription)
-def _same(operator: OperatorDescription, transformation: Transformation) -> _Type:
-    return _output_type(transformation.inputs[0])
+    return _output_type(transformation.inputs[0]) if operator.keepsType else None
 
 
 @_result_type.register

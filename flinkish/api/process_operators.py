@@ -113,6 +113,7 @@ class KeyedReduceDescription(OperatorDescription):
     """``KeyedStream.reduce``, and with ``aggregation`` one of sum, min, max, minBy, maxBy."""
 
     keyed: ClassVar[bool] = True
+    keepsType: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any, Any], Any]

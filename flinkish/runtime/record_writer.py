@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flinkish.api.elements import WatermarkStatus
+from flinkish.runtime.element_columns import ElementColumns
 from flinkish.runtime.elements import Records, Timestamps
 from flinkish.runtime.frames import (
     NO_MARKS,
@@ -209,10 +210,17 @@ class SingleRecordWriter(RecordWriter):
 
 
 class SinkRecordWriter(RecordWriter):
-    """Sends records to a sink, which wants no marks and has no key groups."""
+    """Sends records to a sink, which wants no marks and has no key groups; as ``columns``, if it
+    writes such."""
+
+    def __init__(self, gate: Gate, operator: str, columns: ElementColumns | None) -> None:
+        super().__init__(gate, operator)
+        self._columns = columns
 
     def _partition(self, records: Records, marks: Marks) -> None:
         if len(records):
+            if self._columns is not None:
+                records = Records(self._columns.of(records.values), records.timestamps)
             self._add(0, Frame(records, NO_MARKS))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from flinkish.runtime.element_columns import ElementColumns
 from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode
 from flinkish.runtime.record_writer import Gate
 
@@ -27,6 +28,8 @@ class ExitPlan:
     exchange: Exchange
     operator: str
     """The name of the operator that writes to it."""
+    columns: ElementColumns | None = None
+    """What the elements become on the way to a sink that writes columns."""
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class VertexTask:
             return SingleRecordWriter(
                 plan.gate, plan.operator, single_key_group(plan.gate.target, groups)
             )
-        return SinkRecordWriter(plan.gate, plan.operator)
+        return SinkRecordWriter(plan.gate, plan.operator, plan.columns)
 
 
 class SourceTask(VertexTask):

@@ -27,7 +27,6 @@ _BASIC = {
     "char": pa.string(),
     "binary": pa.binary(),
     "date": pa.date32(),
-    "time": pa.time64("ns"),
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }

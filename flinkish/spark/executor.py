@@ -8,8 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flinkish.api.column_types import columns_of
-from flinkish.api.connectors.sink import CollectSink
+from flinkish.api.connectors.sink import CollectSink, DataFrameSink
 from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
 from flinkish.api.environment import StreamExecutionEnvironment
@@ -24,6 +23,7 @@ from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.session import job_settings, session_for, set_job_settings
+from flinkish.spark.sink_columns import sink_schema
 from flinkish.spark.sinks import BatchSinks, to_columns
 from flinkish.spark.sources import SourceReader, SourceStream
 from flinkish.spark.storage import CheckpointStorage
@@ -65,19 +65,16 @@ class SparkPipelineExecutor:
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
     ) -> DataFrame:
         """``stream`` as a streaming DataFrame."""
-        sink = SinkTransformation("DataFrame", CollectSink(), stream.getTransformation())
+        sink = SinkTransformation("toDataFrame", DataFrameSink(schema), stream.getTransformation())
         directory = environment.getCheckpointConfig().getCheckpointStorage()
         directory = directory or tempfile.mkdtemp(prefix="flinkish-")
         session = session_for(environment._sparkSession)
         # The query is the user's and starts later, so the session keeps what it will need.
         set_job_settings(session, _parallelism(environment, session, directory))
-        frames, *_ = self._frames(session, environment, [sink], directory)
-        rows = frames.filter(frames["target"] != "metrics")
-        if schema is not None:
-            return to_columns(rows, schema, "toDataFrame")
-        elements = stream.getType()
-        columns = columns_of(elements, "toDataFrame")
-        return to_columns(rows, columns, "toDataFrame", not elements.isComposite())
+        frames, graph, *_ = self._frames(session, environment, [sink], directory)
+        columns = sink_schema(graph.sinks[0].head)
+        assert columns is not None
+        return to_columns(frames.filter(frames["target"] != "metrics"), columns)
 
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.column_types import columns_of, has_basic_fields, have_columns
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import CollectSink, ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalStateError, NotSupportedError
@@ -16,11 +15,12 @@ from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.user_code import user_code_of
-from flinkish.spark.arrow_types import arrow_schema
-from flinkish.spark.element_columns import ColumnsFunction, LinesFunction, csv_line, json_line
+from flinkish.spark.element_columns import LinesFunction, columns_of_frames, csv_line, json_line
+from flinkish.spark.sink_columns import sink_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _LINES: dict[str, Callable[[Any], str]] = {"text": str, "csv": csv_line, "json": json_line}
 
@@ -41,7 +41,7 @@ class BatchSinks:
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
         self._files = {
-            node.uid: _table_schema(node) for node in sinks if isinstance(node.content, FileSink)
+            node.uid: sink_schema(node) for node in sinks if isinstance(node.content, FileSink)
         }
         self._metrics = metrics
         self._refusing = False
@@ -118,8 +118,7 @@ class BatchSinks:
             lines = LinesFunction(_LINES[sink.format])
             written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
         else:
-            whole = sink.schema is None and not node.elementType.isComposite()
-            written, format_ = to_columns(rows, schema, node.name, whole), sink.format
+            written, format_ = to_columns(rows, schema), sink.format
         if format_ == "json":
             options = {"ignoreNullFields": "false", **options}
         # A directory a batch: a batch that comes again replaces just what it wrote before.
@@ -127,29 +126,6 @@ class BatchSinks:
         written.write.format(format_).options(**options).mode("overwrite").save(target)
 
 
-def _table_schema(node: StreamNode) -> Any:
-    """The columns that a file sink writes: those given, else those of the elements' type; None if
-    it writes a line of each element as it is.
-
-    Raises InvalidProgramError if columns are needed and the type does not give them.
-    """
-    sink, elements = node.content, node.elementType
-    assert isinstance(sink, FileSink)
-    if sink.schema is not None or sink.format == "text":
-        return sink.schema
-    if sink.format == "parquet" or sink.options:
-        return columns_of(elements, node.name)
-    # A line of CSV has no place for a list, and the fields of a JSON object have names.
-    fits = has_basic_fields(elements) if sink.format == "csv" else bool(elements.fields)
-    return columns_of(elements, node.name) if fits and have_columns(elements) else None
-
-
-def to_columns(rows: DataFrame, schema: Any, name: str, whole: bool = False) -> DataFrame:
-    """Rows of frames as rows of ``schema`` (a StructType or a DDL string); ``whole``: the elements
-    are the one column themselves."""
-    from pyspark.sql.types import StructType
-
-    struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    assert isinstance(struct, StructType)
-    columns = ColumnsFunction(name, arrow_schema(struct), whole)
-    return rows.mapInArrow(columns.__call__, struct)
+def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
+    """Rows of frames of columns as rows of ``schema``, which the columns have."""
+    return rows.mapInArrow(columns_of_frames, schema)

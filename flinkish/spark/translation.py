@@ -20,6 +20,7 @@ from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexP
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
+from flinkish.spark.sink_columns import sink_columns
 from flinkish.spark.source_function import ControlFunction, SourceFunction
 from flinkish.spark.sources import SourceStream
 
@@ -44,7 +45,8 @@ def vertex_plan(vertex: JobVertex) -> VertexPlan:
 
 def _exit(edge: JobEdge) -> ExitPlan:
     source = next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
-    return ExitPlan(edge.edge, _gate(edge), _exchange(edge), source.name)
+    columns = sink_columns(edge.target.head) if edge.target.head.isSink else None
+    return ExitPlan(edge.edge, _gate(edge), _exchange(edge), source.name, columns)
 
 
 def _gate(edge: JobEdge) -> Gate:

@@ -245,6 +245,12 @@ STREAMS = {
     "keyed process": (lambda s: s.keyBy(len).process(Keyed()), "Double"),
     "reduce": (lambda s: s.keyBy(len).reduce(max), "String"),
     "sum": (lambda s: s.map(length).keyBy(lambda n: n).sum(0), "Long"),
+    "arrival times": (
+        lambda s: s.assignTimestampsAndWatermarks(
+            fl.ArrivalTimeStrategy(arrivalTime=lambda word, timestamp: 0)
+        ),
+        "String",
+    ),
     "timestamps": (
         lambda s: s.assignTimestampsAndWatermarks(fl.WatermarkStrategy.noWatermarks()),
         "String",
@@ -308,6 +314,8 @@ def test_a_field_that_no_column_can_hold_is_named():
         InvalidProgramError, match=r"my sink: the field 'parent' is of type Pickled"
     ):
         columns_of(Types.DATACLASS(Node), "my sink")
+    with pytest.raises(InvalidProgramError, match="the elements are of type Time, which no column"):
+        columns_of(Types.SQL_TIME(), "toDataFrame")
     with pytest.raises(InvalidProgramError, match="toDataFrame: the elements are of type Pickled"):
         columns_of(Types.PICKLED_BYTE_ARRAY(), "toDataFrame")
 

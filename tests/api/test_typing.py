@@ -58,6 +58,8 @@ def test_every_method_of_a_stream_is_called(stream):
     assert methods - called() == set()
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_nothing_is_ignored(file):
+@pytest.mark.parametrize("name", ["every_function.py", "every_method.py"])
+def test_nothing_is_ignored(name):
+    """Elsewhere an ignored error may be the test: mypy complains of one that is not there."""
+    [file] = [file for file in FILES if file.name == name]
     assert "type: ignore" not in file.read_text("utf-8")

@@ -75,6 +75,11 @@ def test_a_dataclass_has_the_columns_of_its_annotations(env, tmp_path):
         ([1.5, 2], "struct<value:double>", [(1.5,), (2.0,)]),
         ([[1], []], "struct<value:array<bigint>>", [([1],), ([],)]),
         ([2**70], "struct<value:decimal(38,0)>", [(Decimal(2**70),)]),
+        (
+            [(NOON.date(), datetime.timedelta(hours=1))],
+            "struct<f0:date,f1:interval day to second>",
+            [(NOON.date(), datetime.timedelta(hours=1))],
+        ),
     ],
 )
 def test_the_type_of_samples_makes_columns(env, tmp_path, values, columns, rows):

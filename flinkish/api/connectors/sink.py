@@ -28,6 +28,14 @@ class CollectSink(Sink[Any]):
 
 
 @dataclass(frozen=True, eq=False)
+class DataFrameSink(Sink[Any]):
+    """Makes the elements rows of a Spark DataFrame (``toDataFrame``). ``schema`` is a StructType, a
+    DDL string, or None for the columns of the stream's type."""
+
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
 class ForEachBatchSink(Sink[T_contra]):
     """Calls ``function(elements, batchId)`` on the driver once a batch that has elements.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from itertools import accumulate, chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -100,17 +101,33 @@ class FieldsWriter:
     def columns(self, values: Sequence[Any]) -> list[pa.Array]:
         """A column for each field of ``values``."""
         columns = []
-        fields: Iterable[Sequence[Any]] = [()] * len(self._names)
-        if self._whole:
-            fields = [values]
-        elif values:
-            fields = zip(*map(self._of, values, range(len(values))))
-        for name, writer, column in zip(self._names, self._writers, fields):
+        for name, writer, column in zip(self._names, self._writers, self._split(values)):
             try:
                 columns.append(writer.array(column))
             except Misfit as misfit:
                 raise misfit.within(name, misfit.position) from None
         return columns
+
+    def _split(self, values: Sequence[Any]) -> Iterable[Sequence[Any]]:
+        """The values of each field."""
+        if self._whole:
+            return [values]
+        if not values:
+            return [()] * len(self._names)
+        kinds = set(map(type, values))
+        if all(issubclass(kind, tuple) for kind in kinds) and (
+            set(map(len, values)) == {len(self._names)}
+        ):
+            return zip(*map(tuple.__iter__, values))
+        if len(kinds) == 1 and self._has_fields(kinds.pop()):
+            return [list(map(attrgetter(name), values)) for name in self._names]
+        return zip(*map(self._of, values, range(len(values))))
+
+    def _has_fields(self, kind: type[Any]) -> bool:
+        """Whether ``kind`` is a dataclass with a field for each column."""
+        return dataclasses.is_dataclass(kind) and {f.name for f in dataclasses.fields(kind)} >= set(
+            self._names
+        )
 
     def _of(self, value: Any, position: int) -> Sequence[Any]:
         if isinstance(value, (tuple, list)):
@@ -235,6 +252,5 @@ _ACCEPTED: tuple[tuple[Callable[[pa.DataType], bool], tuple[type[Any], ...], _Ac
     (pa.types.is_binary, (bytes, bytearray), _instances(bytes, bytearray, memoryview)),
     (pa.types.is_timestamp, (datetime.datetime,), _instances(datetime.datetime, np.datetime64)),
     (pa.types.is_date, (datetime.date,), _is_date),
-    (pa.types.is_time, (datetime.time,), _instances(datetime.time)),
     (pa.types.is_duration, (datetime.timedelta,), _instances(datetime.timedelta, np.timedelta64)),
 )
