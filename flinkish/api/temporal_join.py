@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from flinkish.api.all_windowed_stream import constant_key
 from flinkish.api.co_functions import KeyedCoProcessFunction
@@ -16,10 +15,11 @@ from flinkish.api.process_functions import (
     KeyedProcessContext,
     KeyedProcessFunction,
     KeyedTimerContext,
+    TimerService,
 )
 from flinkish.api.runtime_context import OpenContext
-from flinkish.api.state import MapStateDescriptor, ValueStateDescriptor
-from flinkish.api.temporal_events import EdgeEvent, EdgeType, IntervalEvent, TemporalEvent
+from flinkish.api.state import MapState, MapStateDescriptor, ValueStateDescriptor
+from flinkish.api.temporal_events import TICK, EdgeEvent, EdgeType, IntervalEvent, TemporalEvent
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -64,13 +64,13 @@ def temporalJoin(
     return left.connect(right).process(function).name("Temporal Join")
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two payloads that go together from ``start`` on; ``begun`` once the start edge is out."""
+class _Pair(NamedTuple, Generic[R]):
+    """Two events that go together from ``start`` on, by their numbers, and what they give."""
 
+    left: int
+    right: int
     start: int
-    payload: Any
-    begun: bool = False
+    payload: R
 
 
 class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T1, T2, R]):
@@ -86,88 +86,118 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
             context.getMapState(MapStateDescriptor[int, TemporalEvent[Any]](name))
             for name in ("left", "right")
         ]
-        self.pairs = context.getMapState(MapStateDescriptor[tuple[int, int], _Pair]("pairs"))
+        self.beginnings = context.getMapState(MapStateDescriptor[int, list[_Pair[R]]]("beginnings"))
+        self.begun = context.getMapState(MapStateDescriptor[tuple[int, int], _Pair[R]]("begun"))
+        self.endings = context.getMapState(
+            MapStateDescriptor[int, list[tuple[int, int]]]("endings")
+        )
         self.number = context.getState(ValueStateDescriptor("number", default=0))
         self.late = context.getMetricGroup().counter(LATE)
 
     def processElement1(
         self, value: TemporalEvent[T1], ctx: KeyedProcessContext[Any], out: Collector[Any]
     ) -> None:
-        self._take(0, value, ctx)
+        self._take(0, value, ctx.timerService())
 
     def processElement2(
         self, value: TemporalEvent[T2], ctx: KeyedProcessContext[Any], out: Collector[Any]
     ) -> None:
-        self._take(1, value, ctx)
+        self._take(1, value, ctx.timerService())
 
-    def _take(self, side: int, event: TemporalEvent[Any], ctx: KeyedProcessContext[Any]) -> None:
-        timers = ctx.timerService()
+    def _take(self, side: int, event: TemporalEvent[Any], timers: TimerService) -> None:
         if event.syncTime <= timers.currentWatermark():
             self.late.inc()
-            return
-        if event.endTime is not None:
-            timers.registerEventTimeTimer(event.endTime)
-        if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
-            self._end(side, event)
-            return
-        number = self.number.value() or 0
-        self.number.update(number + 1)
-        self.sides[side].put(number, event)
-        for other, known in self.sides[1 - side].entries():
-            self._match(side, (number, event), (other, known), ctx)
+        elif isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
+            self._end(side, event, timers)
+        else:
+            number = self.number.value() or 0
+            self.number.update(number + 1)
+            self._keep(side, number, event, timers)
+            for other, known in self.sides[1 - side].entries():
+                if side == 0:
+                    self._match(number, event, other, known, timers)
+                else:
+                    self._match(other, known, number, event, timers)
 
-    def _end(self, side: int, end: EdgeEvent[Any]) -> None:
+    def _end(self, side: int, end: EdgeEvent[Any], timers: TimerService) -> None:
         for number, event in self.sides[side].entries():
             begun = event.startTime == end.startTime and event.payload == end.payload
             if begun and event.endTime is None:
-                self.sides[side].put(number, end)
+                self._keep(side, number, end, timers)
                 return
+
+    def _keep(
+        self, side: int, number: int, event: TemporalEvent[Any], timers: TimerService
+    ) -> None:
+        self.sides[side].put(number, event)
+        if event.endTime is not None:
+            _append(self.endings, event.endTime, (side, number))
+            timers.registerEventTimeTimer(event.endTime)
 
     def _match(
         self,
-        side: int,
-        one: tuple[int, TemporalEvent[Any]],
-        other: tuple[int, TemporalEvent[Any]],
-        ctx: KeyedProcessContext[Any],
+        left: int,
+        leftEvent: TemporalEvent[Any],
+        right: int,
+        rightEvent: TemporalEvent[Any],
+        timers: TimerService,
     ) -> None:
-        (left, left_event), (right, right_event) = (one, other) if side == 0 else (other, one)
-        start = max(left_event.startTime, right_event.startTime)
-        end = _earlier(left_event.endTime, right_event.endTime)
+        start = max(leftEvent.startTime, rightEvent.startTime)
+        end = _earlier(leftEvent.endTime, rightEvent.endTime)
         if end is not None and end <= start:
             return
-        if self.where(left_event.payload, right_event.payload):
-            payload = self.select(left_event.payload, right_event.payload)
-            self.pairs.put((left, right), _Pair(start, payload))
-            ctx.timerService().registerEventTimeTimer(start)
+        if self.where(leftEvent.payload, rightEvent.payload):
+            payload = self.select(leftEvent.payload, rightEvent.payload)
+            _append(self.beginnings, start, _Pair(left, right, start, payload))
+            timers.registerEventTimeTimer(start)
 
     def onTimer(self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Any]) -> None:
-        left, right = (dict(side.entries()) for side in self.sides)
-        for (one, other), pair in list(self.pairs.entries()):
-            end = _earlier(left[one].endTime, right[other].endTime)
-            # A lifetime that is still open does not end before timestamp + 1
-            final = None not in (left[one].endTime, right[other].endTime) or (
-                end is not None and end <= timestamp + 1
-            )
-            if end is not None and end <= pair.start:
-                self.pairs.remove((one, other))
-            elif not pair.begun and pair.start <= timestamp and final:
-                assert end is not None
-                out.collect(IntervalEvent(pair.start, end, pair.payload))
-                self.pairs.remove((one, other))
-            elif not pair.begun and pair.start <= timestamp:
-                out.collect(EdgeEvent.createStart(pair.start, pair.payload))
-                self.pairs.put((one, other), replace(pair, begun=True))
-            elif pair.begun and end is not None and end <= timestamp:
+        for pair in self.beginnings.get(timestamp) or []:
+            self._begin(pair, out)
+        self.beginnings.remove(timestamp)
+        endings = self.endings.get(timestamp)
+        if endings is not None:
+            self._finish(timestamp, out)
+            for side, number in endings:
+                self.sides[side].remove(number)
+            self.endings.remove(timestamp)
+
+    def _begin(self, pair: _Pair[R], out: Collector[Any]) -> None:
+        ends = self._ends(pair)
+        if ends is None:
+            return  # one of the two has ended before
+        end = _earlier(*ends)
+        if end is not None and end <= pair.start:
+            return
+        # Time is past the start, so a lifetime that is still open lasts for a tick at least
+        if end is not None and (None not in ends or end <= pair.start + TICK):
+            out.collect(IntervalEvent(pair.start, end, pair.payload))
+        else:
+            out.collect(EdgeEvent.createStart(pair.start, pair.payload))
+            self.begun.put((pair.left, pair.right), pair)
+
+    def _finish(self, time: int, out: Collector[Any]) -> None:
+        """End the pairs of which one has ended at ``time``."""
+        for numbers, pair in list(self.begun.entries()):
+            end = _earlier(*(self._ends(pair) or ()))
+            if end == time:
                 out.collect(EdgeEvent.createEnd(pair.start, end, pair.payload))
-                self.pairs.remove((one, other))
-        for side, events in zip(self.sides, (left, right)):
-            for number, event in events.items():
-                if event.endTime is not None and event.endTime <= timestamp:
-                    side.remove(number)
+                self.begun.remove(numbers)
+
+    def _ends(self, pair: _Pair[R]) -> tuple[int | None, int | None] | None:
+        """The ends of the two, None where one is not known; None if one of them is gone."""
+        left, right = self.sides[0].get(pair.left), self.sides[1].get(pair.right)
+        if left is None or right is None:
+            return None
+        return left.endTime, right.endTime
 
 
-def _earlier(one: int | None, other: int | None) -> int | None:
-    return min((end for end in (one, other) if end is not None), default=None)
+def _append(lists: MapState[int, list[T]], time: int, value: T) -> None:
+    lists.put(time, [*(lists.get(time) or []), value])
+
+
+def _earlier(*ends: int | None) -> int | None:
+    return min((end for end in ends if end is not None), default=None)
 
 
 def committed(events: DataStream[TemporalEvent[T]]) -> SingleOutputStreamOperator[TemporalEvent[T]]:
@@ -198,7 +228,7 @@ class CommitFunction(KeyedProcessFunction[int, TemporalEvent[T], TemporalEvent[T
         if time <= timers.currentWatermark():
             self.late.inc()
             return
-        self.waiting.put(time, [*(self.waiting.get(time) or []), value])
+        _append(self.waiting, time, value)
         timers.registerEventTimeTimer(time)
 
     def onTimer(

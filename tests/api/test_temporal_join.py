@@ -103,10 +103,10 @@ def test_an_interval_with_an_open_edge_begins_and_ends():
         assert values(harness)[1:] == [EdgeEvent.createEnd(2, min(end, 12), "ax")]
 
 
-def test_an_edge_that_ends_before_the_pair_begins_makes_none():
-    harness = fed(
-        [interval(5, 9, "a")], [EdgeEvent.createStart(0, "x"), EdgeEvent.createEnd(0, 3, "x")]
-    )
+@pytest.mark.parametrize("end", [3, 5])
+def test_an_edge_that_ends_before_the_pair_begins_makes_none(end):
+    edges = [EdgeEvent.createStart(0, "x"), EdgeEvent.createEnd(0, end, "x")]
+    harness = fed([interval(5, 9, "a")], edges)
     harness.endInput()
     assert values(harness) == []
 
@@ -131,6 +131,48 @@ def test_the_join_goes_on_after_a_restart():
     feed(restored, [PointEvent(6, "p")], [EdgeEvent.createEnd(0, 8, "x")])
     restored.endInput()
     assert values(restored) == [interval(6, 7, "px"), EdgeEvent.createEnd(2, 8, "ax")]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), max_size=5),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), max_size=5),
+    st.sets(st.integers(0, 30)),
+)
+def test_edges_give_the_lifetimes_that_intervals_give(left, right, increments):
+    """However its result is cut into edges; time advances between any two events."""
+
+    def edges_of(bounds, name):
+        for number, (start, length) in enumerate(bounds):
+            payload = f"{name}{number}"
+            yield EdgeEvent.createStart(start, payload)
+            yield EdgeEvent.createEnd(start, start + length, payload)
+
+    harness = StreamTestHarness(all_pairs)
+    queued = [*((e, 0) for e in edges_of(left, "a")), *((e, 1) for e in edges_of(right, "x"))]
+    queued.sort(key=lambda item: item[0].syncTime)
+    for increment in [*sorted(increments), 50]:
+        while queued and queued[0][0].syncTime < increment:
+            event, side = queued.pop(0)
+            (harness.processElement1, harness.processElement2)[side](event, event.syncTime)
+        advance(harness, increment)
+    last = fl.Watermark(-(2**63))
+    for element in harness.getOutput():
+        if isinstance(element, fl.Watermark):
+            last = element
+        else:
+            assert element.timestamp == element.value.syncTime > last.timestamp
+    found = [
+        (event.startTime, event.endTime, event.payload)
+        for event in values(harness)
+        if event.endTime is not None
+    ]
+    expected = [
+        (max(s1, s2), min(s1 + l1, s2 + l2), f"a{i}x{j}")
+        for i, (s1, l1) in enumerate(left)
+        for j, (s2, l2) in enumerate(right)
+        if max(s1, s2) < min(s1 + l1, s2 + l2)
+    ]
+    assert sorted(found) == sorted(expected)
 
 
 events = st.builds(
