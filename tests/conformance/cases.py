@@ -29,11 +29,16 @@ class Case:
         """The kind of function."""
         return (self.data.get("function") or {}).get("kind")
 
+    @property
+    def refused(self) -> bool:
+        """Whether Flink refuses it."""
+        return "exception" in self.data
+
     def __str__(self) -> str:
         return self.name
 
 
 def load(file: str) -> list[Case]:
-    """The cases of ``visible.jsonl`` or ``rejected.jsonl``."""
+    """The cases of a file beside this one."""
     with (HERE / file).open() as lines:
         return [Case(json.loads(line)) for line in lines]

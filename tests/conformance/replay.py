@@ -60,7 +60,7 @@ class _Run:
             self.output.append(_item(element))
         for label, tag in self._sides.items():
             for record in self._new(label, self.harness.getSideOutput(tag)):
-                self.output.append([label, [*_plain(record.value), record.timestamp]])
+                self.output.append([label, [*plain(record.value), record.timestamp]])
 
     def _new(self, label: str, elements: list[Any]) -> Iterator[Any]:
         yield from elements[self._taken[label] :]
@@ -69,11 +69,11 @@ class _Run:
 
 def _item(element: Any) -> Item:
     if isinstance(element, StreamRecord):
-        return ["r", _plain(element.value), element.timestamp]
+        return ["r", plain(element.value), element.timestamp]
     if isinstance(element, Watermark):
         return ["w", element.timestamp]
     return ["idle" if element.isIdle() else "active"]
 
 
-def _plain(value: Any) -> Any:
-    return [_plain(part) for part in value] if isinstance(value, (tuple, list)) else value
+def plain(value: Any) -> Any:
+    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value

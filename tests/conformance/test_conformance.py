@@ -12,8 +12,9 @@ from tests.conformance.comparison import assert_same
 from tests.conformance.families import family_of
 from tests.conformance.replay import replay
 
-CASES = load("visible.jsonl")
-REFUSED = load("rejected.jsonl")
+OWN = load("recorded.jsonl")
+CASES = [*load("visible.jsonl"), *(case for case in OWN if not case.refused)]
+REFUSED = [*load("rejected.jsonl"), *(case for case in OWN if case.refused)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

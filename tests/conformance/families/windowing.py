@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import flinkish
 from flinkish import (
     CountEvictor,
@@ -80,9 +82,14 @@ def configured(windowed: Any, data: dict[str, Any]) -> Any:
         windowed = windowed.trigger(trigger_of(data["trigger"]))
     if data.get("evictor"):
         windowed = windowed.evictor(evictor_of(data["evictor"]))
-    if data.get("allowedLateness") is not None:
-        windowed = windowed.allowedLateness(data["allowedLateness"])
-    return windowed
+    lateness = data.get("allowedLateness")
+    if lateness is None:
+        return windowed
+    by_watermark = "EventTime" in data["assigner"]["kind"] or data["assigner"].get("cap")
+    if lateness <= 0 or by_watermark:
+        return windowed.allowedLateness(lateness)
+    with pytest.warns(UserWarning, match="allowedLateness has no effect"):
+        return windowed.allowedLateness(lateness)
 
 
 def distance(old: Any, new: Any) -> float:

@@ -1,0 +1,63 @@
+"""A case as a job over a stream of its input items, for engines whose input is not stepped by hand.
+
+Watermarks are items too, and a generator emits them between the elements, as they were recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from flinkish import DataStream, Watermark, WatermarkGenerator, WatermarkStrategy
+from tests.conformance.cases import Case
+from tests.conformance.family import Family
+
+
+class InputItem(NamedTuple):
+    """An element, or a watermark where ``isWatermark``."""
+
+    element: Any
+    timestamp: int | None
+    isWatermark: bool = False
+
+
+def input_items(family: Family, case: Case) -> Iterator[InputItem | int]:
+    """The input of a case; a clock step is its time in ms."""
+    number = 0
+    for item in case.data["input"]:
+        if item[0] == "p":
+            yield item[1]
+        elif item[0] == "w":
+            yield InputItem(None, item[-1], isWatermark=True)
+        else:
+            yield InputItem(family.element(item, number), item[-1])
+            number += 1
+
+
+def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> DataStream[Any]:
+    """What the case's job puts out over ``items``, as (label, value)."""
+    strategy: WatermarkStrategy[InputItem] = WatermarkStrategy.forGenerator(lambda context: Marks())
+    timed = items.assignTimestampsAndWatermarks(
+        strategy.withTimestampAssigner(lambda item, timestamp: item.timestamp)
+    )
+    elements = timed.filter(lambda item: not item.isWatermark).map(lambda item: item.element)
+    result = family.build(case)(elements)
+    labelled = [result.map(_labelled("r"))]
+    for label, tag in family.sides(case).items():
+        labelled.append(result.getSideOutput(tag).map(_labelled(label)))
+    return labelled[0].union(*labelled[1:]) if len(labelled) > 1 else labelled[0]
+
+
+def _labelled(label: str) -> Callable[[Any], tuple[str, Any]]:
+    return lambda value: (label, value)
+
+
+class Marks(WatermarkGenerator[InputItem]):
+    """Emits the watermarks that are in the stream."""
+
+    def onEvent(self, event, eventTimestamp, output):
+        if event.isWatermark:
+            output.emitWatermark(Watermark(event.timestamp))
+
+    def onPeriodicEmit(self, output):
+        pass
