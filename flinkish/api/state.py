@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.types import TypeInformation
 
 if TYPE_CHECKING:
     from flinkish.api.functions import AggregateFunction, ReduceLike
     from flinkish.api.state_ttl import StateTtlConfig
-    from flinkish.api.types import TypeInformation
 
 T = TypeVar("T")
 IN = TypeVar("IN")
@@ -19,6 +19,14 @@ OUT = TypeVar("OUT")
 ACC = TypeVar("ACC")
 UK = TypeVar("UK")
 UV = TypeVar("UV")
+
+
+_TypeLike: TypeAlias = TypeInformation[T] | type[T] | None
+"""A type, or the Python type that it is of, or None: any type."""
+
+
+def _given(typeLike: _TypeLike[T]) -> TypeInformation[T] | None:
+    return None if typeLike is None else TypeInformation.of(typeLike)
 
 
 class State(ABC):
@@ -142,19 +150,30 @@ class MapState(State, Generic[UK, UV]):
 class StateDescriptor(Generic[T]):
     """The name of a state, its type, and how long its entries live (Flink: ``StateDescriptor``)."""
 
-    def __init__(self, name: str, type: TypeInformation[Any] | None = None) -> None:  # noqa: A002
+    def __init__(self, name: str, type: _TypeLike[Any] = None) -> None:  # noqa: A002
         if not isinstance(name, str) or not name:
             raise IllegalArgumentError(
                 f"{self.__class__.__name__}: the name must be a string that is not empty, not"
                 f" {name!r}."
             )
         self.name = name
-        self.type = type
+        self.type = _given(type)
         self.ttlConfig: StateTtlConfig | None = None
 
     def getName(self) -> str:
         """The name of the state, unique in its operator."""
         return self.name
+
+    def getType(self) -> TypeInformation[Any] | None:
+        """The type of the state's values, if it was given."""
+        return self.type
+
+    def setQueryable(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has deprecated queryable state too."""
+        raise NotSupportedError(
+            "setQueryable is not supported. Write the state to a sink that can be queried, or read"
+            " the checkpoint with Spark's state data source."
+        )
 
     def enableTimeToLive(self, ttlConfig: StateTtlConfig) -> None:
         """Let entries expire as ``ttlConfig`` says."""
@@ -170,7 +189,7 @@ class ValueStateDescriptor(StateDescriptor[T]):
     def __init__(
         self,
         name: str,
-        type: TypeInformation[T] | None = None,  # noqa: A002 - Flink's name
+        type: _TypeLike[T] = None,  # noqa: A002 - Flink's name
         default: T | None = None,
     ) -> None:
         super().__init__(name, type)
@@ -188,7 +207,7 @@ class ReducingStateDescriptor(StateDescriptor[T]):
         self,
         name: str,
         reduceFunction: ReduceLike[T],
-        type: TypeInformation[T] | None = None,  # noqa: A002 - Flink's name
+        type: _TypeLike[T] = None,  # noqa: A002 - Flink's name
     ) -> None:
         super().__init__(name, type)
         self.reduceFunction = reduceFunction
@@ -201,7 +220,7 @@ class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
         self,
         name: str,
         aggregateFunction: AggregateFunction[IN, ACC, OUT],
-        type: TypeInformation[ACC] | None = None,  # noqa: A002 - Flink's name
+        type: _TypeLike[ACC] = None,  # noqa: A002 - Flink's name
     ) -> None:
         super().__init__(name, type)
         self.aggregateFunction = aggregateFunction
@@ -213,9 +232,9 @@ class MapStateDescriptor(StateDescriptor[Any], Generic[UK, UV]):
     def __init__(
         self,
         name: str,
-        keyType: TypeInformation[UK] | None = None,
-        valueType: TypeInformation[UV] | None = None,
+        keyType: _TypeLike[UK] = None,
+        valueType: _TypeLike[UV] = None,
     ) -> None:
         super().__init__(name)
-        self.keyType = keyType
-        self.valueType = valueType
+        self.keyType = _given(keyType)
+        self.valueType = _given(valueType)

@@ -28,6 +28,8 @@ from flinkish import (
     JobExecutionResult,
     JoinedStreams,
     KeyedStream,
+    ListStateDescriptor,
+    MapStateDescriptor,
     Order,
     OutputTag,
     PartitionWindowedStream,
@@ -39,6 +41,7 @@ from flinkish import (
     TumblingEventTimeWindows,
     TypeInformation,
     Types,
+    ValueStateDescriptor,
     WindowedStream,
 )
 from flinkish.api.config import ExecutionConfig
@@ -168,3 +171,9 @@ def types() -> None:
     assert_type(TypeInformation.of(int), TypeInformation[int])
     assert_type(Types.LIST(Types.STRING()), TypeInformation[list[str]])
     assert_type(Types.MAP(Types.STRING(), Types.LONG()), TypeInformation[dict[str, int]])
+
+
+def state_descriptors() -> None:
+    assert_type(ValueStateDescriptor("count", int), ValueStateDescriptor[int])
+    assert_type(ListStateDescriptor("names", Types.STRING()), ListStateDescriptor[str])
+    assert_type(MapStateDescriptor("limits", str, float), MapStateDescriptor[str, float])
