@@ -16,10 +16,11 @@ from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.temporal_events import TICK, TemporalEvent
+from flinkish.api.temporal_events import TICK
 from flinkish.api.time import Duration, TimeLike, to_milliseconds
 from flinkish.api.transformations import (
     OneInputTransformation,
+    PartitionTransformation,
     Transformation,
     TwoInputTransformation,
 )
@@ -111,14 +112,15 @@ class AdvanceTimeSettings:
 
 
 def advanceTime(
-    events: DataStream[TemporalEvent[T]],
+    events: DataStream[T],
     settings: AdvanceTimeSettings,
-    violations: OutputTag[TemporalEvent[T]] | None = None,
-) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    violations: OutputTag[T] | None = None,
+) -> SingleOutputStreamOperator[T]:
     """The same events, with increments as watermarks between them.
 
-    Each event gets its ``syncTime`` as its timestamp. Watermarks that come with the events end here.
-    Events that are dropped go to the side output ``violations``, or are counted as late.
+    Elements are ``TemporalEvent``s, which get their ``syncTime`` as their timestamp; or any others,
+    which are points at the timestamp that they have. Watermarks that come with them end here. What
+    is dropped goes to the side output ``violations``, or is counted as late.
 
     >>> from flinkish.api.temporal_events import PointEvent
     >>> from flinkish.testing import StreamTestHarness
@@ -132,13 +134,21 @@ def advanceTime(
     description = AdvanceTimeDescription(
         settings.generation, settings.policy, None if violations is None else violations.getId()
     )
-    source = events.getTransformation()
+    source = _unpartitioned(events)
     if settings.import_ is None:
         transformation: Transformation = OneInputTransformation(description, source)
     else:
-        imported = settings.import_.stream.getTransformation()
+        imported = _unpartitioned(settings.import_.stream)
         transformation = TwoInputTransformation(description, source, imported)
     return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
+
+
+def _unpartitioned(stream: DataStream[Any]) -> Transformation:
+    """The transformation without a keyBy after it: time is that of the whole stream."""
+    transformation = stream.getTransformation()
+    while isinstance(transformation, PartitionTransformation):
+        transformation = transformation.inputs[0]
+    return transformation
 
 
 @dataclass(frozen=True)

@@ -250,6 +250,58 @@ def test_generation_and_import_together():
     assert increments(harness) == [10, 20]
 
 
+# Elements that are no temporal events
+
+
+@pytest.mark.parametrize("policy", [DROP, ADJUST])
+def test_any_element_is_a_point_at_its_timestamp(policy):
+    harness = harness_of(2, 3, policy=policy)
+    for element, timestamp in (("a", 10), ("b", 12), ("late", 8), ("c", 9)):
+        harness.processElement(element, timestamp)
+    assert harness.getOutput() == [
+        fl.StreamRecord("a", 10),
+        fl.StreamRecord("b", 12),
+        fl.Watermark(8),
+        fl.StreamRecord("c", 9),
+    ]
+    assert violations(harness) == ["late"]
+
+
+def test_flinks_windows_go_by_imported_time():
+    def build(slow, fast):
+        imported = AdvanceTimeSettings(None, AdvanceTimeImportSettings(fast))
+        tens = fl.TumblingEventTimeWindows.of(10)
+        return fl.advanceTime(slow, imported).windowAll(tens).reduce(lambda a, b: a + b)
+
+    harness = StreamTestHarness(build)
+    for element, timestamp in (("a", 3), ("b", 8), ("c", 14)):
+        harness.processElement1(element, timestamp)
+    harness.processWatermark2(12)
+    assert harness.getOutput()[0] == fl.StreamRecord("ab", 9)
+
+
+def test_the_time_of_a_keyed_stream_is_that_of_all_its_keys():
+    def build(stream):
+        keyed = stream.keyBy(lambda event: event.payload)
+        own = fl.advanceTime(keyed, AdvanceTimeSettings(AdvanceTimeGenerationSettings(2)))
+        imported = AdvanceTimeSettings(None, AdvanceTimeImportSettings(own.keyBy(lambda e: 0)))
+        return fl.advanceTime(keyed, imported).process(
+            lambda event, ctx, out: out.collect(
+                (event.payload, ctx.timerService().currentWatermark())
+            )
+        )
+
+    batches = [[[(PointEvent(time, f"p{time}"), None)]] for time in (1, 2, 3, 4, 5)]
+    (results,) = MicroBatches(build, 4).run(batches)
+    assert [r.value for r in results] == [
+        ("p1", -(2**63)),
+        ("p2", -(2**63)),
+        ("p3", 1),
+        ("p4", 1),
+        ("p5", 3),
+    ]
+
+
 # Settings
 
 
@@ -264,8 +316,8 @@ def test_a_frequency_is_positive(frequency):
         AdvanceTimeGenerationSettings(frequency)
 
 
-def test_elements_without_a_lifetime_are_refused():
-    with pytest.raises(fl.InvalidProgramError, match="PointEvent"):
+def test_an_element_without_lifetime_and_timestamp_is_an_error():
+    with pytest.raises(fl.MissingTimestampError, match="Advance Time"):
         harness_of(1).processElement("not an event")
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from flinkish.api.advance_time import AdvanceTimeDescription
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.errors import MissingTimestampError
 from flinkish.api.temporal_events import EdgeEvent, IntervalEvent, PointEvent
 from flinkish.runtime.current_time import IncrementGeneration, ViolationPolicy
-from flinkish.runtime.elements import Records
+from flinkish.runtime.elements import NO_TIMESTAMP, Records
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.timestamps_and_watermarks import WatermarkEmitter
 from flinkish.runtime.operators.two_input import TwoInputOperator
@@ -50,18 +50,19 @@ class AdvanceTimeOperator(TwoInputOperator):
 
     def processRecords1(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        for event in records.values:
-            if not isinstance(event, _SHAPES):
-                raise InvalidProgramError(
-                    f"{self.name}: {shown(event)} has no lifetime. Turn the elements into"
-                    " PointEvent, IntervalEvent or EdgeEvent with a map before advanceTime."
-                )
+        for value, timestamp in zip(records.values, records.timestamps.tolist()):
+            event = value
+            if not isinstance(value, _SHAPES):
+                if timestamp == NO_TIMESTAMP:
+                    raise MissingTimestampError(self.name, value)
+                event = PointEvent(timestamp, value)
             # An increment at c is Watermark(c - 1)
             admitted = self._policy.admit(event, self._emitter.watermark + 1)
             if admitted is not None:
-                self.output.collect(admitted, admitted.syncTime)
+                unchanged = admitted is event
+                self.output.collect(value if unchanged else admitted, admitted.syncTime)
             elif self._description.violations is not None:
-                self.output.collectSide(self._description.violations, event, event.syncTime)
+                self.output.collectSide(self._description.violations, value, event.syncTime)
             else:
                 self.metrics.numLateRecordsDropped += 1
             increment = None if self._generation is None else self._generation.after(event)
