@@ -150,7 +150,7 @@ class MapState(State, Generic[UK, UV]):
 class StateDescriptor(Generic[T]):
     """The name of a state, its type, and how long its entries live (Flink: ``StateDescriptor``)."""
 
-    def __init__(self, name: str, type: _TypeLike[Any] = None) -> None:  # noqa: A002
+    def __init__(self, name: str, type: _TypeLike[T] = None) -> None:  # noqa: A002
         if not isinstance(name, str) or not name:
             raise IllegalArgumentError(
                 f"{self.__class__.__name__}: the name must be a string that is not empty, not"
