@@ -8,7 +8,6 @@ from tests.conformance.cases import Case
 from tests.conformance.comparison import Item
 from tests.conformance.family import Family
 from tests.conformance.jobs import input_items, results_of
-from tests.conformance.replay import plain
 from tests.runtime.micro_batches import MicroBatches
 
 
@@ -51,10 +50,4 @@ def replay_in_batches(family: Family, case: Case, chosen: random.Random) -> list
                 pending = []
     job.process([pending], clock)
     job.end(clock)
-    return [_item(*result.value, result.timestamp) for result in job.results[0]]
-
-
-def _item(label: str, value: object, timestamp: int | None) -> Item:
-    if label == "r":
-        return ["r", plain(value), timestamp]
-    return [label, [*plain(value), timestamp]]
+    return [result.value for result in job.results[0]]

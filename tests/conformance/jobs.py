@@ -5,12 +5,14 @@ Watermarks are items too, and a generator emits them between the elements, as th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from flinkish import DataStream, Watermark, WatermarkGenerator, WatermarkStrategy
+from flinkish import DataStream, ProcessFunction, Watermark, WatermarkGenerator, WatermarkStrategy
 from tests.conformance.cases import Case
+from tests.conformance.comparison import Item
 from tests.conformance.family import Family
+from tests.conformance.replay import recorded
 
 
 class InputItem(NamedTuple):
@@ -34,22 +36,26 @@ def input_items(family: Family, case: Case) -> Iterator[InputItem | int]:
             number += 1
 
 
-def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> DataStream[Any]:
-    """What the case's job puts out over ``items``, as (label, value)."""
+def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> DataStream[Item]:
+    """What the case's job puts out over ``items``, main and late, as it is recorded."""
     strategy: WatermarkStrategy[InputItem] = WatermarkStrategy.forGenerator(lambda context: Marks())
     timed = items.assignTimestampsAndWatermarks(
         strategy.withTimestampAssigner(lambda item, timestamp: item.timestamp)
     )
     elements = timed.filter(lambda item: not item.isWatermark).map(lambda item: item.element)
     result = family.build(case)(elements)
-    labelled = [result.map(_labelled("r"))]
+    outputs = [result.process(AsRecorded("r"))]
     for label, tag in family.sides(case).items():
-        labelled.append(result.getSideOutput(tag).map(_labelled(label)))
-    return labelled[0].union(*labelled[1:]) if len(labelled) > 1 else labelled[0]
+        outputs.append(result.getSideOutput(tag).process(AsRecorded(label)))
+    return outputs[0].union(*outputs[1:]) if len(outputs) > 1 else outputs[0]
 
 
-def _labelled(label: str) -> Callable[[Any], tuple[str, Any]]:
-    return lambda value: (label, value)
+class AsRecorded(ProcessFunction[Any, Item]):
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def processElement(self, value, ctx, out):
+        out.collect(recorded(self._label, value, ctx.timestamp()))
 
 
 class Marks(WatermarkGenerator[InputItem]):

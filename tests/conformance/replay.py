@@ -60,7 +60,7 @@ class _Run:
             self.output.append(_item(element))
         for label, tag in self._sides.items():
             for record in self._new(label, self.harness.getSideOutput(tag)):
-                self.output.append([label, [*plain(record.value), record.timestamp]])
+                self.output.append(recorded(label, record.value, record.timestamp))
 
     def _new(self, label: str, elements: list[Any]) -> Iterator[Any]:
         yield from elements[self._taken[label] :]
@@ -69,11 +69,17 @@ class _Run:
 
 def _item(element: Any) -> Item:
     if isinstance(element, StreamRecord):
-        return ["r", plain(element.value), element.timestamp]
+        return recorded("r", element.value, element.timestamp)
     if isinstance(element, Watermark):
         return ["w", element.timestamp]
     return ["idle" if element.isIdle() else "active"]
 
 
-def plain(value: Any) -> Any:
-    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value
+def recorded(label: str, value: Any, timestamp: int | None) -> Item:
+    """The output item of a record, or of late data where the label is not ``r``."""
+    plain = _plain(value)
+    return [label, plain, timestamp] if label == "r" else [label, [*plain, timestamp]]
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(part) for part in value] if isinstance(value, (tuple, list)) else value
