@@ -142,6 +142,21 @@ def test_the_forms_of_windows_in_event_time(configure, expected):
     assert values(harness) == expected
 
 
+def test_lengths_by_the_names_that_they_have_inside_the_bolt():
+    assert BaseWindowedBolt.Count is Count
+    lengths = BaseWindowedBolt.Duration
+    assert [
+        length.toMillis()
+        for length in (
+            lengths.of(7),
+            lengths.seconds(7),
+            lengths.minutes(7),
+            lengths.hours(7),
+            lengths.days(7),
+        )
+    ] == [7, 7_000, 420_000, 25_200_000, 604_800_000]
+
+
 def test_windows_without_timestamps_go_by_the_clock():
     bolt = BaseWindowedBolt(lambda window: [list(window.get())])
     harness = StreamTestHarness(

@@ -76,6 +76,8 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         end = OPEN if event.endTime is None else event.endTime
         lifetime = Lifetime(event.startTime, end, event.payload)
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
+            if not self._logic.needsEnds:
+                return True
             if not with_end(state.lifetimes, *lifetime):
                 return False
         else:

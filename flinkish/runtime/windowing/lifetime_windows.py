@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, ClassVar, NamedTuple
 
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.lifetime_windows import (
@@ -44,6 +46,9 @@ class LifetimeWindowLogic(ABC):
     """How the windows of one kind close. An *increment* at c says that nothing before c will
     change."""
 
+    needsEnds: ClassVar[bool] = True
+    """Whether it matters where lifetimes end."""
+
     @abstractmethod
     def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
         """The first increments that close a window because of ``lifetime``."""
@@ -77,7 +82,7 @@ class HoppingLogic(LifetimeWindowLogic):
     def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
         ends: set[int] = set()
         # Windows without number would hold what is open for ever
-        horizon = min(OPEN, self._last_change(state)) if increment == MAX_TIMESTAMP else OPEN
+        horizon = self._last_change(state) if increment == MAX_TIMESTAMP else OPEN
         for lifetime in state.lifetimes:
             until = min(lifetime.end, horizon)
             for end in self.closings(lifetime, state.closedUntil):
@@ -86,18 +91,8 @@ class HoppingLogic(LifetimeWindowLogic):
                     end += self._hop
         windows = [TimeWindow(end - self._size, end) for end in sorted(ends)]
         open_from = self._first_end_after(increment) - self._size
-        left = [lifetime for lifetime in state.lifetimes if lifetime.end > open_from]
-        return [
-            (
-                window,
-                [
-                    life
-                    for life in state.lifetimes
-                    if life.start < window.end and life.end > window.start
-                ],
-            )
-            for window in windows
-        ], LifetimeState([] if increment == MAX_TIMESTAMP else left, increment)
+        left = [life for life in state.lifetimes if life.end > open_from]
+        return with_members(windows, state.lifetimes), _left(left, increment, increment)
 
     def heldBack(self, increment: int) -> int:
         if increment == MAX_TIMESTAMP:
@@ -109,10 +104,7 @@ class HoppingLogic(LifetimeWindowLogic):
         return self._offset + (ended + 1) * self._hop + self._size
 
     def _last_change(self, state: LifetimeState) -> int:
-        return max(
-            (life.start + TICK if life.end == OPEN else life.end for life in state.lifetimes),
-            default=OPEN,
-        )
+        return max(life.start + TICK if life.end == OPEN else life.end for life in state.lifetimes)
 
 
 class SnapshotLogic(LifetimeWindowLogic):
@@ -133,14 +125,10 @@ class SnapshotLogic(LifetimeWindowLogic):
         }
         if closed_until is not None:
             changes = {closed_until, *(change for change in changes if change > closed_until)}
-        windows = []
-        for start, end in pairwise(sorted(changes)):
-            living = [life for life in lifetimes if life.start <= start and life.end >= end]
-            if living:
-                windows.append((TimeWindow(start, end), living))
+        windows = [TimeWindow(start, end) for start, end in pairwise(sorted(changes))]
         until = max(changes, default=closed_until)
         left = [life for life in lifetimes if until is None or life.end > until]
-        return windows, LifetimeState([] if increment == MAX_TIMESTAMP else left, until)
+        return with_members(windows, lifetimes), _left(left, until, increment)
 
     def openSince(self, state: LifetimeState) -> int | None:
         since = state.closedUntil
@@ -150,7 +138,9 @@ class SnapshotLogic(LifetimeWindowLogic):
 
 
 class CountByStartTimeLogic(LifetimeWindowLogic):
-    """Windows of so many starts. Where lifetimes end does not matter."""
+    """Windows of so many starts."""
+
+    needsEnds = False
 
     def __init__(self, windows: CountByStartTimeWindows) -> None:
         self._count = windows.count
@@ -163,17 +153,39 @@ class CountByStartTimeLogic(LifetimeWindowLogic):
         lifetimes, closed_until = state
         starts = sorted({life.start for life in lifetimes if life.start < increment})
         windows = [
-            (
-                TimeWindow(first, last + TICK),
-                [life for life in lifetimes if first <= life.start <= last],
-            )
+            TimeWindow(first, last + TICK)
             for first, last in zip(starts, starts[self._count - 1 :])
             if closed_until is None or last > closed_until
         ]
-        needed = starts[len(starts) - self._count + 1 :] if len(starts) >= self._count else starts
-        left = [life for life in lifetimes if life.start in needed or life.start >= increment]
-        until = starts[-1] if starts else closed_until
-        return windows, LifetimeState([] if increment == MAX_TIMESTAMP else left, until)
+        points = [Lifetime(life.start, life.start + TICK, life) for life in lifetimes]
+        members = [
+            (window, [point.payload for point in inside])
+            for window, inside in with_members(windows, points)
+        ]
+        needed = starts[-self._count :][1:] if len(starts) >= self._count else starts
+        keep_from = needed[0] if needed else increment
+        left = [life for life in lifetimes if life.start >= keep_from]
+        return members, _left(left, starts[-1] if starts else closed_until, increment)
+
+
+def with_members(windows: Iterable[TimeWindow], lifetimes: list[Lifetime]) -> list[Members]:
+    """Each window that has some with the lifetimes that overlap it, in the order in which they came.
+    Of the windows neither starts nor ends may fall."""
+    coming = deque(sorted(enumerate(lifetimes), key=lambda item: item[1].start))
+    living: list[tuple[int, Lifetime]] = []
+    found = []
+    for window in windows:
+        while coming and coming[0][1].start < window.end:
+            living.append(coming.popleft())
+        living = [item for item in living if item[1].end > window.start]
+        if living:
+            found.append((window, [life for _, life in sorted(living, key=itemgetter(0))]))
+    return found
+
+
+def _left(lifetimes: list[Lifetime], closedUntil: int | None, increment: int) -> LifetimeState:
+    """After an increment at infinity nothing is left."""
+    return LifetimeState([] if increment == MAX_TIMESTAMP else lifetimes, closedUntil)
 
 
 def lifetime_window_logic(windows: LifetimeWindows) -> LifetimeWindowLogic:

@@ -126,6 +126,14 @@ def test_count_windows_count_starts():
     assert results(harness) == [(3, 4, "abc"), (7, 8, "bcd")]
 
 
+def test_count_windows_do_not_ask_for_ends():
+    harness = fed(fl.CountByStartTimeWindows(1), EDGES[0])
+    harness.processWatermark(2)
+    harness.processElement(EDGES[2], 6)
+    assert results(harness) == [(1, 2, "a")]
+    assert harness.getSideOutput(LATE) == []
+
+
 def test_events_are_cut_to_the_window():
     def bounds(window, events):
         return [[(event.startTime, event.endTime) for event in events]]
