@@ -121,7 +121,7 @@ def _type_with_fields(
 ) -> TypeInformation[Any]:
     try:
         hints = get_type_hints(annotated)
-    except NameError:  # a name that is there for type checkers only
+    except Exception:  # names that are there for type checkers only, and whatever else there is
         hints = {}
     children = tuple(_known(hints.get(name), (*within, annotated)) for name in names)
     return TypeInformation(kind, children, names, typeClass)

@@ -120,6 +120,20 @@ def test_parquet_by_the_type(env, spark, tmp_path):
     assert read.filter("delay = 7").select("origin.code").first()[0] == "JFK"
 
 
+def test_a_table_goes_through_to_parquet(env, spark, tmp_path):
+    """Rows that no function looks at stay columns from the table to the file."""
+    rows = [(("JFK", [4, 22]), {"wind": 1.5}, NOON), (None, {}, None)]
+    columns = (
+        "origin struct<code string, runways array<int>>, tags map<string, double>, t timestamp"
+    )
+    table = spark.createDataFrame(rows, columns)
+    env.fromDataFrame(table).sinkTo(fl.FileSink.forParquet(str(tmp_path)))
+    env.execute()
+    written = spark.read.parquet(str(tmp_path)).drop("batch")
+    assert written.schema.simpleString() == table.schema.simpleString()
+    assert sorted(map(str, written.collect())) == sorted(map(str, table.collect()))
+
+
 def test_parquet_without_a_type_is_refused_before_the_job_starts(env, tmp_path):
     untyped = env.fromElements(1).map(lambda n: n)
     untyped.sinkTo(fl.FileSink.forParquet(str(tmp_path))).name("table")
