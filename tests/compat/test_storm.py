@@ -236,6 +236,7 @@ def test_streams_that_do_not_fit_are_refused():
         setBolt(bolt, stream, stream.keyBy(lambda n: n))
 
 
+@pytest.mark.slow("runs four batches through three stages")
 def test_the_example_on_spark(env):
     """With an interval of 1 ms each batch computes a watermark, but for the first."""
     bolt = example_bolt().withWatermarkInterval(Duration.of(1))

@@ -201,6 +201,7 @@ def test_the_join_in_batches(size):
     assert [r.value.payload for r in job.run(batches)[0]] == PAIRS
 
 
+@pytest.mark.slow("runs batches through five stages")
 def test_the_join_on_spark(env):
     env.getConfig().setElementsPerBatch(4)
     joined = of_one_source(env.fromCollection(REFERENCES))

@@ -80,9 +80,9 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
                 return True
             if not with_end(state.lifetimes, *lifetime):
                 return False
-        else:
+            self._register(lifetime, state)
+        elif self._register(lifetime, state):
             state.lifetimes.append(lifetime)
-        self._register(lifetime, state)
         return True
 
     def _drop(self, event: Any) -> None:
@@ -144,9 +144,12 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
     def onProcessingTime(self, timer: Timer) -> None:
         """There are no such timers."""
 
-    def _register(self, lifetime: Lifetime, state: LifetimeState) -> None:
-        for increment in self._logic.closings(lifetime, state.closedUntil):
+    def _register(self, lifetime: Lifetime, state: LifetimeState) -> bool:
+        """Set the timers for what ``lifetime`` closes; False if it is in no window to come."""
+        increments = list(self._logic.closings(lifetime, state.closedUntil))
+        for increment in increments:
             self.timers.registerEventTimeTimer(None, increment - 1)
+        return bool(increments)
 
     # ------------------------------------------------------------------ windows
 

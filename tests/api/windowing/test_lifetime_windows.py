@@ -82,7 +82,9 @@ def test_hopping_windows_hold_the_watermark_back_to_the_earliest_open_window():
 
 
 def test_gaps_between_hopping_windows():
-    harness = fed(fl.HoppingLifetimeWindows(2, 10), interval(3, 9, "gap"), interval(9, 11, "in"))
+    harness = fed(fl.HoppingLifetimeWindows(2, 10), interval(3, 9, "gap"))
+    assert harness.numKeyedStateEntries() == 0
+    harness.processElement(interval(9, 11, "in"), 9)
     harness.processWatermark(2)
     harness.endInput()
     assert increments(harness)[0] == 3
