@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flinkish.api.elements import MIN_TIMESTAMP
-from flinkish.api.errors import MissingTimestampError
+from flinkish.api.errors import IllegalArgumentError, MissingTimestampError
 from flinkish.api.java_long import remainder
 from flinkish.api.state import ReducingState, ReducingStateDescriptor
 from flinkish.api.time import TimeLike, to_milliseconds
@@ -22,7 +22,9 @@ class ContinuousEventTimeTrigger(Trigger[object, Window]):
     @staticmethod
     def of(interval: TimeLike) -> ContinuousEventTimeTrigger:
         """A trigger that fires every ``interval``, counted from the epoch."""
-        return ContinuousEventTimeTrigger(to_milliseconds(interval))
+        return ContinuousEventTimeTrigger(
+            _positive("ContinuousEventTimeTrigger", to_milliseconds(interval))
+        )
 
     def getInterval(self) -> int:
         """The interval in ms."""
@@ -93,7 +95,9 @@ class ContinuousProcessingTimeTrigger(Trigger[object, Window]):
     @staticmethod
     def of(interval: TimeLike) -> ContinuousProcessingTimeTrigger:
         """A trigger that fires every ``interval``, counted from the epoch."""
-        return ContinuousProcessingTimeTrigger(to_milliseconds(interval))
+        return ContinuousProcessingTimeTrigger(
+            _positive("ContinuousProcessingTimeTrigger", to_milliseconds(interval))
+        )
 
     def getInterval(self) -> int:
         """The interval in ms."""
@@ -146,3 +150,12 @@ class ContinuousProcessingTimeTrigger(Trigger[object, Window]):
 
     def __repr__(self) -> str:
         return f"ContinuousProcessingTimeTrigger({self._interval})"
+
+
+def _positive(trigger: str, interval: int) -> int:
+    if interval <= 0:
+        raise IllegalArgumentError(
+            f"{trigger}: the interval is {interval} ms, but 0 < interval must hold, as otherwise it"
+            " would fire for ever. Choose an interval above 0."
+        )
+    return interval
