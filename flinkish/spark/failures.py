@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from flinkish.api import errors
-from flinkish.api.errors import FlinkishError, JobExecutionError, MalformedRecordError
+from flinkish.api.errors import (
+    FlinkishError,
+    InvalidProgramError,
+    JobExecutionError,
+    MalformedRecordError,
+)
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
 _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
@@ -13,7 +19,7 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
 def translated(error: BaseException) -> BaseException:
-    """``error`` as flinkish's own error, with the worker's traceback as a note.
+    """``error`` as flinkish's own error, with the user's lines of the worker's traceback as a note.
 
     The class is the one raised in the worker, so ``except UserFunctionError`` works.
     """
@@ -26,6 +32,15 @@ def translated(error: BaseException) -> BaseException:
         name, message = found[-1]
         kind = getattr(errors, name, FlinkishError)
         result = _with_message(kind, message)
+        trace = _without_internals(trace)
+        if not trace:
+            return result
+    elif missing := _NOT_STARTED.search(trace):
+        return InvalidProgramError(
+            f"the workers' Python has no module {missing.group(1)}, which the job needs. If they run"
+            f" another Python than this one, set PYSPARK_PYTHON={sys.executable} before the"
+            " SparkSession is built; on a cluster, install the module where they run."
+        )
     elif malformed := _MALFORMED.search(text):
         result = MalformedRecordError(
             f"a source has a record that does not fit its schema; Spark says: {malformed.group()}"
@@ -59,6 +74,26 @@ def _worker_traceback(text: str) -> str:
     return trace.partition(_CAUSE)[0].strip()
 
 
+def _without_internals(trace: str) -> str:
+    """``trace`` without the frames of Spark, flinkish and Arrow; empty if there are no others."""
+    head, *frames = re.split(r'^(?=  File ")', trace, flags=re.MULTILINE)
+    kept = [frame for frame in frames if not _INTERNAL.match(frame)]
+    if not kept:
+        return ""
+    # What was raised stands behind the last frame, without an indent.
+    raised = re.search(r"^\S.*", frames[-1], re.MULTILINE | re.DOTALL)
+    last = "" if frames[-1] is kept[-1] or raised is None else raised.group()
+    return head + "".join(kept) + last
+
+
+_INTERNAL = re.compile(
+    r'  File "(?:.*/pyspark/|.*/flinkish/(?:api|compat|graph|runtime|spark)/|pyarrow/)'
+)
+# Spark's workers unpickle the job before its first element.
+_NOT_STARTED = re.compile(
+    r"loads\(.*^ModuleNotFoundError: No module named (\S+)$",
+    re.MULTILINE | re.DOTALL,
+)
 _IN_THE_WORKER = "An exception was thrown from the Python worker:"
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _SPARKS_LINE = re.compile(r"\s+at [\w.$/]+\(|\s*SQLSTATE: |=== |JVM stacktrace")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from flinkish.api.connectors.source import (
     SocketSource,
     Source,
 )
-from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.runtime.elements import untimed
 from flinkish.runtime.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.row_columns import RowColumns
@@ -138,6 +139,10 @@ class SourceReader:
 
     @streamOf.register
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        with _refused(source):
+            return self._files_of(source)
+
+    def _files_of(self, source: FileSource[Any]) -> SourceStream:
         if source.format == "text":
             lines = self._lines(source)
             return SourceStream(lines, SingleColumnDecoder("value"), False, source.path)
@@ -204,6 +209,29 @@ class SourceReader:
     def _write(self, name: str, frame: DataFrame, first: bool) -> None:
         # The first write replaces what a job that was killed while it wrote has left.
         self._storage.writeTable(name, frame, "overwrite" if first else "append")
+
+
+@contextmanager
+def _refused(source: FileSource[Any]) -> Iterator[None]:
+    """What Spark says of a path that is not there, or of a schema it cannot read, in one sentence."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    name = f"FileSource of {source.path}"
+    try:
+        yield
+    except ParseException as error:
+        said = str(error).strip().splitlines()[0]
+        raise IllegalArgumentError(
+            f"{name}: the schema {shown(source.schema)} cannot be read: {said} Give columns and their"
+            ' types, such as "user STRING, at BIGINT", or a StructType.'
+        ) from None
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise IllegalArgumentError(
+            f"{name}: there is no such file or directory. Mend the path; a directory that is to be"
+            " watched must be there before the job starts."
+        ) from None
 
 
 def _directory_or_pattern(path: str) -> str:

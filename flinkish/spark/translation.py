@@ -147,4 +147,4 @@ def _check_ships(operator: str, function: Any) -> None:
             f"{operator}: its function {function!r} cannot be pickled for the workers: {error}. It"
             " probably refers to a lock, a file, a connection or the SparkSession: create that in"
             " open() of a rich function instead."
-        ) from error
+        ) from None

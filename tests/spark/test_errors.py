@@ -20,6 +20,7 @@ from flinkish.api.errors import (
     UnstableKeyError,
     UserFunctionError,
 )
+from flinkish.spark.failures import translated
 from flinkish.spark.session import check_java
 
 
@@ -162,3 +163,51 @@ def test_without_java_a_job_says_so():
             "flinkish.api.errors.JavaNotFoundError: Spark needs Java 17 or newer, and there is none in"
         )
     )
+
+
+def test_an_error_of_flinkish_shows_the_users_lines_only(env):
+    class AsksForATimer(fl.ProcessFunction):
+        def processElement(self, value, ctx, out):
+            ctx.timerService().registerEventTimeTimer(value)
+
+    with pytest.raises(IllegalStateError, match=r"Process: there are no timers here") as raised:
+        list(env.fromElements(1).process(AsksForATimer()).executeAndCollect())
+    note = worker_note(raised)
+    assert "ctx.timerService().registerEventTimeTimer(value)" in note
+    assert note.count('File "') == 1
+    assert note.endswith("write a KeyedProcessFunction.")
+
+
+def test_an_error_that_no_line_of_the_user_raised_has_no_traceback(env):
+    stream = env.fromElements(1).keyBy(lambda n: object()).sum(0)
+    with pytest.raises(UnstableKeyError) as raised:
+        list(stream.executeAndCollect())
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_a_file_that_is_not_there_is_one_sentence(env, tmp_path):
+    source = fl.FileSource.forCsv(str(tmp_path / "nowhere"), "user STRING")
+    stream = env.fromSource(source, fl.WatermarkStrategy.noWatermarks(), "clicks")
+    with pytest.raises(IllegalArgumentError, match=r"nowhere: there is no such file or directory"):
+        list(stream.executeAndCollect())
+
+
+def test_a_schema_that_spark_cannot_read_is_one_sentence(env, tmp_path):
+    source = fl.FileSource.forCsv(str(tmp_path), "user STRNG")
+    stream = env.fromSource(source, fl.WatermarkStrategy.noWatermarks(), "clicks")
+    with pytest.raises(IllegalArgumentError, match=r'the schema .user STRNG. cannot .*"STRNG"'):
+        list(stream.executeAndCollect())
+
+
+def test_workers_without_a_module_are_told_from_a_job_that_fails():
+    text = """[STREAM_FAILED] Traceback (most recent call last):
+  File "/lib/pyspark.zip/pyspark/serializers.py", line 483, in loads
+    return cloudpickle.loads(obj, encoding=encoding)
+  File "/lib/flinkish/runtime/record_writer.py", line 11, in <module>
+    import numpy as np
+ModuleNotFoundError: No module named 'numpy'
+ SQLSTATE: XXKST"""
+    error = translated(RuntimeError(text))
+    assert isinstance(error, InvalidProgramError)
+    assert "no module 'numpy'" in str(error)
+    assert f"PYSPARK_PYTHON={sys.executable}" in str(error)
