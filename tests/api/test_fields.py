@@ -12,6 +12,7 @@ import flinkish as fl
 from flinkish.api.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.fields import field_getter, with_field
+from flinkish.runtime.field_access import field_read
 from flinkish.testing import StreamTestHarness
 
 
@@ -140,3 +141,10 @@ def test_connected_streams_by_fields():
     assert keys[0](("JFK", 3)) == keys[1](Flight(JFK, 3)) == ("JFK", 3)
     assert str(by_one.getType1()) == "Tuple<String, Long>"
     assert by_one.getType2() == fl.Types.DATACLASS(Flight)
+
+
+def test_a_key_that_is_one_field_is_read_as_a_column():
+    assert field_read(field_getter(2)) == 2
+    assert field_read(field_getter("origin")) == "origin"
+    assert field_read(field_getter("origin.code")) is None
+    assert field_read(field_getter("*")) is None
