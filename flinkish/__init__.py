@@ -30,6 +30,7 @@ from flinkish.api.co_functions import (
     RichCoFlatMapFunction,
     RichCoMapFunction,
 )
+from flinkish.api.config import CheckpointConfig, ExecutionConfig
 from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
 from flinkish.api.connected_streams import (
     BroadcastConnectedStream,
@@ -84,13 +85,16 @@ from flinkish.api.job import (
     OperatorMetrics,
 )
 from flinkish.api.job_listener import JobListener
-from flinkish.api.join_functions import ProcessJoinFunction
+from flinkish.api.join_functions import JoinContext, ProcessJoinFunction
 from flinkish.api.joined_streams import (
     CoGroupedStreams,
     CoGroupFunction,
     FlatJoinFunction,
     JoinedStreams,
     JoinFunction,
+    RichCoGroupFunction,
+    RichFlatJoinFunction,
+    RichJoinFunction,
     TaggedUnion,
 )
 from flinkish.api.keyed_stream import KeyedStream
@@ -104,6 +108,7 @@ from flinkish.api.lifetime_windows import (
     SnapshotWindows,
     TumblingLifetimeWindows,
 )
+from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.partition_windowed_stream import (
     MapPartitionFunction,
@@ -119,12 +124,15 @@ from flinkish.api.policy_windows import (
 from flinkish.api.process_functions import (
     KeyedProcessContext,
     KeyedProcessFunction,
+    KeyedTimerContext,
+    ProcessContext,
     ProcessFunction,
     TimeDomain,
+    TimerContext,
     TimerService,
 )
 from flinkish.api.row import Row, row_type
-from flinkish.api.runtime_context import OpenContext, RuntimeContext
+from flinkish.api.runtime_context import KeyedStateStore, OpenContext, RuntimeContext, TaskInfo
 from flinkish.api.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -134,6 +142,7 @@ from flinkish.api.state import (
     MapStateDescriptor,
     ReducingState,
     ReducingStateDescriptor,
+    StateDescriptor,
     ValueState,
     ValueStateDescriptor,
 )
@@ -149,7 +158,11 @@ from flinkish.api.temporal_join import committed, temporalJoin
 from flinkish.api.time import Duration, Time
 from flinkish.api.types import TypeInformation, Types
 from flinkish.api.watermarks import (
+    AscendingTimestampsWatermarks,
+    BoundedOutOfOrdernessWatermarks,
+    NoWatermarksGenerator,
     TimestampAssigner,
+    TimestampAssignerContext,
     WatermarkGenerator,
     WatermarkGeneratorContext,
     WatermarkOutput,
@@ -245,11 +258,14 @@ __all__ = [
     "AllWindowFunction",
     "AllWindowedStream",
     "ArrivalTimeStrategy",
+    "AscendingTimestampsWatermarks",
+    "BoundedOutOfOrdernessWatermarks",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastState",
     "BroadcastStream",
     "CappedSessionWindows",
+    "CheckpointConfig",
     "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
@@ -271,6 +287,7 @@ __all__ = [
     "CountEvictor",
     "CountTrigger",
     "CountTriggerPolicy",
+    "Counter",
     "DataGeneratorSource",
     "DataStream",
     "DataStreamSink",
@@ -294,6 +311,7 @@ __all__ = [
     "EvictionPolicy",
     "Evictor",
     "EvictorContext",
+    "ExecutionConfig",
     "FileSink",
     "FileSource",
     "FilterFunction",
@@ -303,6 +321,8 @@ __all__ = [
     "ForEachBatchSink",
     "GlobalWindow",
     "GlobalWindows",
+    "Histogram",
+    "HistogramStatistics",
     "HoppingLifetimeWindows",
     "IdleAdvance",
     "IllegalArgumentError",
@@ -318,6 +338,7 @@ __all__ = [
     "JobExecutionResult",
     "JobListener",
     "JobStatus",
+    "JoinContext",
     "JoinFunction",
     "JoinedStreams",
     "KeySelector",
@@ -326,7 +347,9 @@ __all__ = [
     "KeyedProcessContext",
     "KeyedProcessFunction",
     "KeyedStateFunction",
+    "KeyedStateStore",
     "KeyedStream",
+    "KeyedTimerContext",
     "LagWatermarks",
     "LifetimeWindowedStream",
     "LifetimeWindows",
@@ -339,8 +362,11 @@ __all__ = [
     "MapStateDescriptor",
     "MergeCallback",
     "MergingWindowAssigner",
+    "Meter",
+    "MetricGroup",
     "MissingTimestampError",
     "NeverTrigger",
+    "NoWatermarksGenerator",
     "NotSupportedError",
     "OnMergeContext",
     "OpenContext",
@@ -357,6 +383,7 @@ __all__ = [
     "PolicyWindowedStream",
     "PrintSink",
     "ProcessAllWindowFunction",
+    "ProcessContext",
     "ProcessFunction",
     "ProcessJoinFunction",
     "ProcessWindowFunction",
@@ -372,10 +399,13 @@ __all__ = [
     "RichAggregateFunction",
     "RichAllWindowFunction",
     "RichCoFlatMapFunction",
+    "RichCoGroupFunction",
     "RichCoMapFunction",
     "RichFilterFunction",
+    "RichFlatJoinFunction",
     "RichFlatMapFunction",
     "RichFunction",
+    "RichJoinFunction",
     "RichMapFunction",
     "RichReduceFunction",
     "RichWindowFunction",
@@ -389,11 +419,13 @@ __all__ = [
     "SlidingProcessingTimeWindows",
     "SnapshotWindows",
     "Source",
+    "StateDescriptor",
     "StateTtlConfig",
     "StateVisibility",
     "StreamExecutionEnvironment",
     "StreamRecord",
     "TaggedUnion",
+    "TaskInfo",
     "TemporalEvent",
     "Time",
     "TimeDomain",
@@ -401,8 +433,10 @@ __all__ = [
     "TimeEvictor",
     "TimeTriggerPolicy",
     "TimeWindow",
+    "TimerContext",
     "TimerService",
     "TimestampAssigner",
+    "TimestampAssignerContext",
     "TimestampedValue",
     "Trigger",
     "TriggerContext",

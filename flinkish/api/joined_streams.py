@@ -13,7 +13,13 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, Union, cast
 from flinkish.api.callables import key_call, positional_arity
 from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.api.functions import Collector, Function, KeySelectorLike, MapFunction
+from flinkish.api.functions import (
+    Collector,
+    Function,
+    KeySelectorLike,
+    MapFunction,
+    RichFunction,
+)
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.time import TimeLike
 from flinkish.api.type_extraction import (
@@ -62,6 +68,18 @@ class CoGroupFunction(Function, ABC, Generic[T1, T2, R]):
     ) -> Iterable[R] | None:
         """Called for every key and window with elements on either side; write to ``out``, or return
         or yield the results."""
+
+
+class RichJoinFunction(RichFunction, JoinFunction[T1, T2, R]):
+    """A ``JoinFunction`` with open, close and a runtime context."""
+
+
+class RichFlatJoinFunction(RichFunction, FlatJoinFunction[T1, T2, R]):
+    """A ``FlatJoinFunction`` with open, close and a runtime context."""
+
+
+class RichCoGroupFunction(RichFunction, CoGroupFunction[T1, T2, R]):
+    """A ``CoGroupFunction`` with open, close and a runtime context."""
 
 
 JoinLike = Union[JoinFunction[T1, T2, R], FlatJoinFunction[T1, T2, R], Callable[[T1, T2], R]]

@@ -52,10 +52,13 @@ from flinkish import (
     RichAggregateFunction,
     RichAllWindowFunction,
     RichCoFlatMapFunction,
+    RichCoGroupFunction,
     RichCoMapFunction,
     RichFilterFunction,
+    RichFlatJoinFunction,
     RichFlatMapFunction,
     RichFunction,
+    RichJoinFunction,
     RichMapFunction,
     RichReduceFunction,
     RichWindowFunction,
@@ -433,6 +436,23 @@ class Sides(CoGroupFunction[Flight, Weather, int]):
         out.collect(len(list(first)))
 
 
+class CountedPair(Counted, RichJoinFunction[Flight, Weather, tuple[str, float]]):
+    def join(self, first: Flight, second: Weather) -> tuple[str, float]:
+        return first.origin, second.wind
+
+
+class CountedPairs(Counted, RichFlatJoinFunction[Flight, Weather, float]):
+    def join(self, first: Flight, second: Weather, out: Collector[float]) -> None:
+        out.collect(second.wind)
+
+
+class CountedSides(Counted, RichCoGroupFunction[Flight, Weather, int]):
+    def coGroup(
+        self, first: Iterable[Flight], second: Iterable[Weather], out: Collector[int]
+    ) -> None:
+        out.collect(len(list(first)))
+
+
 class Near(ProcessJoinFunction[Flight, Weather, int]):
     def processElement(
         self, left: Flight, right: Weather, ctx: ProcessJoinFunction.Context, out: Collector[int]
@@ -459,7 +479,10 @@ def of_two_streams(
     joined = flights.join(weather).where(Origin()).equalTo(lambda hour: hour.airport).window(HOUR)
     assert_type(joined.apply(Pair()), SingleOutputStreamOperator[tuple[str, float]])
     assert_type(joined.apply(Pairs()), SingleOutputStreamOperator[float])
+    assert_type(joined.apply(CountedPair()), SingleOutputStreamOperator[tuple[str, float]])
+    assert_type(joined.apply(CountedPairs()), SingleOutputStreamOperator[float])
     grouped = flights.coGroup(weather).where(Origin()).equalTo(lambda hour: hour.airport)
     assert_type(grouped.window(HOUR).apply(Sides()), SingleOutputStreamOperator[int])
+    assert_type(grouped.window(HOUR).apply(CountedSides()), SingleOutputStreamOperator[int])
     near = keyed.intervalJoin(keyed_weather).between(Time.hours(-1), Time.hours(0))
     assert_type(near.process(Near()), SingleOutputStreamOperator[int])

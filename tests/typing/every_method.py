@@ -20,6 +20,7 @@ from flinkish import (
     DataStream,
     DataStreamSink,
     DataStreamSource,
+    ExecutionConfig,
     FileSink,
     FileSource,
     GlobalWindow,
@@ -44,7 +45,6 @@ from flinkish import (
     ValueStateDescriptor,
     WindowedStream,
 )
-from flinkish.api.config import ExecutionConfig
 
 Pair = tuple[str, int]
 LATE = OutputTag[Pair]("late")

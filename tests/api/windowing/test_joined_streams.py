@@ -11,7 +11,11 @@ from flinkish import (
     EventTimeSessionWindows,
     FlatJoinFunction,
     JoinFunction,
+    RichCoGroupFunction,
+    RichFlatJoinFunction,
+    RichJoinFunction,
     TumblingEventTimeWindows,
+    ValueStateDescriptor,
 )
 from flinkish.api.errors import InvalidProgramError
 from flinkish.testing import StreamTestHarness
@@ -111,3 +115,46 @@ def test_trigger_evictor_and_gap_see_tagged_elements():
 def test_a_function_that_is_none_is_refused(build):
     with pytest.raises(InvalidProgramError, match="apply: 5 is not a function"):
         results(lambda a, b: build(a, b).window(TEN).apply(5))
+
+
+class Numbered:
+    """Counts the calls of a key in keyed state, opened and closed with the operator."""
+
+    def open(self, openContext):
+        descriptor = ValueStateDescriptor("calls", default=0)
+        self.calls = self.getRuntimeContext().getState(descriptor)
+
+    def number(self):
+        self.calls.update(self.calls.value() + 1)
+        return self.calls.value()
+
+
+class NumberedPair(Numbered, RichJoinFunction):
+    def join(self, first, second):
+        return self.number(), first, second
+
+
+class NumberedPairs(Numbered, RichFlatJoinFunction):
+    def join(self, first, second, out):
+        out.collect((self.number(), first, second))
+
+
+class NumberedSides(Numbered, RichCoGroupFunction):
+    def coGroup(self, first, second, out):
+        out.collect((self.number(), list(first), list(second)))
+
+
+@pytest.mark.parametrize("function", [NumberedPair(), NumberedPairs()])
+def test_a_rich_join_function_has_keyed_state(function):
+    pairs = results(lambda a, b: joined(a, b).window(TEN).apply(function))
+    assert pairs == [((1, 1, 5), 9), ((2, 3, 5), 9)]
+
+
+def test_a_rich_co_group_function_has_keyed_state():
+    groups = results(lambda a, b: grouped(a, b).window(TEN).apply(NumberedSides()))
+    assert sorted(value for value, _ in groups) == [
+        (1, [1, 3], [5]),
+        (1, [4], []),
+        (2, [], [7]),
+        (2, [], [8]),
+    ]
