@@ -19,6 +19,7 @@ from flinkish.api.functions import (
     Partitioner,
     ReduceFunction,
     ReduceLike,
+    RichFunction,
 )
 
 T = TypeVar("T")
@@ -26,8 +27,19 @@ R = TypeVar("R")
 
 
 def function_of(function: object) -> Function | None:
-    """``function`` if it is one of flinkish's function classes, which have a life cycle."""
-    return function if isinstance(function, Function) else None
+    """``function`` if it is one of flinkish's function classes.
+
+    Raises InvalidProgramError if it has an ``open`` that nobody would call.
+    """
+    if not isinstance(function, Function):
+        return None
+    if callable(getattr(type(function), "open", None)) and not isinstance(function, RichFunction):
+        name = type(function).__name__
+        raise InvalidProgramError(
+            f"{name}: only a rich function is opened. Derive {name} from the Rich form of its class,"
+            " such as RichMapFunction, or from RichFunction too."
+        )
+    return function
 
 
 def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
@@ -96,6 +108,10 @@ def _callable(method: str, function: Any, wanted: str) -> Callable[..., Any]:
         raise InvalidProgramError(
             f"{method}: {function!r} of type {type(function).__name__} is not a function. Pass"
             f" {wanted}."
+        )
+    if isinstance(function, type) and issubclass(function, Function):
+        raise InvalidProgramError(
+            f"{method}: {function.__name__} is a class. Pass an instance: {function.__name__}()."
         )
     checked: Callable[..., Any] = function
     return checked

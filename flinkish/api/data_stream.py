@@ -98,6 +98,9 @@ class DataStream(RefusedStreamMethods, Generic[T]):
         self._environment = environment
         self._transformation = transformation
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.getType()}] of {self._transformation.name!r}"
+
     def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
         return self._environment

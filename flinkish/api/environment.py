@@ -262,7 +262,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         if not self._sinks:
             raise IllegalStateError(
                 "execute: the job has no sinks, so it would do nothing. End a stream in print(),"
-                " sinkTo(sink) or forEachBatch(function), or call executeAndCollect()."
+                " sinkTo(sink) or forEachBatch(function), or call executeAndCollect(). Each execute"
+                " takes the sinks that there are: the next one runs those added since."
             )
         sinks, self._sinks = self._sinks, []
         collecting, self._collecting = self._collecting, []

@@ -30,6 +30,21 @@ class InvalidProgramError(FlinkishError):
     """The pieces of a job do not fit together (Flink: ``InvalidProgramException``)."""
 
 
+class UnfitElementError(InvalidProgramError):
+    """An element, or what a function returned for one, that an operator cannot work with."""
+
+    def __init__(self, reason: str, operator: str | None = None) -> None:
+        super().__init__(reason, operator)
+        self.reason, self.operator = reason, operator
+
+    def at(self, operator: str) -> UnfitElementError:
+        """The same, with the operator named where nobody has named it yet."""
+        return self if self.operator else UnfitElementError(self.reason, operator)
+
+    def __str__(self) -> str:
+        return f"{self.operator}: {self.reason}" if self.operator else self.reason
+
+
 class IllegalStateError(FlinkishError):
     """A method was called at a time it has no meaning (Flink: ``IllegalStateException``)."""
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.row import Row
 from flinkish.api.types import TypeInformation
 
@@ -211,9 +211,9 @@ def field_names(element: Any) -> list[str]:
     return ["*"]
 
 
-def no_such_field(element: Any, field: Field) -> InvalidProgramError:
+def no_such_field(element: Any, field: Field) -> UnfitElementError:
     """The error of an element that lacks ``field``."""
-    return InvalidProgramError(
+    return UnfitElementError(
         f"the element {shown(element)} has no field {field!r}; its fields are"
         f" {', '.join(field_names(element))}. Name a field that every element has, by position or"
         " by name."

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from flinkish.api.callables import positional_arity
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.functions import Collector
 from flinkish.api.window_functions import (
     AllWindowFunction,
@@ -68,12 +68,12 @@ def all_window_function_call(function: Any) -> WindowCall:
 def results_of(returned: Any) -> Iterable[Any]:
     """What a window function has returned, as its results.
 
-    Raises InvalidProgramError for a single value that would come apart if it were iterated.
+    Raises UnfitElementError for a single value that would come apart if it were iterated.
     """
     if returned is None:
         return ()
     if isinstance(returned, (str, bytes, tuple, dict)) or not isinstance(returned, Iterable):
-        raise InvalidProgramError(
+        raise UnfitElementError(
             f"the window function returned {shown(returned)} of type {type(returned).__name__},"
             " but must return its results as a list, yield them, or write them to out. For one"
             " result return a list of it: [result]."

@@ -215,7 +215,7 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) 
                 f"{operator}: the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
                 f" pickled, so it cannot go to the next operator: {error}. Emit plain values instead"
                 " of files, locks, generators or connections."
-            ) from error
+            ) from None
 
 
 def _picklable(value: Any) -> bool:

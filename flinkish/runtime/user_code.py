@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from flinkish.api.errors import FlinkishError, UserFunctionError
+from flinkish.api.errors import FlinkishError, UnfitElementError, UserFunctionError
 
 
 @contextmanager
@@ -14,6 +14,8 @@ def user_code_of(operator: str, element: Callable[[], object]) -> Iterator[None]
     """For a whole run of elements: ``element()`` is asked for the culprit only after an error."""
     try:
         yield
+    except UnfitElementError as error:
+        raise error.at(operator) from None
     except FlinkishError:
         raise
     except Exception as error:

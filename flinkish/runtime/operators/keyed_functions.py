@@ -8,7 +8,12 @@ import numpy as np
 
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.keyed_operator import KeyedOperator, keyed_elements
-from flinkish.runtime.operators.stateless import StreamFilter, StreamFlatMap, StreamMap
+from flinkish.runtime.operators.stateless import (
+    StreamFilter,
+    StreamFlatMap,
+    StreamMap,
+    results_of,
+)
 
 
 class KeyedStreamMap(KeyedOperator, StreamMap):
@@ -47,7 +52,7 @@ class KeyedStreamFlatMap(KeyedOperator, StreamFlatMap):
         self.metrics.numRecordsIn += len(records)
         call, iterate = self._call, self._iterate
         if iterate is not None:
-            lists = self.mappedUnderKeys(lambda value: list(iterate(value)), records)
+            lists = self.mappedUnderKeys(lambda value: results_of(iterate(value)), records)
             counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
             values = list(chain.from_iterable(lists))
             self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 
+from flinkish.api.errors import UnfitElementError, shown
 from flinkish.api.operators import FilterDescription, FlatMapDescription, MapDescription
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
@@ -59,6 +60,22 @@ class StreamFilter(StatelessOperator):
             self.output.emitRecords(Records(values, records.timestamps[kept]))
 
 
+def results_of(returned: Any) -> list[Any]:
+    """What a function of ``flatMap`` has returned, as its results; None is none.
+
+    Raises UnfitElementError for a single value, also one of text, which would come apart.
+    """
+    if returned is None:
+        return []
+    if isinstance(returned, (str, bytes)) or not isinstance(returned, Iterable):
+        raise UnfitElementError(
+            f"the function of flatMap returned {shown(returned)} of type {type(returned).__name__},"
+            " but must return its results as a list, yield them, or write them to out. For one"
+            " result use map, or return a list of it: [result]."
+        )
+    return list(returned)
+
+
 class StreamFlatMap(StatelessOperator):
     """``flatMap`` (Flink: ``StreamFlatMap``)."""
 
@@ -76,7 +93,7 @@ class StreamFlatMap(StatelessOperator):
             self._process_collected(self._call, records)
 
     def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
-        lists = self.mapped(lambda value: list(iterate(value)), records.values)
+        lists = self.mapped(lambda value: results_of(iterate(value)), records.values)
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         values = list(chain.from_iterable(lists))
         self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))

@@ -1,0 +1,95 @@
+"""What a user sees whose functions do not fit the operators that they are passed to."""
+
+from __future__ import annotations
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import IllegalStateError, InvalidProgramError, UnfitElementError
+from flinkish.testing import StreamTestHarness
+
+
+def values(build, *elements):
+    harness = StreamTestHarness(build)
+    for element in elements:
+        harness.processElement(element, 1)
+    return [record.value for record in harness.getOutput()]
+
+
+@pytest.fixture(params=["keyed", "not keyed"])
+def keyed(request):
+    return (lambda s: s.keyBy(lambda value: 0)) if request.param == "keyed" else (lambda s: s)
+
+
+class TestFlatMap:
+    @pytest.mark.parametrize("returned", [3, "ada", b"ada"])
+    def test_a_single_value_is_refused(self, keyed, returned):
+        with pytest.raises(UnfitElementError, match=r"^twice: .* returned .*\[result\]"):
+            values(lambda s: keyed(s).flatMap(lambda value: returned).name("twice"), 1)
+
+    @pytest.mark.parametrize("returned", [["a", "b"], ("a", "b"), {"a": 1, "b": 2}])
+    def test_whatever_can_be_iterated_will_do(self, keyed, returned):
+        assert values(lambda s: keyed(s).flatMap(lambda value: returned), 1) == ["a", "b"]
+
+    def test_no_result_is_none(self, keyed):
+        assert values(lambda s: keyed(s).flatMap(lambda n: [n] if n > 1 else None), 1, 2) == [2]
+
+
+def test_a_single_result_of_a_window_function_names_the_operator():
+    def windows(stream):
+        return stream.keyBy(len).countWindow(1).apply(lambda key, window, words: "one").name("ones")
+
+    with pytest.raises(UnfitElementError, match=r"^ones: the window function returned 'one'"):
+        values(windows, "ada")
+
+
+def test_a_missing_field_names_the_first_operator_that_wants_it():
+    with pytest.raises(
+        UnfitElementError, match=r"^\S.*: the element \('ada', 1\) has no field 'us"
+    ):
+        values(lambda s: s.map(lambda click: click).keyBy("user").sum(1).map(str), ("ada", 1))
+
+
+class OpensNothing(fl.MapFunction):
+    def open(self, openContext):
+        self.seen = 0
+
+    def map(self, value):
+        return value
+
+
+class Opens(OpensNothing, fl.RichFunction):
+    def map(self, value):
+        return self.seen
+
+
+def test_an_open_that_nobody_would_call_is_refused():
+    with pytest.raises(InvalidProgramError, match="OpensNothing: only a rich function is opened"):
+        values(lambda s: s.map(OpensNothing()))
+    assert values(lambda s: s.map(Opens()), 1) == [0]
+
+
+@pytest.mark.parametrize(
+    ("method", "build"),
+    [
+        ("map", lambda s: s.map(OpensNothing)),
+        ("filter", lambda s: s.filter(fl.FilterFunction)),
+        ("flatMap", lambda s: s.flatMap(fl.FlatMapFunction)),
+        ("keyBy", lambda s: s.keyBy(fl.KeySelector)),
+        ("reduce", lambda s: s.keyBy(len).reduce(fl.ReduceFunction)),
+    ],
+)
+def test_a_class_in_place_of_a_function_is_refused(method, build):
+    with pytest.raises(InvalidProgramError, match=rf"^{method}: (\w+) is a class.* \1\(\)"):
+        values(build)
+
+
+def test_a_stream_says_what_it_is():
+    flights = fl.StreamExecutionEnvironment().fromElements(("JFK", 7)).name("flights")
+    assert repr(flights) == "DataStreamSource[Tuple<String, Long>] of 'flights'"
+    assert repr(flights.keyBy(0)).startswith("KeyedStream[Tuple<String, Long>]")
+
+
+def test_a_second_execute_says_that_the_first_took_the_sinks():
+    with pytest.raises(IllegalStateError, match="the next one runs those added since"):
+        fl.StreamExecutionEnvironment().execute()
