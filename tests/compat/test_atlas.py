@@ -24,6 +24,7 @@ from flinkish.compat import atlas
 from flinkish.compat.atlas import Boundary, Interval
 from flinkish.testing import StreamTestHarness
 from tests.compat.atlas_example import IDLENESS, LATENESS, WATERMARKS, at
+from tests.runtime.micro_batches import MicroBatches
 
 Windows = AllWindowedStream[int, TimeWindow]
 Closed = tuple[int, int, list[int]]
@@ -84,6 +85,25 @@ class TestWatermarks:
             (4, (0, 5, [0, 0, 1, 3])),
             (10, (5, 10, [2, 1, 4, 5, 6, 6])),
         ]
+
+    def test_by_the_clock_of_the_batches_too(self) -> None:
+        job = MicroBatches(
+            lambda stream: (
+                atlas.tumblingWindow(
+                    stream,
+                    interval=FIVE_MINUTES,
+                    pipeline=collected,
+                    boundary=Boundary.PROCESSING_TIME,
+                ).results
+            ),
+            2,
+        )
+        for arrival in WATERMARKS:
+            job.tickDue(at(arrival.processed))
+            job.process([[(at(arrival.event), None)]], clock=at(arrival.processed))
+        assert [r.value for r in job.results[0]] == [(0, 5, [0, 0, 1, 3])]
+        job.tickDue(at(10))
+        assert [r.value for r in job.results[0]][1:] == [(5, 10, [2, 1, 4, 5, 6, 6])]
 
 
 class TestAllowedLateness:
@@ -178,35 +198,41 @@ class TestIdleTimeout:
             assert closed == ([(1, 4)] if minute >= 5 else [])
 
 
-class TestHoppingWindows:
-    def of(self, interval: int, hop: int, events: list[int]) -> list[Any]:
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.hoppingWindow(
-                    stream,
-                    interval=Interval(interval, "second"),
-                    hopSize=Interval(hop, "second"),
-                    pipeline=lambda windows: windows.apply(
-                        lambda window, found: [(window.start, window.end, list(found))]
-                    ),
-                ).results
-            )
-        )
-        for event in events:
-            harness.processElement(event, event)
-        harness.endInput()
-        return [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+def hopping(stream: DataStream[int], interval: int, hop: int) -> DataStream[Any]:
+    return atlas.hoppingWindow(
+        timed(stream),
+        interval=Interval(interval, "second"),
+        hopSize=Interval(hop, "second"),
+        pipeline=lambda windows: windows.apply(
+            lambda window, found: [(window.start, window.end, list(found))]
+        ),
+    ).results
 
-    def test_three_seconds_every_five_leave_gaps(self) -> None:
-        assert self.of(3, 5, [0, 2_999, 3_000, 4_999, 5_000]) == [
-            (0, 3_000, [0, 2_999]),
-            (5_000, 8_000, [5_000]),
-        ]
 
-    def test_twenty_seconds_every_five_overlap(self) -> None:
-        assert self.of(20, 5, [21_000]) == [
-            (start, start + 20_000, [21_000]) for start in (5_000, 10_000, 15_000, 20_000)
-        ]
+HOPPING = [
+    # interval and hop in seconds, events, windows
+    (
+        (3, 5),
+        [0, 2_999, 3_000, 4_999, 5_000],
+        [(0, 3_000, [0, 2_999]), (5_000, 8_000, [5_000])],
+    ),
+    (
+        (20, 5),
+        [21_000],
+        [(start, start + 20_000, [21_000]) for start in (5_000, 10_000, 15_000, 20_000)],
+    ),
+]
+"""Windows with gaps between them, and windows that overlap."""
+
+
+@pytest.mark.parametrize(("lengths", "events", "expected"), HOPPING, ids=["gaps", "overlaps"])
+def test_hopping_windows(lengths: tuple[int, int], events: list[int], expected: list[Any]) -> None:
+    harness = StreamTestHarness(lambda stream: hopping(stream, *lengths))
+    for event in events:
+        harness.processElement(event)
+    harness.endInput()
+    assert [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)] == expected
+    assert harness.numLateRecordsDropped() == 0, "what is in a gap is not late"
 
 
 def test_a_group_has_windows_of_its_own() -> None:

@@ -112,32 +112,37 @@ def test_get_new_and_get_expired():
     ]
 
 
-@pytest.mark.parametrize(
-    ("configure", "expected"),
-    [
-        (lambda bolt: bolt.withTumblingWindow(Duration.seconds(5)), [[0, 1, 2], [3, 4, 5]]),
-        (lambda bolt: bolt.withTumblingWindow(Count(3)), [[0, 1, 2], [3, 4, 5]]),
-        (
-            lambda bolt: bolt.withWindow(Duration.seconds(10), Duration.seconds(5)),
-            [[0, 1, 2], [0, 1, 2, 3, 4, 5], [3, 4, 5]],
-        ),
-        (
-            lambda bolt: bolt.withWindow(Duration.of(5_000), Count(2)),
-            [[0, 1], [1, 2, 3], [3, 4, 5]],
-        ),
-        (lambda bolt: bolt.withWindow(Count(4), Count(2)), [[0, 1], [0, 1, 2, 3], [2, 3, 4, 5]]),
-        (
-            lambda bolt: bolt.withWindow(Count(4), Duration.seconds(5)),
-            [[0, 1, 2], [2, 3, 4, 5]],
-        ),
-        (lambda bolt: bolt.withWindow(Count(2)), [[0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]),
-    ],
-)
-def test_the_forms_of_windows_in_event_time(configure, expected):
+ROWS = [(number, number * 1700 + 1) for number in range(6)]
+FORMS = [
+    (lambda bolt: bolt.withTumblingWindow(Duration.seconds(5)), [[0, 1, 2], [3, 4, 5]]),
+    (lambda bolt: bolt.withTumblingWindow(Count(3)), [[0, 1, 2], [3, 4, 5]]),
+    (
+        lambda bolt: bolt.withWindow(Duration.seconds(10), Duration.seconds(5)),
+        [[0, 1, 2], [0, 1, 2, 3, 4, 5], [3, 4, 5]],
+    ),
+    (
+        lambda bolt: bolt.withWindow(Duration.of(5_000), Count(2)),
+        [[0, 1], [1, 2, 3], [3, 4, 5]],
+    ),
+    (lambda bolt: bolt.withWindow(Count(4), Count(2)), [[0, 1], [0, 1, 2, 3], [2, 3, 4, 5]]),
+    (
+        lambda bolt: bolt.withWindow(Count(4), Duration.seconds(5)),
+        [[0, 1, 2], [2, 3, 4, 5]],
+    ),
+    (lambda bolt: bolt.withWindow(Count(2)), [[0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]),
+]
+
+
+def of_form(configure, stream):
     bolt = configure(BaseWindowedBolt(lambda window: [[n for n, _ in window.get()]]))
-    harness = StreamTestHarness(lambda s: setBolt(bolt.withTimestampField(1), s))
-    for number in range(6):
-        harness.processElement((number, number * 1700 + 1))
+    return setBolt(bolt.withTimestampField(1), stream)
+
+
+@pytest.mark.parametrize(("configure", "expected"), FORMS)
+def test_the_forms_of_windows_in_event_time(configure, expected):
+    harness = StreamTestHarness(lambda s: of_form(configure, s))
+    for row in ROWS:
+        harness.processElement(row)
     harness.endInput()
     assert values(harness) == expected
 

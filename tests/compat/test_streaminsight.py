@@ -215,21 +215,31 @@ def payloads(window, events):
     return ["".join(event.payload for event in events)]
 
 
+def lifetime(event):
+    return event.startTime, event.endTime, event.payload
+
+
 def lifetimes(harness):
-    return [(event.startTime, event.endTime, event.payload) for event in values(harness)]
+    return [lifetime(event) for event in values(harness)]
+
+
+POINTS = [(2, "a"), (7, "b"), (11, "c"), (15, "d")]
+HOPPING = [(-5, 5, "a"), (0, 10, "ab"), (5, 15, "bc"), (10, 20, "cd"), (15, 25, "d")]
+
+
+def hopping(stream):
+    return hoppingWindow(toPointStreamable(stream, point, EVERY_EVENT), 10, 5).apply(payloads)
 
 
 def test_hopping_windows_move_ctis_to_the_start_of_the_window():
-    harness = StreamTestHarness(
-        lambda s: hoppingWindow(toPointStreamable(s, point, EVERY_EVENT), 10, 5).apply(payloads)
-    )
-    for element in ((2, "a"), (7, "b"), (11, "c"), (15, "d")):
+    harness = StreamTestHarness(hopping)
+    for element in POINTS:
         harness.processElement(element)
     # At 2 the window [-5, 5) is open, at 7 [0, 10), at 11 [5, 15), at 15 [10, 20).
     assert increments(harness) == [-5, 0, 5, 10]
-    assert lifetimes(harness) == [(-5, 5, "a"), (0, 10, "ab"), (5, 15, "bc")]
+    assert lifetimes(harness) == HOPPING[:3]
     harness.endInput()
-    assert lifetimes(harness)[3:] == [(10, 20, "cd"), (15, 25, "d")]
+    assert lifetimes(harness) == HOPPING
 
 
 def test_union_emits_up_to_the_older_cti():
@@ -247,39 +257,50 @@ def test_union_emits_up_to_the_older_cti():
     assert [event.payload for event in values(harness)] == ["b", "c", "a"]
 
 
+def sums_of_sums(stream):
+    sums = tumblingWindow(toPointStreamable(stream, point, AT_ONCE), 5).apply(
+        lambda window, events: [sum(event.payload for event in events)]
+    )
+    return tumblingWindow(sums, 10).apply(
+        lambda window, events: [[event.payload for event in events]]
+    )
+
+
+NUMBERS = [(time, time) for time in range(1, 22, 2)]
+SUMS = [(0, 10, [1 + 3, 5 + 7 + 9]), (10, 20, [11 + 13, 15 + 17 + 19]), (20, 30, [21])]
+
+
 def test_windows_after_windows():
     """The CTIs that hopping windows hold back are right for what comes after them."""
-
-    def build(stream):
-        sums = tumblingWindow(toPointStreamable(stream, point, AT_ONCE), 5).apply(
-            lambda window, events: [sum(event.payload for event in events)]
-        )
-        return tumblingWindow(sums, 10).apply(
-            lambda window, events: [[event.payload for event in events]]
-        )
-
-    harness = StreamTestHarness(build)
-    for time in range(1, 22, 2):
-        harness.processElement((time, time))
+    harness = StreamTestHarness(sums_of_sums)
+    for element in NUMBERS:
+        harness.processElement(element)
     assert harness.numLateRecordsDropped() == 0
-    assert lifetimes(harness) == [(0, 10, [1 + 3, 5 + 7 + 9]), (10, 20, [11 + 13, 15 + 17 + 19])]
+    assert lifetimes(harness) == SUMS[:2]
+    harness.endInput()
+    assert lifetimes(harness) == SUMS
+
+
+LIFETIMES = [(1, 6, "a"), (4, 9, "b"), (9, 12, "c")]
+SNAPSHOTS = [(1, 4, "a"), (4, 6, "ab"), (6, 9, "b"), (9, 12, "c")]
+COUNTED = [PointEvent(4, "ab"), PointEvent(9, "bc")]
+
+
+def snapshots_and_counts(stream):
+    events = toIntervalStreamable(stream, lambda e: IntervalEvent(*e), EVERY_EVENT)
+    return [
+        snapshotWindow(events).apply(payloads),
+        countByStartTimeWindow(events, 2).apply(payloads),
+    ]
 
 
 def test_snapshots_and_counts():
-    def build(stream):
-        events = toIntervalStreamable(stream, lambda e: IntervalEvent(*e), EVERY_EVENT)
-        return [
-            snapshotWindow(events).apply(payloads),
-            countByStartTimeWindow(events, 2).apply(payloads),
-        ]
-
-    harness = StreamTestHarness(build)
-    for element in ((1, 6, "a"), (4, 9, "b"), (9, 12, "c")):
+    harness = StreamTestHarness(snapshots_and_counts)
+    for element in LIFETIMES:
         harness.processElement(element)
     harness.endInput()
-    assert lifetimes(harness) == [(1, 4, "a"), (4, 6, "ab"), (6, 9, "b"), (9, 12, "c")]
-    counted = [r.value for r in harness.getOutput(1) if isinstance(r, fl.StreamRecord)]
-    assert counted == [PointEvent(4, "ab"), PointEvent(9, "bc")]
+    assert lifetimes(harness) == SNAPSHOTS
+    assert [r.value for r in harness.getOutput(1) if isinstance(r, fl.StreamRecord)] == COUNTED
 
 
 def test_windows_of_each_key():
