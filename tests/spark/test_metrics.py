@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
+
+import pytest
 
 import flinkish as fl
+from tests.spark.waiting import wait_for
 
 
 class Counting(fl.KeyedProcessFunction):
@@ -44,6 +48,32 @@ def test_metrics_while_a_job_runs_and_after(env):
     assert counting.user == {"odd": 5, "threshold": 7}
     assert metrics["windows"].numRecordsIn == 10
     assert metrics["windows"].numRecordsOut == 4
+
+
+@pytest.mark.slow("waits for four batches two seconds apart")
+def test_a_job_that_runs_shows_metrics_after_each_batch_and_keeps_its_interval(env):
+    """Batches begin every two seconds; with 20 elements a second each has work to do."""
+    env.setTriggerInterval(fl.Time.seconds(2))
+    done = []
+    numbers = env.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=20))
+    sums = numbers.keyBy(lambda n: n % 2).reduce(max).name("highest")
+    sums.forEachBatch(lambda values, batch: done.append(time.monotonic()))
+    client = env.executeAsync()
+
+    def counted():
+        metrics = client.getMetrics().get("highest")
+        return metrics.numRecordsIn if metrics else 0
+
+    try:
+        wait_for(counted)
+        first = counted()
+        wait_for(lambda: counted() > first and len(done) >= 4)
+        assert client.getJobStatus() is fl.JobStatus.RUNNING
+        assert client.getMetrics()["highest"].stateEntries == 2
+    finally:
+        client.cancel()
+    # The first batch may take as long as it likes; from the second on one follows the interval.
+    assert done[3] - done[1] > 3
 
 
 class Told(fl.RichMapFunction):

@@ -123,6 +123,41 @@ def test_a_job_goes_on_after_an_error(env, tmp_path):
     assert job(env, tmp_path / "checkpoint", build) == [("a", 4)]
 
 
+class Stamped(fl.KeyedProcessFunction):
+    """Elements, with the clock they saw."""
+
+    def processElement(self, value, ctx, out):
+        out.collect((value, ctx.timerService().currentProcessingTime()))
+
+
+def test_a_batch_that_is_run_again_sees_the_same_clock(env, tmp_path):
+    env.getConfig().setElementsPerBatch(2)
+    env.enableCheckpointing(str(tmp_path))
+    runs = []
+
+    def run():
+        seen = {}
+        runs.append(seen)
+
+        def note(values, batch):
+            seen[batch] = values
+            if len(runs) == 1 and batch == 1:
+                raise OSError("disk full")
+
+        stamped = env.fromCollection(range(4)).uid("numbers").keyBy(lambda n: 0).process(Stamped())
+        stamped.uid("stamped").forEachBatch(note)
+        env.execute()
+
+    with pytest.raises(UserFunctionError, match="disk full"):
+        run()
+    time.sleep(0.1)
+    run()
+    first, again = runs
+    assert [number for number, _ in first[1]] == [2, 3]
+    assert again[1] == first[1]
+    assert first[0][0][1] < first[1][0][1], "each batch has a clock of its own"
+
+
 def test_stateless_edits_go_on_from_a_checkpoint(env, tmp_path):
     job(env, tmp_path, counted)
     assert job(env, tmp_path, lambda stream: counted(stream.filter(bool)).map(str)) == []

@@ -91,6 +91,34 @@ class Slow(fl.KeyedProcessFunction):
         out.collect((ctx.getCurrentKey(), self.count.value()))
 
 
+@pytest.mark.slow("waits for the clock")
+def test_an_input_that_falls_idle_does_not_hold_windows_back(env, tmp_path):
+    """Two watched directories, one of which has nothing new: the other's windows close."""
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda line, timestamp: int(line.split()[1])
+    )
+
+    def lines(name):
+        source = word_source(tmp_path / name)
+        (tmp_path / name / "1.txt").write_text(f"{name} 1\n")
+        return env.fromSource(source, strategy.withIdleness(fl.Time.milliseconds(500)), name)
+
+    seen = []
+    keyed = lines("busy").union(lines("idle")).map(lambda line: (line.split()[0], 1, 0)).keyBy(0)
+    windows = keyed.window(fl.TumblingEventTimeWindows.of(10)).process(Collected())
+    windows.forEachBatch(lambda values, _: seen.extend(values))
+    client = env.executeAsync()
+    try:
+        wait_for(lambda: client.getMetrics().get("TumblingEventTimeWindows"))
+        assert seen == []
+        (tmp_path / "busy" / "2.txt").write_text("busy 25\n")
+        wait_for(lambda: len(seen) == 2)
+        assert client.getJobStatus() is fl.JobStatus.RUNNING
+    finally:
+        client.cancel()
+    assert sorted(seen) == [("busy", 1), ("idle", 1)]
+
+
 def test_a_bounded_job_with_processing_time_windows_ends_by_itself(env):
     """As in Flink: what the clock has not made due by then is not fired."""
     env.getConfig().setElementsPerBatch(2)
