@@ -19,6 +19,7 @@ from flinkish.api.connectors.source import (
 from flinkish.api.data_stream import DataStream, DataStreamSource
 from flinkish.api.environment_settings import EnvironmentSettings
 from flinkish.api.errors import (
+    FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
     NotSupportedError,
@@ -272,6 +273,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         except Exception as error:
             for listener in self._listeners:
                 listener.onJobSubmitted(None, error)
+            if isinstance(error, FlinkishError):
+                # It says what to mend, and how flinkish found it is no help.
+                error.with_traceback(None)
             raise
         for results in collecting:
             results.setJobClient(client)

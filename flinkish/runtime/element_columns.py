@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from flinkish.api.errors import FlinkishError, shown
+from flinkish.api.errors import UnfitElementError, shown
 from flinkish.runtime.column_arrays import FieldsWriter, Misfit
 from flinkish.runtime.row_columns import RowColumns
 
@@ -27,7 +27,7 @@ class ElementColumns:
     whole: bool = False
 
     def of(self, values: Sequence[Any]) -> RowColumns:
-        """``values`` as columns. Raises FlinkishError, which names the element and the field, for
+        """``values`` as columns. Raises UnfitElementError, which names the element and the field, for
         one that does not fit."""
         if isinstance(values, RowColumns) and values.batch.schema.types == self.schema.types:
             # A table's rows that nobody has touched on the way are columns still.
@@ -44,15 +44,17 @@ class ElementColumns:
     def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _error(self, element: Any, misfit: Misfit) -> FlinkishError:
+    def _error(self, element: Any, misfit: Misfit) -> UnfitElementError:
         if misfit.field:
-            return FlinkishError(
-                f"{self.sink}: the element {shown(element)} does not fit the schema: its {misfit}."
-                " Map the elements to the type of the field, or say another type with"
-                " returns(Types...) or a schema."
+            return UnfitElementError(
+                f"the element {shown(element)} does not fit the schema: its {misfit}. Map the"
+                " elements to the type of the field, or say another type with returns(Types...) or"
+                " a schema.",
+                self.sink,
             )
         names = self.schema.names
-        return FlinkishError(
-            f"{self.sink}: the element {shown(element)} does not fit the schema, which has"
-            f" {len(names)} fields: {', '.join(names)}. Map the elements to tuples of those fields."
+        return UnfitElementError(
+            f"the element {shown(element)} does not fit the schema, which has {len(names)} fields:"
+            f" {', '.join(names)}. Map the elements to tuples of those fields.",
+            self.sink,
         )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.elements import WatermarkStatus
-from flinkish.api.errors import FlinkishError, shown
+from flinkish.api.errors import FlinkishError, UnfitElementError, shown
 from flinkish.api.row import Row, row_type
 from flinkish.runtime.elements import Records, Timestamps
 from flinkish.runtime.keys import ColumnKeys
@@ -211,10 +211,11 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) 
             return bytes(cloudpickle.dumps(content, protocol=5))
         except Exception as error:
             culprit = next((v for v in values if not _picklable(v)), values)
-            raise FlinkishError(
-                f"{operator}: the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
+            raise UnfitElementError(
+                f"the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
                 f" pickled, so it cannot go to the next operator: {error}. Emit plain values instead"
-                " of files, locks, generators or connections."
+                " of files, locks, generators or connections.",
+                operator,
             ) from None
 
 

@@ -87,7 +87,8 @@ def _without_internals(trace: str) -> str:
 
 
 _INTERNAL = re.compile(
-    r'  File "(?:.*/pyspark/|.*/flinkish/(?:api|compat|graph|runtime|spark)/|pyarrow/)'
+    r'  File "(?:.*/pyspark/|.*/flinkish/(?:api|compat|graph|runtime|spark)/|pyarrow/'
+    r"|.*/contextlib\.py)"
 )
 # Spark's workers unpickle the job before its first element.
 _NOT_STARTED = re.compile(

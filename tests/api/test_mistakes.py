@@ -35,12 +35,25 @@ class TestFlatMap:
         assert values(lambda s: keyed(s).flatMap(lambda n: [n] if n > 1 else None), 1, 2) == [2]
 
 
-def test_a_single_result_of_a_window_function_names_the_operator():
-    def windows(stream):
-        return stream.keyBy(len).countWindow(1).apply(lambda key, window, words: "one").name("ones")
+@pytest.mark.parametrize(
+    "windows",
+    [
+        lambda words: words.countWindow(1),
+        lambda words: words.window(fl.TumblingEventTimeWindows.of(10)),
+        lambda words: words.window(fl.EventTimeSessionWindows.withGap(10)),
+    ],
+)
+def test_a_single_result_of_a_window_function_names_the_operator(windows):
+    def ones(stream):
+        return windows(stream.keyBy(len)).apply(lambda key, window, words: "one").name("ones")
+
+    def run():
+        harness = StreamTestHarness(ones)
+        harness.processElement("ada", 1)
+        harness.endInput()
 
     with pytest.raises(UnfitElementError, match=r"^ones: the window function returned 'one'"):
-        values(windows, "ada")
+        run()
 
 
 def test_a_missing_field_names_the_first_operator_that_wants_it():
@@ -88,6 +101,22 @@ def test_a_stream_says_what_it_is():
     flights = fl.StreamExecutionEnvironment().fromElements(("JFK", 7)).name("flights")
     assert repr(flights) == "DataStreamSource[Tuple<String, Long>] of 'flights'"
     assert repr(flights.keyBy(0)).startswith("KeyedStream[Tuple<String, Long>]")
+
+
+def test_the_traceback_of_a_job_that_cannot_start_is_short(monkeypatch):
+    class Executor:
+        def executeAsync(self, environment, sinks, jobName):
+            raise InvalidProgramError("no such job")
+
+    monkeypatch.setattr(fl.StreamExecutionEnvironment, "executorLoader", staticmethod(Executor))
+    env = fl.StreamExecutionEnvironment()
+    env.fromElements(1).print()
+    with pytest.raises(InvalidProgramError) as raised:
+        env.executeAsync()
+    assert [entry.name for entry in raised.traceback] == [
+        "test_the_traceback_of_a_job_that_cannot_start_is_short",
+        "executeAsync",
+    ]
 
 
 def test_a_second_execute_says_that_the_first_took_the_sinks():

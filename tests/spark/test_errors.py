@@ -17,6 +17,7 @@ from flinkish.api.errors import (
     InvalidProgramError,
     JavaNotFoundError,
     MissingTimestampError,
+    UnfitElementError,
     UnstableKeyError,
     UserFunctionError,
 )
@@ -178,9 +179,13 @@ def test_an_error_of_flinkish_shows_the_users_lines_only(env):
     assert note.endswith("write a KeyedProcessFunction.")
 
 
-def test_an_error_that_no_line_of_the_user_raised_has_no_traceback(env):
-    stream = env.fromElements(1).keyBy(lambda n: object()).sum(0)
-    with pytest.raises(UnstableKeyError) as raised:
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [(lambda n: object(), UnstableKeyError), ("user", UnfitElementError)],
+)
+def test_an_error_that_no_line_of_the_user_raised_has_no_traceback(env, key, error):
+    stream = env.fromElements(1).map(lambda n: n).keyBy(key).sum(0)
+    with pytest.raises(error) as raised:
         list(stream.executeAndCollect())
     assert not hasattr(raised.value, "__notes__")
 

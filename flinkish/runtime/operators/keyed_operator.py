@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from flinkish.api.errors import FlinkishError, UserFunctionError
+from flinkish.api.errors import FlinkishError, UnfitElementError, UserFunctionError
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
@@ -89,6 +89,8 @@ class TimerOperator(KeyedOperator, Triggerable):
         # As userCode, without its cost for every watermark
         try:
             advance(time)
+        except UnfitElementError as error:
+            raise error.at(self.name) from None
         except FlinkishError:
             raise
         except Exception as error:
