@@ -56,6 +56,7 @@ def batches_of(directory):
 
 
 @pytest.mark.slow("starts Spark twelve times")
+@pytest.mark.timeout(1200)
 def test_a_job_killed_ten_times_gives_what_an_undisturbed_one_does(tmp_path):
     write_input(tmp_path / "input")
     chosen = random.Random(2)
@@ -64,8 +65,8 @@ def test_a_job_killed_ten_times_gives_what_an_undisturbed_one_does(tmp_path):
         killed_at = []
         for _ in range(KILLS):
             killed_at.append(killed(tmp_path, log, chosen.uniform(0, 0.4)))
-        assert started(tmp_path, "killed", log).wait(240) == 0
-        assert undisturbed.wait(240) == 0
+        assert started(tmp_path, "killed", log).wait(600) == 0
+        assert undisturbed.wait(600) == 0
     assert killed_at == sorted(set(killed_at)), "each kill came after at least one more batch"
     rows = rows_of(tmp_path / "undisturbed-output")
     assert len(rows) > 50
