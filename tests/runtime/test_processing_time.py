@@ -76,6 +76,51 @@ class Heartbeat(fl.KeyedProcessFunction):
             ctx.timerService().registerProcessingTimeTimer(timestamp + 30)
 
 
+class Total(fl.AggregateFunction):
+    def createAccumulator(self):
+        return 0
+
+    def add(self, value, accumulator):
+        return accumulator + value
+
+    def getResult(self, accumulator):
+        return accumulator
+
+
+class Lives(fl.KeyedProcessFunction):
+    """Tells what of each kind of state is not older than 40 ms; half of them live on when read."""
+
+    def open(self, openContext):
+        context = self.getRuntimeContext()
+        self.last = context.getState(self.living(fl.ValueStateDescriptor("last")))
+        self.seen = context.getListState(self.living(fl.ListStateDescriptor("seen"), True))
+        self.places = context.getMapState(self.living(fl.MapStateDescriptor("places")))
+        self.highest = context.getReducingState(
+            self.living(fl.ReducingStateDescriptor("highest", max), True)
+        )
+        self.sum = context.getAggregatingState(
+            self.living(fl.AggregatingStateDescriptor("sum", Total()))
+        )
+
+    def living(self, descriptor, whenRead=False):
+        config = fl.StateTtlConfig.newBuilder(40)
+        config = config.updateTtlOnReadAndWrite() if whenRead else config
+        descriptor.enableTimeToLive(config.build())
+        return descriptor
+
+    def processElement(self, value, ctx, out):
+        key, number, _ = value
+        before = self.last.value(), self.highest.get(), self.sum.get()
+        out.collect((key, "element", before, list(self.seen.get()), dict(self.places.entries())))
+        if number % 2:
+            self.last.update(number)
+            self.seen.add(number)
+            self.sum.add(number)
+        else:
+            self.places.put(number % 3, number)
+            self.highest.add(number)
+
+
 def two_stages(stream):
     counts = windows(fl.TumblingProcessingTimeWindows.of(50))(stream)
     again = counts.map(lambda r: (r[0], len(r[2]), 0)).keyBy(lambda r: r[1] % 2)
@@ -96,6 +141,7 @@ BUILDS = {
         fl.ProcessingTimeoutTrigger.of(fl.CountTrigger.of(3), 45, True, False)
     ),
     "timers": lambda stream: stream.keyBy(key).process(Heartbeat()),
+    "time to live": lambda stream: stream.keyBy(key).process(Lives()),
     "two stages": two_stages,
 }
 
@@ -150,6 +196,21 @@ def by_window(results):
 def test_results_are_those_of_the_harness(name, steps, groups, last_tick):
     expected, results = both(BUILDS[name], steps, groups, last_tick)
     assert results == expected
+
+
+def test_state_that_has_expired_goes_with_the_next_batch_of_its_key_group():
+    """No tick is asked for: nobody could see a difference."""
+    job = MicroBatches(BUILDS["time to live"], 1)
+    job.process([[(("k0", 1, 0), None), (("k1", 2, 0), None)]], clock=10)
+    assert (state_entries(job), job.tickDue(10_000)) == (5, {})
+    job.process([[(("k2", 1, 0), None)]], clock=49)
+    assert state_entries(job) == 5 + 3
+    job.process([[(("k2", 1, 0), None)]], clock=50)
+    assert state_entries(job) == 3
+
+
+def state_entries(job):
+    return sum(metrics.stateEntries for metrics in job.metrics.metrics().values())
 
 
 @settings(max_examples=40, deadline=None)

@@ -275,6 +275,44 @@ def test_policies_of_ones_own_keep_their_attributes_over_a_restart():
     assert (values(harness), values(restored)) == ([[5]], [[5, 5]])
 
 
+class ColourByColour(fl.EvictionPolicy):
+    """Takes the events of the oldest colour, keeps the others, and lets go of colours that it had."""
+
+    def __init__(self):
+        self.now = None
+        self.had = []
+
+    def isEventTime(self):
+        return False
+
+    def setContext(self, context):
+        self.had.append(self.now)
+        self.now = None
+
+    def track(self, event):
+        pass
+
+    def evict(self, event):
+        action = fl.EvictionPolicy.Action
+        colour, _ = event.get()
+        if colour in self.had:
+            return action.EXPIRE
+        self.now = self.now or colour
+        return action.PROCESS if colour == self.now else action.KEEP
+
+
+def test_what_is_kept_is_not_in_this_window_but_in_a_later_one():
+    def build(stream):
+        policies = fl.CountTriggerPolicy(3), ColourByColour()
+        return fl.PolicyWindowedStream(stream, *policies).process(difference)
+
+    harness = StreamTestHarness(build)
+    for number, colour in enumerate(["red", "blue", "red", "blue", "blue", "green"]):
+        harness.processElement((colour, number))
+    red, blue = [("red", 0), ("red", 2)], [("blue", 1), ("blue", 3), ("blue", 4)]
+    assert values(harness) == [(red, red, []), (blue, blue, red)]
+
+
 def test_policies_of_both_kinds_of_time_are_refused():
     def mixed(stream):
         return fl.PolicyWindowedStream(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flinkish import (
+    CountEvictor,
     CountTrigger,
     EventTimeSessionWindows,
     EventTimeTrigger,
@@ -33,6 +34,7 @@ from flinkish.api.errors import (
     UserFunctionError,
 )
 from flinkish.testing import StreamTestHarness
+from tests.runtime.micro_batches import MicroBatches
 
 TEN = TumblingEventTimeWindows.of(10)
 
@@ -302,6 +304,37 @@ def test_a_window_function_may_use_side_outputs_state_and_its_life_cycle():
         ((30, 77), 19),
     ]
     assert events == ["open", "close"]
+
+
+class CountsFirings(CountTrigger):
+    def onElement(self, element, timestamp, window, ctx):
+        result = super().onElement(element, timestamp, window, ctx)
+        if result.isFire():
+            ctx.getMetricGroup().addGroup("trigger").counter("firings").inc()
+        return result
+
+
+class CountsEvicted(CountEvictor):
+    def evictBefore(self, elements, size, window, evictorContext):
+        super().evictBefore(elements, size, window, evictorContext)
+        evictorContext.getMetricGroup().counter("evicted").inc(size - len(elements))
+
+
+def test_triggers_and_evictors_have_the_metrics_of_the_operator():
+    job = MicroBatches(
+        lambda stream: (
+            stream.keyBy(lambda e: e)
+            .window(GlobalWindows.create())
+            .trigger(CountsFirings(2))
+            .evictor(CountsEvicted(1))
+            .apply(lambda key, window, elements: list(elements))
+            .name("windows")
+        ),
+        3,
+    )
+    for batch in (["a", "b", "a"], ["a", "a", "b"]):
+        job.process([[(letter, None) for letter in batch]])
+    assert job.metrics.metrics()["windows"].user == {"trigger.firings": 3, "evicted": 4}
 
 
 @pytest.mark.parametrize("trigger", [EventTimeTrigger(), PurgingTrigger.of(EventTimeTrigger())])
