@@ -21,6 +21,7 @@ from flinkish.api.functions import (
     RichFunction,
 )
 from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.operators import InOrderDescription
 from flinkish.api.time import TimeLike
 from flinkish.api.type_extraction import (
     collected_type,
@@ -171,7 +172,9 @@ class _Keys(Generic[T1, T2, KEY]):
         self._key1 = keySelector1
         self._key2 = keySelector2
 
-    def _tagged(self) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
+    def tagged(self, inOrder: bool) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
+        """Both streams as one. ``inOrder``: if they part from one stream, their elements come in
+        its order."""
         first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
         second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
         key1, key2 = self._key1, self._key2
@@ -182,7 +185,8 @@ class _Keys(Generic[T1, T2, KEY]):
                 return key1(cast(T1, element.value))
             return key2(cast(T2, element.value))
 
-        return first.union(second).keyBy(key_of)
+        both = first.union(second)
+        return (both._transform(InOrderDescription()) if inOrder else both).keyBy(key_of)
 
 
 class JoinWhere(_Keys[T1, T2, KEY]):
@@ -204,7 +208,7 @@ class JoinEqualTo(_Keys[T1, T2, KEY]):
         self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
     ) -> JoinWithWindow[T1, T2, KEY, W]:
         """Join elements of the same window."""
-        return JoinWithWindow(self._tagged(), assigner)
+        return JoinWithWindow(self, assigner)
 
 
 class CoGroupWhere(_Keys[T1, T2, KEY]):
@@ -226,7 +230,7 @@ class CoGroupEqualTo(_Keys[T1, T2, KEY]):
         self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
     ) -> CoGroupWithWindow[T1, T2, KEY, W]:
         """Group elements of the same window."""
-        return CoGroupWithWindow(self._tagged(), assigner)
+        return CoGroupWithWindow(self, assigner)
 
 
 class _WithWindow(Generic[T1, T2, KEY, W]):
@@ -234,10 +238,10 @@ class _WithWindow(Generic[T1, T2, KEY, W]):
 
     def __init__(
         self,
-        union: KeyedStream[TaggedUnion[T1, T2], KEY],
+        keys: _Keys[T1, T2, KEY],
         assigner: WindowAssigner[TaggedUnion[T1, T2], W],
     ) -> None:
-        self._union = union
+        self._keys = keys
         self._builder = WindowOperatorBuilder(assigner)
 
     def trigger(self, trigger: Trigger[TaggedUnion[T1, T2], W]) -> Self:
@@ -259,7 +263,8 @@ class _WithWindow(Generic[T1, T2, KEY, W]):
         self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
     ) -> SingleOutputStreamOperator[R]:
         description = self._builder.collect(function, call)
-        result = self._union._transform(description, outputType or _result_type(function))
+        union = self._keys.tagged(inOrder=not description.firesOnce)
+        result = union._transform(description, outputType or _result_type(function))
         return result.setDescription(description.description)
 
 

@@ -25,12 +25,14 @@ class OperatorDescription:
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
     by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
     ``seesTime``: its function may ask for the watermark and the clock, which are known after a
-    shuffle; so it gets a stage if it comes before the first one. ``keepsType``: what it gives is of
+    shuffle; so it gets a stage if it comes before the first one. ``inOrder``: where branches of one
+    stream meet again in it, their elements come in the order of that stream. ``keepsType``: what it gives is of
     the type of what it gets.
     """
 
     keyed: ClassVar[bool] = False
     seesTime: ClassVar[bool] = False
+    inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
 
     @property
@@ -69,6 +71,18 @@ class MapDescription(OperatorDescription):
     @property
     def userFunctions(self) -> tuple[Any, ...]:
         return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class InOrderDescription(OperatorDescription):
+    """Hands elements on as they come, those of several branches in order."""
+
+    inOrder: ClassVar[bool] = True
+    keepsType: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "In Order"
 
 
 @dataclass(frozen=True)

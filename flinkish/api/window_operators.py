@@ -16,7 +16,7 @@ from flinkish.api.windowing.session_windows import (
     EventTimeSessionWindows,
 )
 from flinkish.api.windowing.sliding_windows import SlidingEventTimeWindows
-from flinkish.api.windowing.time_triggers import EventTimeTrigger
+from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.tumbling_windows import TumblingEventTimeWindows
 from flinkish.api.windowing.window_assigner import MergingWindowAssigner, WindowAssigner
@@ -68,6 +68,13 @@ class WindowOperatorDescription(OperatorDescription):
     def merges(self) -> bool:
         """Whether windows merge, as sessions do."""
         return isinstance(self.assigner, MergingWindowAssigner)
+
+    @property
+    def firesOnce(self) -> bool:
+        """Whether a window fires at its end alone, with all that is in it: then it does not matter in
+        what order that came."""
+        at_end = type(self.trigger) in (EventTimeTrigger, ProcessingTimeTrigger)
+        return at_end and self.evictor is None and self.allowedLateness == 0
 
     @property
     def stateLayout(self) -> str:

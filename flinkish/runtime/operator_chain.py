@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -64,6 +65,32 @@ class KeyedInput(Input):
         self._target.processWatermarkStatus(status)
 
 
+class InTurn(Input):
+    """Hands records to all branches one at a time, so that where branches meet again the records are
+    still in order."""
+
+    def __init__(self, branches: Sequence[Input]) -> None:
+        self._branches = branches
+
+    def processRecords(self, records: Records) -> None:
+        for position in range(len(records)):
+            record = records.slice(position, position + 1)
+            for branch in self._branches:
+                branch.processRecords(record)
+
+    def processWatermark(self, timestamp: int) -> None:
+        for branch in self._branches:
+            branch.processWatermark(timestamp)
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        for branch in self._branches:
+            branch.processWatermarks(timestamps)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        for branch in self._branches:
+            branch.processWatermarkStatus(status)
+
+
 class OperatorChain:
     """The operators of a task and their outputs, wired up (Flink: ``OperatorChain``).
 
@@ -86,11 +113,17 @@ class OperatorChain:
             node.uid: create_operator(context(node), node.operator) for node in self._nodes
         }
         outputs = [(self.operators[n.uid].output, n.outputs) for n in self._nodes]
+        in_order = any(node.operator.inOrder for node in self._nodes)
         for output, edges in [*sources.values(), *outputs]:
+            targets: dict[str | None, list[Input]] = defaultdict(list)
             for edge in edges:
                 target = self._input(edge) if edge.targetUid in self.operators else exit(edge)
                 if target is not None:
-                    output.connect(target, edge.sideOutput)
+                    targets[edge.sideOutput].append(target)
+            for side, branches in targets.items():
+                taken = [InTurn(branches)] if in_order and len(branches) > 1 else branches
+                for target in taken:
+                    output.connect(target, side)
 
     def open(self) -> None:
         """Open all operators, the last first, so that each finds its readers ready."""

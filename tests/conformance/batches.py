@@ -15,7 +15,7 @@ def covered(case: Case) -> bool:
     """Whether batches can see what was recorded: one source, with watermarks of its own."""
     if case.family in ("two", "watermarks") or case.refused:
         return False
-    if case.kind in ("windowJoin", "coGroup") and _tells_sides_apart(case):
+    if case.kind in ("windowJoin", "coGroup") and _merges_unordered(case):
         return False
     if case.data.get("tieOrder") and case.kind in ("process-state", "process-global"):
         return False  # they count firings, and of timers of one instant any may be the first
@@ -26,10 +26,11 @@ def covered(case: Case) -> bool:
     return "p" not in steps or steps[-1] == "p"
 
 
-def _tells_sides_apart(case: Case) -> bool:
-    """Whether it matters in what order the two sides come between two watermarks, which is open."""
-    merges = "Session" in case.data["assigner"]["kind"]
-    return bool(case.data.get("trigger") or case.data.get("allowedLateness") or merges)
+def _merges_unordered(case: Case) -> bool:
+    """Whether sessions of both sides merge and fire once, so that their sides come in any order."""
+    at_end = case.data.get("trigger") in (None, {"kind": "EventTimeTrigger"})
+    fires_once = at_end and not case.data.get("allowedLateness")
+    return fires_once and "Session" in case.data["assigner"]["kind"]
 
 
 def replay_in_batches(family: Family, case: Case, chosen: random.Random) -> list[Item]:

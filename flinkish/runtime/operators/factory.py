@@ -9,6 +9,7 @@ from flinkish.api.arrival_time import ArrivalTimeDescription
 from flinkish.api.operators import (
     FilterDescription,
     FlatMapDescription,
+    InOrderDescription,
     MapDescription,
     OperatorDescription,
     SourceWatermarksDescription,
@@ -20,7 +21,12 @@ from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.policy_factory import POLICY_OPERATORS
 from flinkish.runtime.operators.process_factory import PROCESS_OPERATORS
 from flinkish.runtime.operators.source_watermarks import SourceWatermarksOperator
-from flinkish.runtime.operators.stateless import StreamFilter, StreamFlatMap, StreamMap
+from flinkish.runtime.operators.stateless import (
+    StreamFilter,
+    StreamFlatMap,
+    StreamInOrder,
+    StreamMap,
+)
 from flinkish.runtime.operators.timestamps_and_watermarks import TimestampsAndWatermarksOperator
 from flinkish.runtime.windowing.factory import create_window_operator
 
@@ -28,6 +34,7 @@ _FACTORIES: dict[type[OperatorDescription], Callable[[OperatorContext, Any], Str
     MapDescription: StreamMap,
     FilterDescription: StreamFilter,
     FlatMapDescription: StreamFlatMap,
+    InOrderDescription: StreamInOrder,
     TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
     SourceWatermarksDescription: SourceWatermarksOperator,
     ArrivalTimeDescription: ArrivalTimeOperator,

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from flinkish.api.errors import UnfitElementError, shown
-from flinkish.api.operators import FilterDescription, FlatMapDescription, MapDescription
+from flinkish.api.operators import (
+    FilterDescription,
+    FlatMapDescription,
+    InOrderDescription,
+    MapDescription,
+)
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
@@ -106,3 +111,14 @@ class StreamFlatMap(StatelessOperator):
                 collector.timestamp = timestamp
                 call(value, collector)
         self.output.flush()
+
+
+class StreamInOrder(OneInputOperator):
+    """Hands on what comes; that it comes in order is up to the chain."""
+
+    def __init__(self, context: OperatorContext, description: InOrderDescription) -> None:
+        super().__init__(context)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.output.emitRecords(records)
