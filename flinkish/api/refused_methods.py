@@ -197,6 +197,34 @@ class RefusedRuntimeContextMethods:
             " stream.connect(rules.broadcast(descriptor))."
         )
 
+    def getBroadcastVariableWithInitializer(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has them for data sets only."""
+        raise NotSupportedError(
+            "getBroadcastVariableWithInitializer is not supported. Use broadcast state:"
+            " stream.connect(rules.broadcast(descriptor))."
+        )
+
+    def getJobInfo(self) -> NoReturn:
+        """Refused: functions are shipped before the job has its id."""
+        raise NotSupportedError(
+            "getJobInfo is not supported: functions are shipped before the job has its id. Use"
+            " JobClient.getJobID() in the driver, and give the function the job's name if it needs it."
+        )
+
+    def getGlobalJobParameters(self) -> NoReturn:
+        """Refused: a function is shipped with what it refers to."""
+        raise NotSupportedError(
+            "getGlobalJobParameters is not supported: a function is shipped with what it refers to."
+            " Use an attribute of the function, or a variable around it."
+        )
+
+    def isObjectReuseEnabled(self) -> NoReturn:
+        """Refused: there is no such setting."""
+        raise NotSupportedError(
+            "isObjectReuseEnabled is not supported: chained functions always see the same object. Use"
+            " a copy (copy.copy) of an element that is to be changed."
+        )
+
     def getDistributedCache(self) -> NoReturn:
         """Refused: Spark ships files itself."""
         raise NotSupportedError(

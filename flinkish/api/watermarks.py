@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Union
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Union
 
 from typing_extensions import TypeVar
 
 from flinkish.api.clock import ManualClock, RelativeClock
 from flinkish.api.elements import MIN_TIMESTAMP, Watermark
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
 from flinkish.api.time import TimeLike, to_milliseconds
 
 if TYPE_CHECKING:
@@ -211,6 +211,16 @@ class WatermarkStrategy(Generic[T]):
         _refuse_both(self.idleTimeout)
         return replace(
             self, idleAdvance=IdleAdvance.of(idleTimeout, every, offset, allowedLateness)
+        )
+
+    def withWatermarkAlignment(self, *arguments: object) -> NoReturn:
+        """Refused: Spark reads sources in batches, and no source can be told to wait for another."""
+        raise NotSupportedError(
+            "withWatermarkAlignment is not supported: Spark reads what there is of every source. What"
+            " is ahead waits in state for the lowest watermark, so results are the same. To keep"
+            " that state small, limit how much a batch reads of the source that is ahead:"
+            " FileSource.withFilesPerBatch(n), or the options of Spark's reader"
+            " (maxOffsetsPerTrigger for Kafka)."
         )
 
     def createWatermarkGenerator(

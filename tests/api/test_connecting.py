@@ -16,6 +16,7 @@ from flinkish import (
     StreamExecutionEnvironment,
     Types,
     ValueStateDescriptor,
+    WatermarkStrategy,
 )
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
 
@@ -180,3 +181,9 @@ def test_what_flink_dropped_names_the_alternative(numbers, keyed):
         numbers.iterate()
     with pytest.raises(NotSupportedError, match="sink"):
         keyed.asQueryableState("state")
+
+
+def test_the_alignment_of_sources_names_the_alternative():
+    strategy = WatermarkStrategy[int].forMonotonousTimestamps()
+    with pytest.raises(NotSupportedError, match="withFilesPerBatch"):
+        strategy.withWatermarkAlignment("group", 5_000)
