@@ -147,6 +147,35 @@ def test_the_forms_of_windows_in_event_time(configure, expected):
     assert values(harness) == expected
 
 
+class Lifecycle(BaseWindowedBolt):
+    """Notes what it is called for."""
+
+    def __init__(self, notes):
+        super().__init__()
+        self.notes = notes
+
+    def prepare(self, context):
+        self.notes.append("prepare " + context.getTaskInfo().getTaskName())
+
+    def execute(self, inputWindow, collector):
+        self.notes.append(list(inputWindow.get()))
+
+    def cleanup(self):
+        self.notes.append("cleanup")
+
+
+def test_a_bolt_is_prepared_and_cleaned_up_and_may_make_timestamps_itself():
+    notes = []
+    bolt = Lifecycle(notes).withTumblingWindow(Duration.of(10))
+    bolt = bolt.withTimestampExtractor(lambda text: len(text))
+    harness = StreamTestHarness(lambda s: setBolt(bolt, s))
+    for text in ("a" * 3, "c" * 9, "b" * 12):
+        harness.processElement(text)
+    harness.endInput()
+    harness.close()
+    assert notes == ["prepare Lifecycle", ["a" * 3, "c" * 9], ["b" * 12], "cleanup"]
+
+
 def test_lengths_by_the_names_that_they_have_inside_the_bolt():
     assert BaseWindowedBolt.Count is Count
     lengths = BaseWindowedBolt.Duration
