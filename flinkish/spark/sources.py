@@ -53,6 +53,8 @@ NUMBERS_A_BATCH = 1_000_000
 MOST_BATCHES = 64
 """A sequence comes in batches of a million, or in so many batches if it is very long."""
 
+PARTS_A_BATCH = 64
+
 _STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAST"}}
 """What does not fit the schema is an error, and CSV doubles a quote within quotes (RFC 4180)."""
 
@@ -82,6 +84,8 @@ class SourceReader:
         self._session = session
         self._storage = storage
         self._elementsPerBatch = elementsPerBatch
+        # As many tasks read a batch as keyed operators run in.
+        self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @singledispatchmethod
     def streamOf(self, source: Source[Any], uid: str) -> SourceStream:
@@ -95,13 +99,15 @@ class SourceReader:
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         name = f"sources/{uid}"
         values = list(source.values)
-        a_batch = self._elementsPerBatch or max(len(values), 1)
+        a_batch = max(min(self._elementsPerBatch or len(values), len(values)), 1)
+        rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
         if not self._written(name):
             for start in range(0, max(len(values), 1), a_batch):
                 frames = _frames(values[start : start + a_batch], start)
-                self._write_batch(name, frames, _FRAMES, start == 0)
+                self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
             self._finish(name)
-        return self._materialised(name, _FRAMES, FrameDecoder(), a_batch < len(values))
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < len(values) else None
+        return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
 
     @streamOf.register
     def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
@@ -135,7 +141,7 @@ class SourceReader:
         if not self._written(name):
             self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
             self._finish(name)
-        return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), False)
+        return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), None)
 
     @streamOf.register
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
@@ -175,26 +181,29 @@ class SourceReader:
     def _numbers(self, first: int, last: int, uid: str, decoder: ArrowDecoder) -> SourceStream:
         name = f"sources/{uid}"
         count = last - first + 1
-        a_batch = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
+        wanted = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
+        a_batch = max(min(wanted, count), 1)
+        a_part = max(math.ceil(a_batch / PARTS_A_BATCH), ELEMENTS_A_FRAME)
+        rows_a_batch = math.ceil(a_batch / a_part)
         if not self._written(name):
             for start in range(first, last + 1, a_batch):
                 end = min(start + a_batch, last + 1)
-                a_part = max(math.ceil((end - start) / 64), ELEMENTS_A_FRAME)
                 ranges = [
                     (part, part, min(part + a_part, end) - 1) for part in range(start, end, a_part)
                 ]
-                self._write_batch(name, ranges, _RANGES, start == first)
+                self._write_batch(name, ranges, _RANGES, start == first, rows_a_batch)
             self._finish(name)
-        return self._materialised(name, _RANGES, decoder, a_batch < count)
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < count else None
+        return self._materialised(name, _RANGES, decoder, files_a_batch)
 
     def _materialised(
-        self, name: str, schema: str, decoder: ArrowDecoder, throttled: bool
+        self, name: str, schema: str, decoder: ArrowDecoder, filesABatch: int | None
     ) -> SourceStream:
         reader = self._session.readStream.schema(schema)
-        if throttled:
-            reader = reader.option("maxFilesPerTrigger", 1)
+        if filesABatch is not None:
+            reader = reader.option("maxFilesPerTrigger", filesABatch)
         stream = reader.parquet(self._storage.child(name))
-        return SourceStream(stream, decoder, not throttled, self._storage.child(name))
+        return SourceStream(stream, decoder, filesABatch is None, self._storage.child(name))
 
     def _written(self, name: str) -> bool:
         return self._storage.readText(f"{name}-written") is not None
@@ -202,13 +211,20 @@ class SourceReader:
     def _finish(self, name: str) -> None:
         self._storage.writeText(f"{name}-written", "written")
 
-    def _write_batch(self, name: str, rows: list[Any], schema: str, first: bool) -> None:
-        # One file: a throttled source reads one file a batch.
-        self._write(name, self._session.createDataFrame(rows, schema).coalesce(1), first)
+    def _write_batch(
+        self, name: str, rows: list[Any], schema: str, first: bool, rowsABatch: int
+    ) -> None:
+        # Every batch but the last has as many files as a throttled source reads in one.
+        rows_a_file = math.ceil(rowsABatch / self._tasks)
+        frame = self._session.createDataFrame(rows, schema).coalesce(1)
+        self._write(name, frame, first, rows_a_file)
 
-    def _write(self, name: str, frame: DataFrame, first: bool) -> None:
+    def _files_a_batch(self, rowsABatch: int) -> int:
+        return math.ceil(rowsABatch / math.ceil(rowsABatch / self._tasks))
+
+    def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
         # The first write replaces what a job that was killed while it wrote has left.
-        self._storage.writeTable(name, frame, "overwrite" if first else "append")
+        self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
 
 
 @contextmanager

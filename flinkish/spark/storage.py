@@ -51,9 +51,10 @@ class CheckpointStorage:
             frame = self._session.createDataFrame([(line,)], "value string").coalesce(1)
             frame.write.mode("append").text(self.child(name))
 
-    def writeTable(self, name: str, frame: DataFrame, mode: str) -> None:
-        """Write a DataFrame as Parquet under ``name``."""
-        frame.write.mode(mode).parquet(self.child(name))
+    def writeTable(self, name: str, frame: DataFrame, mode: str, rowsPerFile: int = 0) -> None:
+        """Write a DataFrame as Parquet under ``name``, in files of so many rows if that is said."""
+        writer = frame.write.mode(mode).option("maxRecordsPerFile", rowsPerFile)
+        writer.parquet(self.child(name))
 
     def _read_with_spark(self, name: str) -> str | None:
         from pyspark.errors import AnalysisException

@@ -6,6 +6,7 @@ without Spark; here the same jobs run once each on Spark, with its shuffle and i
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -74,6 +75,32 @@ def in_order(values):
 def test_a_collection_comes_in_order(env):
     data = list(range(30_000))
     assert list(env.fromCollection(data).executeAndCollect()) == data
+
+
+def test_collections_and_sequences_are_read_in_parallel_and_in_order(env):
+    def task(number):
+        from pyspark import TaskContext
+
+        return number, TaskContext.get().partitionId()
+
+    for source in (env.fromCollection(list(range(60_000))), env.fromSequence(0, 59_999)):
+        found = list(source.map(task).executeAndCollect())
+        assert [number for number, _ in found] == list(range(60_000))
+        tasks = [task for _, task in found]
+        assert min(tasks.count(task) for task in set(tasks)) >= 20_000
+        assert len(set(tasks)) == min(2, os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("elements", [25_000, 70_000])
+def test_batches_of_a_collection_have_the_elements_that_were_said(env, elements):
+    """Each batch is in several files."""
+    env.getConfig().setElementsPerBatch(25_000)
+    sizes = []
+    numbers = env.fromCollection(list(range(elements)))
+    numbers.forEachBatch(lambda values, batch: sizes.append((values[0], len(values))))
+    env.execute()
+    starts = range(0, elements, 25_000)
+    assert sizes == [(start, min(25_000, elements - start)) for start in starts]
 
 
 def test_a_sequence_and_a_generator(env):

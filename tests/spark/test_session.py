@@ -1,0 +1,40 @@
+"""The session a job runs on: the active one, with its own settings again afterwards."""
+
+from __future__ import annotations
+
+import sys
+
+import flinkish as fl
+from flinkish.spark.session import JOB_SETTINGS, session_for
+
+
+def test_the_active_session_is_taken_and_keeps_its_settings(spark):
+    """The settings that a query needs are there while it starts, and not longer."""
+    names = [*JOB_SETTINGS, "spark.sql.shuffle.partitions"]
+    own = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": "7"}
+    before = {name: spark.conf.get(name, None) for name in names}
+    seen = []
+    try:
+        for name, value in own.items():
+            spark.conf.set(name, value)
+        settings = {name: spark.conf.get(name, None) for name in names}
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        env.setParallelism(1).setMaxParallelism(1)
+        stream = env.fromElements(1).keyBy(lambda n: n).map(lambda n: sys.executable)
+        stream.forEachBatch(lambda values, batch: seen.extend(values))
+        env.execute()
+        assert {name: spark.conf.get(name, None) for name in names} == settings
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+    assert session_for(None) is spark
+    assert seen == [sys.executable], "workers run this Python"
+
+
+def test_a_session_of_our_own_has_a_stable_address(spark):
+    configuration = spark.sparkContext.getConf()
+    assert configuration.get("spark.driver.host") == "127.0.0.1"
+    assert configuration.get("spark.driver.bindAddress") == "127.0.0.1"
