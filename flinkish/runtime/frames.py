@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from flinkish.api.elements import WatermarkStatus
 from flinkish.api.errors import FlinkishError, UnfitElementError, shown
 from flinkish.api.row import Row, row_type
-from flinkish.runtime.elements import Records, Timestamps
+from flinkish.runtime.elements import Hashes, Records, Timestamps
 from flinkish.runtime.keys import ColumnKeys
 from flinkish.runtime.row_columns import RowColumns
 
@@ -125,7 +125,7 @@ def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
         _columns(records.values),
         _timestamp_column(records),
         records.keys.column if isinstance(records.keys, ColumnKeys) else records.keys,
-        None if records.hashes is None else records.hashes.tobytes(),
+        _hash_bytes(records),
         (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
         if len(marks)
         else None,
@@ -154,9 +154,33 @@ def decode_frame(data: bytes) -> Frame:
         values,
         stamps,
         keys,
-        None if hashes is None else np.frombuffer(hashes, dtype=np.uint32),
+        _hashes(hashes, keys),
     )
     return Frame(records, NO_MARKS if marks is None else _marks(*marks))
+
+
+def _hash_bytes(records: Records) -> bytes | None:
+    """The hashes of the records, or where the keys are an encoded column, of the distinct keys."""
+    if records.hashes is None:
+        return None
+    encoded = _encoded_keys(records.keys)
+    if encoded is None:
+        return records.hashes.tobytes()
+    distinct = np.zeros(len(encoded.dictionary), dtype=np.uint32)
+    distinct[encoded.indices.to_numpy()] = records.hashes
+    return distinct.tobytes()
+
+
+def _hashes(data: bytes | None, keys: Sequence[Any] | None) -> Hashes | None:
+    if data is None:
+        return None
+    hashes: Hashes = np.frombuffer(data, dtype=np.uint32)
+    encoded = _encoded_keys(keys)
+    return hashes if encoded is None else hashes[encoded.indices.to_numpy()]
+
+
+def _encoded_keys(keys: Sequence[Any] | None) -> pa.DictionaryArray | None:
+    return keys.encoded if isinstance(keys, ColumnKeys) else None
 
 
 def _marks(positions: bytes, kinds: bytes, watermarks: bytes) -> Marks:

@@ -51,7 +51,7 @@ def key_runs(records: Records) -> KeyRuns | None:
         return None
     if len(np.unique(hashes[:_SAMPLE])) * _ELEMENTS_A_KEY > min(len(hashes), _SAMPLE):
         return None
-    encoded = values.arrow(keys.column).dictionary_encode(null_encoding="encode")
+    encoded = values.encoded(keys.column)
     distinct = python_values(encoded.dictionary)
     codes = encoded.indices.to_numpy()
     if len(distinct) <= np.iinfo(np.uint16).max:

@@ -26,6 +26,12 @@ class ColumnKeys(Sequence[Any]):
         self._rows = rows
         self.column = column
 
+    @property
+    def encoded(self) -> pa.DictionaryArray | None:
+        """The column, if the rows have it encoded."""
+        column = self._rows.arrow(self.column)
+        return column if pa.types.is_dictionary(column.type) else None
+
     def over(self, rows: RowColumns) -> ColumnKeys:
         """The same column of other rows."""
         return ColumnKeys(rows, self.column)
@@ -66,12 +72,11 @@ class KeyColumn:
         if isinstance(values, RowColumns) and self._field is not None:
             column = values.column(self._field)
             if column is not None and _has_dictionary(values.arrow(column).type):
-                return ColumnKeys(values, column), self._hashes_of(values.arrow(column))
+                return ColumnKeys(values, column), self._hashes_of(values.encoded(column))
         keys = mapped(self._operator, self._select, values)
         return keys, self._hashes.column(keys)
 
-    def _hashes_of(self, column: pa.Array) -> Hashes:
-        encoded = column.dictionary_encode(null_encoding="encode")
+    def _hashes_of(self, encoded: pa.DictionaryArray) -> Hashes:
         distinct = self._hashes.column(python_values(encoded.dictionary))
         hashes: Hashes = distinct[encoded.indices.to_numpy()]
         return hashes

@@ -170,11 +170,16 @@ class KeyedRecordWriter(RecordWriter):
         groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
         order = np.argsort(groups, kind="stable")
         bounds = np.searchsorted(groups[order], np.arange(self._keyGroups + 1)).tolist()
-        values = taken(records.values, order)
+        values = records.values
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
+            distinct = len(values.encoded(keys.column).dictionary)
+            # The frame of every key group has all of the distinct keys.
+            if distinct * self._keyGroups * 2 <= len(values):
+                values = values.withEncoded(keys.column)
+            values = values.take(order)
             keys = keys.over(values)
         else:
-            keys = taken(keys, order)
+            values, keys = taken(values, order), taken(keys, order)
         ordered = Records(values, records.timestamps[order], keys, hashes[order])
         for group, (start, end) in enumerate(pairwise(bounds)):
             members = order[start:end]

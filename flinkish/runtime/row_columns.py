@@ -21,10 +21,11 @@ from flinkish.api.row import Row, row_type
 class RowColumns(Sequence[Row]):
     """The rows of an Arrow batch, as a sequence."""
 
-    __slots__ = ("_lists", "_rows", "batch")
+    __slots__ = ("_encoded", "_lists", "_rows", "batch")
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
+        self._encoded: dict[int, pa.DictionaryArray] = {}
         self._lists: dict[int, list[Any]] = {}
         self._rows: list[Row] | None = None
 
@@ -52,6 +53,24 @@ class RowColumns(Sequence[Row]):
     def arrow(self, column: int) -> pa.Array:
         """A column as Arrow has it."""
         return self.batch.column(column)
+
+    def encoded(self, column: int) -> pa.DictionaryArray:
+        """A column as its distinct values and which of them each row has."""
+        values = self._encoded.get(column)
+        if values is None:
+            values = self.batch.column(column)
+            if not pa.types.is_dictionary(values.type):
+                values = values.dictionary_encode(null_encoding="encode")
+            self._encoded[column] = values
+        return values
+
+    def withEncoded(self, column: int) -> RowColumns:
+        """The same rows, with that column encoded. They look the same and take less space."""
+        values = self.encoded(column)
+        if len(values.dictionary) <= np.iinfo(np.int16).max:
+            values = pa.DictionaryArray.from_arrays(values.indices.cast("int16"), values.dictionary)
+        name = self.batch.schema.names[column]
+        return RowColumns(self.batch.set_column(column, name, values))
 
     def values(self, column: int) -> list[Any]:
         """The values of a column."""
@@ -130,6 +149,10 @@ def python_values(column: pa.Array) -> list[Any]:
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
         # to_pylist() makes a scalar object of every value first, and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
+    if pa.types.is_dictionary(kind):
+        distinct = np.empty(len(column.dictionary), dtype=object)
+        distinct[:] = python_values(column.dictionary)
+        return list(distinct[column.indices.to_numpy()].tolist())
     if pa.types.is_nested(kind):
         return nested_values(column)
     return list(column.to_pylist())

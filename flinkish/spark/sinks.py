@@ -13,9 +13,11 @@ from flinkish.api.errors import IllegalStateError, NotSupportedError
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
+from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.user_code import user_code_of
 from flinkish.spark.element_columns import LinesFunction, columns_of_frames, csv_line, json_line
+from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.sink_columns import sink_schema
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _LINES: dict[str, Callable[[Any], str]] = {"text": str, "csv": csv_line, "json": json_line}
+
+
+def _place(row: FrameRow) -> tuple[int, int, int]:
+    return row.gate, row.slice, row.sequence
 
 
 class BatchSinks:
@@ -61,13 +67,13 @@ class BatchSinks:
             # The files are written by other Spark jobs than the one that collects.
             frame = frame.persist()
         try:
-            content = F.when(~F.col("target").isin(list(self._files)), F.col("frame")).alias(
-                "frame"
-            )
-            rows = frame.select("target", "gate", "slice", "sequence", content).collect()
+            rows = frame
+            if self._files:
+                content = F.when(~F.col("target").isin(list(self._files)), F.col("frame"))
+                rows = frame.withColumn("frame", content)
             by_target: dict[str, list[Any]] = {}
-            for row in sorted(rows, key=lambda row: row[1:4]):
-                by_target.setdefault(row[0], []).append(row[4])
+            for row in sorted(frame_rows(rows.collect()), key=_place):
+                by_target.setdefault(row.target, []).append(row.frame)
             for uid in self._files:
                 if uid in by_target:
                     self._write_files(self._sinks[uid], frame, batchId)
