@@ -19,8 +19,9 @@ hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")
 
 LONGEST_SECONDS = 10.0
-"""A test that takes longer fails, unless it is marked ``slow`` with a reason. On a machine that is
-busy with other things the limit is longer by as much as it is overloaded."""
+"""A test that takes longer is marked ``slow`` with a reason. One that is not fails after twice the
+time, for a machine is at times half as fast as at others; on one that is busy with other things, the
+limit is longer by as much as it is overloaded."""
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +61,7 @@ def pytest_runtest_makereport(
     """Fail a passed test that took too long. What its fixtures took does not count."""
     report = yield
     overload = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    too_long = report.when == "call" and report.duration > LONGEST_SECONDS * overload
+    too_long = report.when == "call" and report.duration > 2 * LONGEST_SECONDS * overload
     if too_long and report.passed and item.get_closest_marker("slow") is None:
         report.outcome = "failed"
         report.longrepr = (

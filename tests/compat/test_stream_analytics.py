@@ -112,6 +112,7 @@ class TestTheWorkedExample:
         values = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
         assert values == [(n, at) for n, at in timestamps(ALL_POLICIES) if n not in dropped]
 
+    @pytest.mark.slow("starts a query twice")
     def test_on_spark_over_a_restart_with_its_metrics(
         self, env: StreamExecutionEnvironment, tmp_path: Path
     ) -> None:

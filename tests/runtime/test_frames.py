@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from flinkish.runtime.elements import Records, timestamps_of
 from flinkish.runtime.frames import Frame, MarksBuilder, decode_frame, encode_frame
 from flinkish.runtime.key_groups import key_group_of, stable_hash
 from flinkish.runtime.record_writer import Gate, KeyedRecordWriter, Slice
+from flinkish.runtime.row_columns import RowColumns
 
 values = st.one_of(
     st.integers(),
@@ -88,6 +90,43 @@ def feed(writer, stream):
             writer.processWatermark(rest[0])
         else:
             writer.processWatermarkStatus(WatermarkStatus(rest[0]))
+
+
+@given(
+    st.lists(st.sampled_from([None, "a", "b", "ccc"]), min_size=1, max_size=60),
+    st.sampled_from([None, 1 << 40]),
+    st.integers(1, 5),
+)
+def test_a_key_column_of_few_values_travels_as_codes(names, gap, groups):
+    """The receiver gets the rows, keys and hashes it would get of rows that are no columns."""
+    rows = [Row(name=name, n=gap if n % 7 else n) for n, name in enumerate(names)]
+    batch = pa.RecordBatch.from_pylist([row.asDict() for row in rows])
+    received = [received_by_group(values, groups) for values in (rows, RowColumns(batch))]
+    assert received[0] == received[1]
+
+
+def received_by_group(values, groups):
+    writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, groups)
+    writer.begin(Slice(0, 0))
+    writer.processRecords(Records(values, np.arange(len(values))))
+    frames = {row.key_group: decode_frame(row.frame).records for row in writer.finish()}
+    return {
+        group: (list(part.values), part.timestamps.tolist(), list(part.keys), part.hashes.tolist())
+        for group, part in frames.items()
+    }
+
+
+def test_codes_take_less_space_than_the_keys():
+    names = [f"station {n % 20}" for n in range(10_000)]
+    few = pa.record_batch({"name": names, "n": range(10_000)})
+    many = pa.record_batch({"name": [f"station {n:05}" for n in range(10_000)], "n": few["n"]})
+    sizes = []
+    for batch in (few, many):
+        writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, 4)
+        writer.begin(Slice(0, 0))
+        writer.processRecords(Records(RowColumns(batch), np.arange(10_000)))
+        sizes.append(sum(len(row.frame) for row in writer.finish()))
+    assert sizes[0] < 10_000 * 22 < sizes[1]
 
 
 def test_a_class_that_pickles_only_by_value_goes_across():

@@ -201,6 +201,7 @@ def test_another_parallelism_is_refused_and_none_is_that_of_the_checkpoint(env, 
     assert job(silent, tmp_path, counted) == []
 
 
+@pytest.mark.slow("runs eight batches, and starts a query twice")
 def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path):
     env.getConfig().setElementsPerBatch(20)
     env.enableCheckpointing(str(tmp_path))
@@ -209,7 +210,7 @@ def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path)
     def started():
         seen = []
         windows = (
-            env.fromCollection(list(range(200)))
+            env.fromCollection(list(range(100)))
             .assignTimestampsAndWatermarks(strategy)
             .keyBy(lambda e: 0)
             .window(fl.TumblingEventTimeWindows.of(10))
@@ -221,10 +222,10 @@ def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path)
     wait_for(lambda: len(before) > 2)
     assert client.stopWithSavepoint() == str(tmp_path)
     assert client.getJobStatus() is fl.JobStatus.CANCELED
-    assert len(before) < 20
+    assert len(before) < 10
     client, after = started()
     client.getJobExecutionResult()
-    assert before + after == list(range(9, 200, 10))
+    assert before + after == list(range(9, 100, 10))
 
 
 def test_what_a_killed_start_left_of_a_source_is_replaced(env, tmp_path):
