@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.fields import Field
 from flinkish.api.row import Row, row_type
+from flinkish.runtime.integer_packing import packed, unpacked
 
 
 class RowColumns(Sequence[Row]):
@@ -33,13 +34,14 @@ class RowColumns(Sequence[Row]):
     def ofBytes(cls, data: bytes | memoryview) -> RowColumns:
         """What ``toBytes`` made bytes of."""
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-            return cls(reader.read_next_batch())
+            return cls(unpacked(reader.read_next_batch()))
 
     def toBytes(self) -> bytes:
         """The columns in Arrow's format."""
+        batch = packed(self.batch)
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, self.batch.schema) as writer:
-            writer.write_batch(self.batch)
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
         return bytes(sink.getvalue().to_pybytes())
 
     def column(self, field: Field) -> int | None:
