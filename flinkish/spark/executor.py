@@ -70,8 +70,9 @@ class SparkPipelineExecutor:
         directory = directory or tempfile.mkdtemp(prefix="flinkish-")
         session = session_for(environment._sparkSession)
         # The query is the user's and starts later, so the session keeps what it will need.
-        set_job_settings(session, _parallelism(environment, session, directory))
-        frames, graph, *_ = self._frames(session, environment, [sink], directory)
+        storage = CheckpointStorage(session, directory)
+        set_job_settings(session, _parallelism(environment, storage))
+        frames, graph, *_ = self._frames(session, environment, [sink], storage)
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != "metrics"), columns)
@@ -99,13 +100,13 @@ class SparkPipelineExecutor:
 
         try:
             session = session_for(environment._sparkSession)
-            with job_settings(session, _parallelism(environment, session, directory)):
-                frames, graph, sources, control = self._frames(
-                    session, environment, sinks, directory
-                )
+            storage = CheckpointStorage(session, directory)
+            parallelism = _parallelism(environment, storage)
+            with job_settings(session, parallelism, storage.isLocal):
+                frames, graph, sources, control = self._frames(session, environment, sinks, storage)
                 metrics = MetricsTotals()
                 batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics, collected)
-                checkpoint = CheckpointStorage(session, directory).child("query")
+                checkpoint = storage.child("query")
                 writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
                 return SparkJobClient(
                     jobName,
@@ -126,11 +127,10 @@ class SparkPipelineExecutor:
         session: SparkSession,
         environment: StreamExecutionEnvironment,
         sinks: Sequence[SinkTransformation],
-        directory: str,
+        storage: CheckpointStorage,
     ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks))
-        storage = CheckpointStorage(session, directory)
         parallelism = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
         _, key_groups = parallelism_of(storage)
         settings = TaskSettings(
@@ -152,11 +152,9 @@ KEY_GROUPS_A_TASK = 4
 """Key groups for each shuffle partition, if the user does not say how many."""
 
 
-def _parallelism(
-    environment: StreamExecutionEnvironment, session: SparkSession, directory: str
-) -> int | None:
+def _parallelism(environment: StreamExecutionEnvironment, storage: CheckpointStorage) -> int | None:
     """What the user said, else what the checkpoint was begun with; None: Spark's setting."""
-    begun, _ = parallelism_of(CheckpointStorage(session, directory))
+    begun, _ = parallelism_of(storage)
     return environment.getConfig().parallelism or begun
 
 

@@ -38,6 +38,13 @@ JOB_SETTINGS = {
 }
 """What every query of flinkish needs, whoever made the session."""
 
+_CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
+_WITHOUT_PROCESSES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""Spark's usual one, on a local file system, starts several processes (chmod, readlink) for each file
+that a batch commits: decision 0012."""
+
 
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
     """``sparkSession``, else the active session, else a new local one.
@@ -84,11 +91,14 @@ def _driver_megabytes() -> int:
 
 
 @contextmanager
-def job_settings(session: SparkSession, parallelism: int | None) -> Iterator[None]:
+def job_settings(
+    session: SparkSession, parallelism: int | None, localCheckpoint: bool
+) -> Iterator[None]:
     """Settings for the queries started inside; the session has its own again afterwards."""
-    before = {name: session.conf.get(name, None) for name in _settings(parallelism)}
+    names = _settings(session, parallelism, localCheckpoint)
+    before = {name: session.conf.get(name, None) for name in names}
     try:
-        set_job_settings(session, parallelism)
+        set_job_settings(session, parallelism, localCheckpoint)
         yield
     finally:
         for name, previous in before.items():
@@ -98,16 +108,23 @@ def job_settings(session: SparkSession, parallelism: int | None) -> Iterator[Non
                 session.conf.set(name, previous)
 
 
-def set_job_settings(session: SparkSession, parallelism: int | None) -> None:
+def set_job_settings(
+    session: SparkSession, parallelism: int | None, localCheckpoint: bool = False
+) -> None:
     """Set what a query needs, for good."""
-    for name, value in _settings(parallelism).items():
+    for name, value in _settings(session, parallelism, localCheckpoint).items():
         session.conf.set(name, value)
 
 
-def _settings(parallelism: int | None) -> dict[str, str]:
-    if parallelism is None:
-        return JOB_SETTINGS
-    return {**JOB_SETTINGS, "spark.sql.shuffle.partitions": str(parallelism)}
+def _settings(
+    session: SparkSession, parallelism: int | None, localCheckpoint: bool
+) -> dict[str, str]:
+    settings = dict(JOB_SETTINGS)
+    if parallelism is not None:
+        settings["spark.sql.shuffle.partitions"] = str(parallelism)
+    if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
+        settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
+    return settings
 
 
 def check_java() -> None:

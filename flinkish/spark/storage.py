@@ -21,8 +21,17 @@ class CheckpointStorage:
 
     def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
-        self._local = _local_path(path)
-        self.path = str(self._local) if self._local else path.rstrip("/")
+        local_by_default = _default_scheme(session) == "file"
+        self._local = _local_path(path, local_by_default)
+        if self._local is None:
+            self.path = path.rstrip("/")
+        else:
+            self.path = f"{'' if local_by_default else 'file://'}{self._local}"
+
+    @property
+    def isLocal(self) -> bool:
+        """Whether it is on this machine's file system."""
+        return self._local is not None
 
     def child(self, name: str) -> str:
         """The path of ``name`` in the directory."""
@@ -66,13 +75,21 @@ class CheckpointStorage:
         return "".join(row[0] for row in rows).rstrip("\x00") if rows else None
 
 
-def _local_path(path: str) -> Path | None:
+def _default_scheme(session: SparkSession) -> str:
+    """That of the file system which Spark means by a path without one: ``file``, ``hdfs``."""
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    return str(urlparse(configuration.get("fs.defaultFS")).scheme)
+
+
+def _local_path(path: str, localByDefault: bool) -> Path | None:
     """``path`` on this machine's file system, None if it is elsewhere."""
     uri = urlparse(path)
     if uri.scheme == "file":
         return Path(unquote(uri.path)).absolute()
     # One letter before a colon is a drive, not a scheme.
-    return None if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) else Path(path).absolute()
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) or not localByDefault:
+        return None
+    return Path(path).absolute()
 
 
 def _write_whole(file: Path, text: str) -> None:

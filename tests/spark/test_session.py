@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 import flinkish as fl
-from flinkish.spark.session import JOB_SETTINGS, session_for
+from flinkish.spark.session import JOB_SETTINGS, job_settings, session_for
+
+CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 def test_the_active_session_is_taken_and_keeps_its_settings(spark):
@@ -38,3 +40,20 @@ def test_a_session_of_our_own_has_a_stable_address(spark):
     configuration = spark.sparkContext.getConf()
     assert configuration.get("spark.driver.host") == "127.0.0.1"
     assert configuration.get("spark.driver.bindAddress") == "127.0.0.1"
+
+
+def test_a_local_checkpoint_is_committed_without_starting_processes(spark):
+    """Elsewhere Spark's own way is the right one, and what the user chose is always."""
+    with job_settings(spark, None, localCheckpoint=True):
+        chosen = spark.conf.get(CHECKPOINT_FILES)
+    assert spark.sparkContext._jvm.java.lang.Class.forName(chosen).getName() == chosen
+    with job_settings(spark, None, localCheckpoint=False):
+        assert spark.conf.get(CHECKPOINT_FILES, None) is None
+    spark.conf.set(CHECKPOINT_FILES, "mine")
+    try:
+        with job_settings(spark, None, localCheckpoint=True):
+            assert spark.conf.get(CHECKPOINT_FILES) == "mine"
+        assert spark.conf.get(CHECKPOINT_FILES) == "mine"
+    finally:
+        spark.conf.unset(CHECKPOINT_FILES)
+    assert spark.conf.get(CHECKPOINT_FILES, None) is None
