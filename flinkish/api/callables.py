@@ -46,14 +46,14 @@ def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
     """The mapping itself."""
     if isinstance(function, MapFunction):
         return function.map
-    return _callable("map", function, "a MapFunction or f(value)")
+    return _callable("map", function, "a MapFunction or f(value)", 1)
 
 
 def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
     """The predicate itself."""
     if isinstance(function, FilterFunction):
         return function.filter
-    return _callable("filter", function, "a FilterFunction or f(value)")
+    return _callable("filter", function, "a FilterFunction or f(value)", 1)
 
 
 def flat_map_calls(
@@ -62,7 +62,7 @@ def flat_map_calls(
     """``(call, None)`` for what writes to a collector, ``(None, iterate)`` for what returns."""
     if isinstance(function, FlatMapFunction):
         return function.flatMap, None
-    checked = _callable("flatMap", function, "a FlatMapFunction, f(value) or f(value, out)")
+    checked = _callable("flatMap", function, "a FlatMapFunction, f(value) or f(value, out)", 1, 2)
     if positional_arity(checked) == 2:
         return checked, None
     return None, checked
@@ -74,21 +74,21 @@ def key_call(selector: Any) -> Callable[[Any], Any]:
         return selector.getKey
     if isinstance(selector, (str, int)):
         return field_getter(selector)
-    return _callable("keyBy", selector, "a KeySelector, f(value), or the name of a field")
+    return _callable("keyBy", selector, "a KeySelector, f(value), or the name of a field", 1)
 
 
 def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
     """The partitioning itself."""
     if isinstance(partitioner, Partitioner):
         return partitioner.partition
-    return _callable("partitionCustom", partitioner, "a Partitioner or f(key, numPartitions)")
+    return _callable("partitionCustom", partitioner, "a Partitioner or f(key, numPartitions)", 2)
 
 
 def reduce_call(function: ReduceLike[T]) -> Callable[[T, T], T]:
     """The reduction itself."""
     if isinstance(function, ReduceFunction):
         return function.reduce
-    return _callable("reduce", function, "a ReduceFunction or f(a, b)")
+    return _callable("reduce", function, "a ReduceFunction or f(a, b)", 2)
 
 
 def positional_arity(function: Callable[..., Any]) -> int:
@@ -103,7 +103,8 @@ def positional_arity(function: Callable[..., Any]) -> int:
     )
 
 
-def _callable(method: str, function: Any, wanted: str) -> Callable[..., Any]:
+def _callable(method: str, function: Any, wanted: str, *arguments: int) -> Callable[..., Any]:
+    """``function``, if it can be called with one of those numbers of ``arguments``."""
     if not callable(function):
         raise InvalidProgramError(
             f"{method}: {function!r} of type {type(function).__name__} is not a function. Pass"
@@ -114,4 +115,22 @@ def _callable(method: str, function: Any, wanted: str) -> Callable[..., Any]:
             f"{method}: {function.__name__} is a class. Pass an instance: {function.__name__}()."
         )
     checked: Callable[..., Any] = function
+    if not any(_takes(checked, number) for number in arguments):
+        raise InvalidProgramError(
+            f"{method}: {function!r} cannot be called with {' or '.join(map(str, arguments))}"
+            f" argument{'' if arguments[-1] == 1 else 's'}. Pass {wanted}."
+        )
     return checked
+
+
+def _takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Whether ``function`` can be called with so many arguments; True if it does not say."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*(None,) * arguments)
+    except TypeError:
+        return False
+    return True

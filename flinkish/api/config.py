@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flinkish.api.arguments import positive
 from flinkish.api.configuration import CheckpointingMode
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time import TimeLike, to_milliseconds
@@ -39,9 +40,7 @@ class ExecutionConfig:
 
     def setParallelism(self, parallelism: int) -> ExecutionConfig:
         """How many tasks keyed operators run in."""
-        if parallelism <= 0:
-            raise IllegalArgumentError(f"setParallelism: {parallelism} is not greater than zero.")
-        self.parallelism = parallelism
+        self.parallelism = positive("setParallelism", parallelism)
         return self
 
     def getParallelism(self) -> int | None:
@@ -50,7 +49,7 @@ class ExecutionConfig:
 
     def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
         """The number of key groups."""
-        if not 0 < maxParallelism <= MAX_KEY_GROUPS:
+        if positive("setMaxParallelism", maxParallelism) > MAX_KEY_GROUPS:
             raise IllegalArgumentError(
                 f"setMaxParallelism: {maxParallelism} is not in 1 to {MAX_KEY_GROUPS}."
             )
@@ -71,9 +70,7 @@ class ExecutionConfig:
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
         """Let collections and sequences come in batches of so many elements; else in one."""
-        if elements <= 0:
-            raise IllegalArgumentError(f"setElementsPerBatch: {elements} is not greater than zero.")
-        self.elementsPerBatch = elements
+        self.elementsPerBatch = positive("setElementsPerBatch", elements)
         return self
 
 

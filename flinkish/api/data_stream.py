@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
+from flinkish.api.arguments import positive
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
     filter_call,
@@ -201,6 +202,12 @@ class DataStream(RefusedStreamMethods, Generic[T]):
         """This stream and ``streams`` as one; its watermark is the lowest of theirs."""
         if not streams:
             raise IllegalArgumentError("union: pass at least one other stream.")
+        for stream in streams:
+            if not isinstance(stream, DataStream):
+                raise IllegalArgumentError(
+                    f"union: {shown(stream)} of type {type(stream).__name__} is not a stream. Pass"
+                    " DataStreams of one environment."
+                )
         inputs = [stream._transformation for stream in (self, *streams)]
         return DataStream(self._environment, UnionTransformation(inputs))
 
@@ -473,14 +480,12 @@ class SingleOutputStreamOperator(DataStream[T]):
     def setParallelism(self, parallelism: int) -> Self:
         """Accepted for ported jobs, and shown in the plan: the tasks are those of the environment,
         and results do not depend on their number."""
-        if parallelism <= 0:
-            raise IllegalArgumentError(f"setParallelism: {parallelism} is not greater than zero.")
-        self._transformation.parallelism = parallelism
+        self._transformation.parallelism = positive("setParallelism", parallelism)
         return self
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Accepted for ported jobs; the number of key groups is that of the environment."""
-        self._transformation.maxParallelism = maxParallelism
+        self._transformation.maxParallelism = positive("setMaxParallelism", maxParallelism)
         return self
 
     def returns(self, typeInfo: TypeInformation[T] | type[T]) -> Self:

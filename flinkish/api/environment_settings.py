@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar, Self
 
+from flinkish.api.arguments import positive
 from flinkish.api.config import CheckpointConfig, ExecutionConfig
 from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
@@ -64,11 +65,9 @@ class EnvironmentSettings:
     @classmethod
     def setDefaultLocalParallelism(cls, parallelism: int) -> None:
         """Set the parallelism of the local environments that are made from now on."""
-        if parallelism <= 0:
-            raise IllegalArgumentError(
-                f"setDefaultLocalParallelism: {parallelism} is not greater than zero."
-            )
-        EnvironmentSettings._defaultLocalParallelism = parallelism
+        EnvironmentSettings._defaultLocalParallelism = positive(
+            "setDefaultLocalParallelism", parallelism
+        )
 
     # ------------------------------------------------------------------ checkpoints
 

@@ -97,6 +97,43 @@ def test_a_class_in_place_of_a_function_is_refused(method, build):
         values(build)
 
 
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda s: s.map(lambda a, b: a), "map: .* cannot be called with 1 argument. Pass a MapF"),
+        (lambda s: s.filter(lambda: True), "filter: .* cannot be called with 1 argument. Pass"),
+        (lambda s: s.flatMap(lambda a, b, c: a), r"flatMap: .* with 1 or 2 arguments. Pass a Fl"),
+        (lambda s: s.keyBy(lambda a, b: a), "keyBy: .* cannot be called with 1 argument. Pass"),
+        (lambda s: s.keyBy(len).reduce(lambda a: a), "reduce: .* with 2 arguments. Pass a Reduce"),
+        (lambda s: s.partitionCustom(lambda k: 1, len), "partitionCustom: .* with 2 arguments."),
+    ],
+)
+def test_a_function_of_other_arguments_is_refused_where_it_is_passed(build, says):
+    with pytest.raises(InvalidProgramError, match=says):
+        build(fl.StreamExecutionEnvironment().fromElements("a"))
+
+
+def test_a_function_may_take_more_than_it_is_given():
+    """Defaults, any number of arguments, and functions that do not say what they take."""
+    stream = fl.StreamExecutionEnvironment().fromElements("a")
+    stream.map(lambda a, b=1: a).map(lambda *a: a[0]).map(str).keyBy(lambda a, **b: a).reduce(max)
+
+
+@pytest.mark.parametrize("count", ["2", 0, -1, 1.5, None])
+def test_a_count_is_a_whole_number_above_zero(count):
+    env = fl.StreamExecutionEnvironment()
+    stream = env.fromElements("a").map(str)
+    for method in (env.setParallelism, env.setMaxParallelism, stream.setParallelism):
+        with pytest.raises(fl.IllegalArgumentError, match=f"{method.__name__}: {count!r} is not a"):
+            method(count)
+
+
+def test_what_is_no_stream_has_no_part_in_a_union():
+    stream = fl.StreamExecutionEnvironment().fromElements("a")
+    with pytest.raises(fl.IllegalArgumentError, match="union: 3 of type int is not a stream"):
+        stream.union(3)
+
+
 def test_a_stream_says_what_it_is():
     flights = fl.StreamExecutionEnvironment().fromElements(("JFK", 7)).name("flights")
     assert repr(flights) == "DataStreamSource[Tuple<String, Long>] of 'flights'"

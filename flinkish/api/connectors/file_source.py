@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from flinkish.api.arguments import positive
 from flinkish.api.column_types import type_of_columns
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError
@@ -66,9 +67,7 @@ class FileSource(Source[T_co]):
 
     def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
         """Read at most so many files a batch, in the order of their modification times."""
-        if files <= 0:
-            raise IllegalArgumentError(f"withFilesPerBatch: {files} is not greater than zero.")
-        return replace(self, filesPerBatch=files)
+        return replace(self, filesPerBatch=positive("withFilesPerBatch", files))
 
 
 def _given(schema: Any, method: str) -> Any:
