@@ -41,7 +41,7 @@ from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.connectors.source import DataGeneratorSource, Source
-from flinkish.api.data_stream import DataStream, DataStreamSource, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.data_stream_sink import DataStreamSink
 from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.environment import StreamExecutionEnvironment
@@ -135,6 +135,7 @@ from flinkish.api.process_functions import (
 )
 from flinkish.api.row import Row, row_type
 from flinkish.api.runtime_context import KeyedStateStore, OpenContext, RuntimeContext, TaskInfo
+from flinkish.api.single_output_stream_operator import DataStreamSource, SingleOutputStreamOperator
 from flinkish.api.state import (
     AggregatingState,
     AggregatingStateDescriptor,

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import TICK
 from flinkish.api.time import Duration, TimeLike, to_milliseconds
 from flinkish.api.transformations import (

@@ -15,7 +15,7 @@ from flinkish.api.co_functions import (
     CoProcessFunction,
     KeyedCoProcessFunction,
 )
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.fields import Field, TupleOfFields
 from flinkish.api.functions import KeySelectorLike
@@ -32,6 +32,7 @@ from flinkish.api.process_operators import (
     KeyedCoProcessDescription,
     TwoInputDescription,
 )
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
     PartitionTransformation,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from flinkish.api.arguments import positive
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
     filter_call,
@@ -34,7 +33,6 @@ from flinkish.api.operators import (
     OperatorDescription,
     TimestampsAndWatermarksDescription,
 )
-from flinkish.api.output_tag import OutputTag
 from flinkish.api.output_types import key_type, output_type
 from flinkish.api.partitioning import (
     ArbitraryPartitioning,
@@ -49,7 +47,6 @@ from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
     OneInputTransformation,
     PartitionTransformation,
-    SideOutputTransformation,
     SinkTransformation,
     Transformation,
     UnionTransformation,
@@ -75,6 +72,7 @@ if TYPE_CHECKING:
     from flinkish.api.joined_streams import CoGroupedStreams, JoinedStreams
     from flinkish.api.keyed_stream import KeyedStream
     from flinkish.api.partition_windowed_stream import PartitionWindowedStream
+    from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -434,6 +432,8 @@ class DataStream(RefusedStreamMethods, Generic[T]):
     def _transform(
         self, operator: OperatorDescription, outputType: TypeInformation[Any] | None = None
     ) -> SingleOutputStreamOperator[Any]:
+        from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
+
         transformation = OneInputTransformation(operator, self._transformation)
         transformation.outputType = outputType
         return SingleOutputStreamOperator(self._environment, transformation)
@@ -450,94 +450,3 @@ class DataStream(RefusedStreamMethods, Generic[T]):
 
     def _partitioned_by(self, selector: Callable[[T], Any]) -> PartitionTransformation:
         return PartitionTransformation(HashPartitioning(selector), self._transformation)
-
-
-class SingleOutputStreamOperator(DataStream[T]):
-    """The output of an operator, which can be named and has side outputs (Flink: the same)."""
-
-    def getName(self) -> str:
-        """The operator's name."""
-        return self._transformation.name
-
-    def name(self, name: str) -> Self:
-        """Name the operator; errors, metrics and the plan show it."""
-        self._transformation.name = name
-        return self
-
-    def uid(self, uid: str) -> Self:
-        """Give the operator an identity that stays when the job changes: its state is kept under
-        it in the checkpoint."""
-        if not uid:
-            raise IllegalArgumentError("uid: the uid must not be empty.")
-        self._transformation.uid = uid
-        return self
-
-    def setDescription(self, description: str) -> Self:
-        """Describe the operator in the plan."""
-        self._transformation.description = description
-        return self
-
-    def setParallelism(self, parallelism: int) -> Self:
-        """Accepted for ported jobs, and shown in the plan: the tasks are those of the environment,
-        and results do not depend on their number."""
-        self._transformation.parallelism = positive("setParallelism", parallelism)
-        return self
-
-    def setMaxParallelism(self, maxParallelism: int) -> Self:
-        """Accepted for ported jobs; the number of key groups is that of the environment."""
-        self._transformation.maxParallelism = positive("setMaxParallelism", maxParallelism)
-        return self
-
-    def returns(self, typeInfo: TypeInformation[T] | type[T]) -> Self:
-        """Say the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
-        such as ``str``, ``list[int]`` or a dataclass (Flink's ``Class`` and ``TypeHint``)."""
-        self._transformation.outputType = TypeInformation.of(typeInfo)
-        return self
-
-    def forceNonParallel(self) -> Self:
-        """Accepted for ported jobs, like ``setParallelism(1)``: an operator without keys sees the
-        elements of each source in order anyway."""
-        return self.setParallelism(1)
-
-    def setBufferTimeout(self, timeoutMillis: int) -> Self:
-        """Accepted for ported jobs: elements travel a batch at a time."""
-        if timeoutMillis < -1:
-            raise IllegalArgumentError(
-                f"setBufferTimeout: {timeoutMillis} ms is negative, but must be -1 or more."
-            )
-        return self
-
-    def disableChaining(self) -> Self:
-        """Accepted for ported jobs: it only makes a job slower, so the operator is chained still."""
-        return self
-
-    def startNewChain(self) -> Self:
-        """Accepted for ported jobs, like ``disableChaining``."""
-        return self
-
-    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
-        """Accepted for ported jobs: Spark has no slots. Size its executors instead."""
-        return self
-
-    def addMetricVariable(self, key: str, value: str) -> Self:
-        """Accepted for ported jobs: metrics go by the operator's name, without variables."""
-        return self
-
-    def enableAsyncState(self) -> Self:
-        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
-        return self
-
-    def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
-        """The operator's side output of that tag."""
-        if not isinstance(sideOutputTag, OutputTag):
-            raise InvalidProgramError(
-                f"getSideOutput: pass the OutputTag that the operator emits to, not"
-                f" {sideOutputTag!r}."
-            )
-        return DataStream(
-            self._environment, SideOutputTransformation(sideOutputTag, self._transformation)
-        )
-
-
-class DataStreamSource(SingleOutputStreamOperator[T]):
-    """The output of a source (Flink: the same)."""

@@ -16,7 +16,7 @@ from flinkish.api.connectors.source import (
     Source,
     SplitLike,
 )
-from flinkish.api.data_stream import DataStream, DataStreamSource
+from flinkish.api.data_stream import DataStream
 from flinkish.api.environment_settings import EnvironmentSettings
 from flinkish.api.errors import (
     FlinkishError,
@@ -31,6 +31,7 @@ from flinkish.api.job_listener import JobListener
 from flinkish.api.operators import SourceWatermarksDescription
 from flinkish.api.refused_methods import RefusedEnvironmentMethods
 from flinkish.api.row import Row
+from flinkish.api.single_output_stream_operator import DataStreamSource
 from flinkish.api.transformations import (
     SinkTransformation,
     SourceTransformation,

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
-from flinkish.api.data_stream import SingleOutputStreamOperator
 from flinkish.api.fields import Field
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from flinkish.api.callables import function_of
-from flinkish.api.data_stream import SingleOutputStreamOperator
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
 from flinkish.api.join_functions import ProcessJoinFunction, ProcessJoinLike
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_operators import IntervalJoinDescription
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike, to_milliseconds
 from flinkish.api.transformations import TwoInputTransformation
 from flinkish.api.types import TypeInformation

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Self, TypeVar, Union, cast
 
 from flinkish.api.callables import key_call, positional_arity
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import (
     Collector,
@@ -22,6 +22,7 @@ from flinkish.api.functions import (
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike
 from flinkish.api.type_extraction import (
     collected_type,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.callables import function_of, reduce_call
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.fields import Field, field_type
 from flinkish.api.functions import ReduceLike
@@ -21,6 +21,7 @@ from flinkish.api.process_operators import (
     under_key,
 )
 from flinkish.api.refused_methods import RefusedKeyedStreamMethods
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.transformations import PartitionTransformation, Transformation
 from flinkish.api.types import TypeInformation, Types
 from flinkish.api.windowing.global_windows import GlobalWindows

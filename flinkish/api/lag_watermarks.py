@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flinkish.api.clock import RelativeClock
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.elements import Watermark
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike, to_milliseconds
 from flinkish.api.watermarks import (
     TimestampAssigner,

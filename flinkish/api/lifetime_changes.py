@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.operators import OperatorDescription
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import (
     EdgeEvent,
     EdgeType,

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.all_windowed_stream import constant_key
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import IntervalEvent, PointEvent, TemporalEvent
 from flinkish.api.time import TimeLike, to_milliseconds
 from flinkish.api.types import TypeInformation

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar, Union
 
 from flinkish.api.callables import key_call, positional_arity
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.fields import Field
 from flinkish.api.functions import (
@@ -19,6 +19,7 @@ from flinkish.api.functions import (
     ReduceLike,
 )
 from flinkish.api.keyed_stream import KeyedStream
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.types import TypeInformation
 from flinkish.api.windowing.global_windows import GlobalWindows
 

@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, Union
 
 from flinkish.api.all_windowed_stream import constant_key
 from flinkish.api.callables import positional_arity
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike
 from flinkish.api.types import TypeInformation
 from flinkish.api.windowing.eviction_policy import (

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from flinkish.api.all_windowed_stream import constant_key
 from flinkish.api.co_functions import KeyedCoProcessFunction
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions import Collector
 from flinkish.api.keyed_stream import KeyedStream
@@ -18,6 +18,7 @@ from flinkish.api.process_functions import (
     TimerService,
 )
 from flinkish.api.runtime_context import OpenContext
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.state import MapState, MapStateDescriptor, ValueStateDescriptor
 from flinkish.api.temporal_events import TICK, EdgeEvent, EdgeType, IntervalEvent, TemporalEvent
 

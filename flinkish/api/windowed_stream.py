@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.aggregations import FieldAggregator
-from flinkish.api.data_stream import SingleOutputStreamOperator
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.field_aggregations import FieldAggregations
 from flinkish.api.fields import field_type
 from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike
 from flinkish.api.types import TypeInformation
 from flinkish.api.window_builder import WindowOperatorBuilder

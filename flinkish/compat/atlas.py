@@ -14,11 +14,12 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from flinkish.api.all_windowed_stream import AllWindowedStream
 from flinkish.api.arrival_time import DeadLetter, DeadLetterReason
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions import Collector, KeySelectorLike
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_functions import ProcessContext
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.watermarks import TimestampAssignerLike, WatermarkStrategy
 from flinkish.api.windowed_stream import WindowedStream
 from flinkish.api.windowing.closing_trigger import AfterAllowedLatenessTrigger

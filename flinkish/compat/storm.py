@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from flinkish.api import time
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.fields import Field, field_getter
 from flinkish.api.functions import Collector, KeySelectorLike
@@ -34,6 +34,7 @@ from flinkish.api.policy_windows import (
     PolicyWindowLike,
 )
 from flinkish.api.runtime_context import OpenContext, RuntimeContext
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike
 
 T = TypeVar("T")

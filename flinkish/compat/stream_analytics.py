@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from flinkish.api.arrival_time import ArrivalTimeStrategy, DeadLetter, OrderingPolicy
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.fields import Field
 from flinkish.api.functions import KeySelectorLike
 from flinkish.api.job import OperatorMetrics
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_functions import ProcessContext
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.watermarks import TimestampAssignerLike
 from flinkish.api.window_functions import WindowContext
 from flinkish.api.windowing.capped_session_windows import CappedSessionWindows

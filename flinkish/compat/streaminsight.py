@@ -24,7 +24,7 @@ from flinkish.api.advance_time import (
     AdvanceTimeSettings,
     advanceTime,
 )
-from flinkish.api.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.lifetime_changes import (
     alterEventDuration,
@@ -39,6 +39,7 @@ from flinkish.api.lifetime_windows import (
     TumblingLifetimeWindows,
 )
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import (
     TICK,
     EdgeEvent,
