@@ -1,17 +1,30 @@
-"""Windows by policy and time by increments go on on Spark where a job broke off."""
+"""Windows by policy, late single firings and time by increments go on on Spark where a job broke off."""
 
 from __future__ import annotations
 
 import pytest
 
 from flinkish.api.errors import UserFunctionError
+from flinkish.compat import atlas
 from flinkish.compat.storm import Duration, setBolt
+from tests.compat.atlas_example import LATENESS, at
 from tests.compat.storm_example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WINDOWS, example_bolt
+from tests.compat.test_atlas import FIVE_MINUTES, collected, timed
 from tests.compat.test_streaminsight import PAIRS, REFERENCES, of_one_source
 
 
 def storm_windows(stream):
     return setBolt(example_bolt().withWatermarkInterval(Duration.of(1)), stream)
+
+
+LATE = [at(event) for event, _, _ in LATENESS]
+
+
+def atlas_windows(stream):
+    lateness = atlas.Interval(2, "minute")
+    return atlas.tumblingWindow(
+        timed(stream), interval=FIVE_MINUTES, pipeline=collected, allowedLateness=lateness
+    ).results
 
 
 def looked_up_pairs(stream):
@@ -23,6 +36,7 @@ def looked_up_pairs(stream):
     ("build", "elements", "breaks_at", "expected"),
     [
         (storm_windows, FIRST + SECOND, 7, FIRST_WINDOWS + SECOND_WINDOWS),
+        (atlas_windows, LATE, 7, [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])]),
         (looked_up_pairs, REFERENCES, 5, PAIRS),
     ],
 )
