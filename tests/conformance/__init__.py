@@ -1,5 +1,5 @@
 """Replays cases recorded from Flink 2.3.0 on the harness: zero differences are wanted.
 
-``visible.jsonl`` holds inputs and what Flink put out, ``rejected.jsonl`` what Flink refuses. To
+``accepted.jsonl`` holds inputs and what Flink put out, ``rejected.jsonl`` what Flink refuses. To
 add a family, write a module in ``families`` and name it there.
 """

@@ -13,7 +13,7 @@ from tests.conformance.families import family_of
 from tests.conformance.replay import replay
 
 OWN = load("recorded.jsonl")
-CASES = [*load("visible.jsonl"), *(case for case in OWN if not case.refused)]
+CASES = [*load("accepted.jsonl"), *(case for case in OWN if not case.refused)]
 REFUSED = [*load("rejected.jsonl"), *(case for case in OWN if case.refused)]
 
 

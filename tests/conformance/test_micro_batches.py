@@ -11,7 +11,7 @@ from tests.conformance.cases import Case, load
 from tests.conformance.comparison import assert_same_records
 from tests.conformance.families import family_of
 
-CASES = [case for case in load("visible.jsonl") + load("recorded.jsonl") if covered(case)]
+CASES = [case for case in load("accepted.jsonl") + load("recorded.jsonl") if covered(case)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

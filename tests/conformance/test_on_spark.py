@@ -21,7 +21,7 @@ def without_clock(case: Case) -> bool:
     return covered(case) and all(item[0] != "p" for item in case.data["input"])
 
 
-CASES = list(filter(without_clock, load("visible.jsonl") + load("recorded.jsonl")))[::EVERY]
+CASES = list(filter(without_clock, load("accepted.jsonl") + load("recorded.jsonl")))[::EVERY]
 
 
 @pytest.mark.slow("a job with about thirty window operators, in several batches")
