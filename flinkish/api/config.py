@@ -24,7 +24,7 @@ class ExecutionConfig:
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
         """How often generators emit periodic watermarks on the harness, in ms.
 
-        On Spark they do at the end of every partition's slice of a batch.
+        On Spark they do at the end of every batch, whatever the interval.
         """
         millis = to_milliseconds(interval)
         if millis < 0:

@@ -54,8 +54,8 @@ class WatermarkGenerator(ABC, Generic[T_contra]):
 
     @abstractmethod
     def onPeriodicEmit(self, output: WatermarkOutput) -> None:
-        """Called at the end of every partition's slice of a batch, and on the harness once per
-        auto-watermark interval."""
+        """Called on Spark once at the end of every batch that brings the generator elements or a tick
+        of the clock, and on the harness once per auto-watermark interval."""
 
     def nextPeriodicEmit(self) -> int | None:
         """When the clock must call ``onPeriodicEmit`` even if no element comes: in ms of processing

@@ -141,7 +141,7 @@ class OperatorChain:
             operator.advanceProcessingTime(now)
 
     def endSlice(self) -> None:
-        """A partition's slice of a batch has ended."""
+        """The chain's part of a batch has ended: of a partition, or of a key group."""
         for operator in self.operators.values():
             operator.onPeriodicEmit()
 

@@ -234,3 +234,38 @@ def test_a_chained_union_may_change_behind_a_checkpoint():
             ("k0", 1 * before),
             ("k0", 2 * after),
         ]
+
+
+class CountsCalls(fl.WatermarkGenerator):
+    """The watermark is the number of calls of ``onPeriodicEmit``."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def onEvent(self, event, eventTimestamp, output):
+        pass
+
+    def onPeriodicEmit(self, output):
+        self.calls += 1
+        output.emitWatermark(fl.Watermark(self.calls))
+
+
+@pytest.mark.parametrize("idleness", [None, 60_000])
+def test_a_generator_emits_periodically_once_a_batch_whatever_its_slices(idleness):
+    counting = fl.WatermarkStrategy.forGenerator(lambda context: CountsCalls())
+    if idleness is not None:
+        counting = counting.withIdleness(idleness)
+
+    def seen(value, ctx, out):
+        out.collect(ctx.timerService().currentWatermark())
+
+    job = MicroBatches(
+        lambda stream: stream.assignTimestampsAndWatermarks(counting).keyBy(key).process(seen), 4
+    )
+    three_slices = [[(("k0", 1), 0)], [(("k1", 1), 1), (("k2", 1), 2)], [(("k0", 1), 3)]]
+    job.process(three_slices)
+    job.process(three_slices)
+    job.process([], tick=True)
+    job.process(three_slices)
+    none_yet = -(2**63)
+    assert [r.value for r in job.results[0]] == [none_yet] * 4 + [1] * 4 + [3] * 4

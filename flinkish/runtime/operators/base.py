@@ -32,7 +32,7 @@ class OperatorContext:
     taskInfo: TaskInfo
     autoWatermarkInterval: int = 200
     emitsAfterSlices: bool = False
-    """Whether ``onPeriodicEmit`` is called for every slice of a batch, not by the clock."""
+    """Whether ``onPeriodicEmit`` is called at the end of a part of a batch, not by the clock."""
     metrics: OperatorMetricGroup = field(default_factory=OperatorMetricGroup)
 
 
@@ -85,7 +85,8 @@ class StreamOperator(ABC):
         """The clock has been set to ``now`` (ms); fire what is due."""
 
     def onPeriodicEmit(self) -> None:
-        """A partition's slice of a batch has ended."""
+        """The operator's part of a batch has ended: of a partition before the first shuffle, of a
+        key group after it."""
 
     # ------------------------------------------------------------------ what is pending
 
