@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
@@ -12,7 +12,6 @@ from flinkish.api.callables import (
     function_of,
     key_call,
     map_call,
-    partition_call,
 )
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.data_stream_sink import DataStreamSink
@@ -24,7 +23,6 @@ from flinkish.api.functions import (
     FlatMapLike,
     KeySelectorLike,
     MapLike,
-    PartitionerLike,
 )
 from flinkish.api.operators import (
     FilterDescription,
@@ -34,16 +32,11 @@ from flinkish.api.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.output_types import key_type, output_type
-from flinkish.api.partitioning import (
-    ArbitraryPartitioning,
-    BroadcastPartitioning,
-    HashPartitioning,
-    Partitioning,
-)
+from flinkish.api.partitioning import Partitioning
+from flinkish.api.partitioning_methods import PartitioningMethods
 from flinkish.api.process_functions import ProcessLike
 from flinkish.api.process_operators import process_description
 from flinkish.api.refused_methods import RefusedStreamMethods
-from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
     OneInputTransformation,
     PartitionTransformation,
@@ -81,7 +74,7 @@ X = TypeVar("X")
 W = TypeVar("W", bound=Window)
 
 
-class DataStream(RefusedStreamMethods, Generic[T]):
+class DataStream(PartitioningMethods[T], RefusedStreamMethods):
     """A stream of elements of type ``T`` (Flink: ``DataStream``).
 
     >>> from flinkish.testing import StreamTestHarness
@@ -230,39 +223,6 @@ class DataStream(RefusedStreamMethods, Generic[T]):
             return ConnectedStreams(self._environment, self, dataStream)
         raise InvalidProgramError(f"connect: pass a stream, not {dataStream!r}.")
 
-    @overload
-    def broadcast(self) -> DataStream[T]: ...
-
-    @overload
-    def broadcast(
-        self,
-        descriptor: MapStateDescriptor[Any, Any],
-        /,
-        *broadcastStateDescriptors: MapStateDescriptor[Any, Any],
-    ) -> BroadcastStream[T]: ...
-
-    def broadcast(
-        self, *broadcastStateDescriptors: MapStateDescriptor[Any, Any]
-    ) -> DataStream[T] | BroadcastStream[T]:
-        """With descriptors, every element to every task, for the broadcast state pattern:
-        ``stream.connect(rules.broadcast(descriptor)).process(f)``.
-
-        Without, the same stream: an operator without keys runs in one place, so it sees every
-        element, and once, however many tasks there are.
-        """
-        from flinkish.api.connected_streams import BroadcastStream
-
-        for descriptor in broadcastStateDescriptors:
-            if not isinstance(descriptor, MapStateDescriptor):
-                raise InvalidProgramError(
-                    f"broadcast: broadcast state is a map, but {descriptor!r} describes none. Pass"
-                    " a MapStateDescriptor."
-                )
-        if not broadcastStateDescriptors:
-            return self._partition(ArbitraryPartitioning("BROADCAST"))
-        everywhere = self._partition(BroadcastPartitioning()).getTransformation()
-        return BroadcastStream(self._environment, everywhere, broadcastStateDescriptors)
-
     def join(self, otherStream: DataStream[R]) -> JoinedStreams[T, R]:
         """Join with elements of ``otherStream`` of the same key and window:
         ``a.join(b).where(key).equalTo(key).window(assigner).apply(f)``."""
@@ -320,35 +280,6 @@ class DataStream(RefusedStreamMethods, Generic[T]):
 
         found = key_type(key, self.getType()) if keyType is None else keyType
         return KeyedStream(self._environment, self._transformation, key_call(key), keyType, found)
-
-    def rebalance(self) -> DataStream[T]:
-        """The same stream: how elements are dealt to tasks cannot be seen in the results."""
-        return self._partition(ArbitraryPartitioning("REBALANCE"))
-
-    def rescale(self) -> DataStream[T]:
-        """The same stream, like ``rebalance``."""
-        return self._partition(ArbitraryPartitioning("RESCALE"))
-
-    def shuffle(self) -> DataStream[T]:
-        """The same stream, like ``rebalance``."""
-        return self._partition(ArbitraryPartitioning("SHUFFLE"))
-
-    def forward(self) -> DataStream[T]:
-        """The same stream, like ``rebalance``."""
-        return self._partition(ArbitraryPartitioning("FORWARD"))
-
-    def global_(self) -> DataStream[T]:
-        """The same stream, like ``rebalance`` (Flink: ``global``, which Python keeps)."""
-        return self._partition(ArbitraryPartitioning("GLOBAL"))
-
-    def partitionCustom(
-        self, partitioner: PartitionerLike[K], keySelector: KeySelectorLike[T, K] | Field
-    ) -> DataStream[T]:
-        """The same stream, like ``rebalance``: which task has an element cannot be seen in the
-        results, so ``partitioner(key, numPartitions)`` is not asked."""
-        partition_call(partitioner)
-        key_call(keySelector)
-        return self._partition(ArbitraryPartitioning("CUSTOM"))
 
     # ------------------------------------------------------------------ sinks
 
@@ -447,6 +378,3 @@ class DataStream(RefusedStreamMethods, Generic[T]):
         transformation = SinkTransformation(name, sink, self._transformation)
         self._environment._addSink(transformation)
         return DataStreamSink(transformation)
-
-    def _partitioned_by(self, selector: Callable[[T], Any]) -> PartitionTransformation:
-        return PartitionTransformation(HashPartitioning(selector), self._transformation)
