@@ -26,7 +26,7 @@ from flinkish.api.errors import (
     shown,
 )
 from flinkish.api.execution import PipelineExecutor
-from flinkish.api.job import CloseableIterator, JobClient, JobExecutionResult
+from flinkish.api.job import JobClient, JobExecutionResult
 from flinkish.api.job_listener import JobListener
 from flinkish.api.operators import SourceWatermarksDescription
 from flinkish.api.refused_methods import RefusedEnvironmentMethods
@@ -241,7 +241,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     def execute(self, jobName: str = "Flink Streaming Job") -> JobExecutionResult:
         """Run the job to its end.
 
-        Raises the user function's error if one raises, with the batch that failed not committed.
+        Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
+        others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
         """
         client = self.executeAsync(jobName)
         try:
@@ -323,10 +324,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def _addSink(self, sink: SinkTransformation) -> None:
         self._sinks.append(sink)
-
-    def _collect(self, stream: DataStream[T], jobName: str) -> CloseableIterator[T]:
-        sinks, self._sinks = self._sinks, []
-        return self._executor().collect(self, stream, sinks, jobName)
 
     def _toDataFrame(self, stream: DataStream[Any], schema: Any) -> DataFrame:
         return self._executor().toDataFrame(self, stream, schema)

@@ -89,7 +89,8 @@ class MalformedRecordError(FlinkishError, ValueError):
 
 
 class UserFunctionError(FlinkishError):
-    """A user function raised. The original exception, with its traceback, is the ``__cause__``."""
+    """A user function raised. On the harness the original exception is the ``__cause__``; on Spark,
+    where that stays in the worker, the user's lines of its traceback are a note."""
 
     def __init__(self, operator: str, element: object, reason: str) -> None:
         super().__init__(operator, element, reason)
