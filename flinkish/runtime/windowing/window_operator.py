@@ -130,15 +130,22 @@ class WindowOperator(TimerOperator, OneInputOperator):
 
     def _check_merge_result(self, window: Any) -> None:
         if self._event_time:
-            end, now = to_long(window.maxTimestamp() + self._lateness), self.currentWatermark
+            end, now = window.maxTimestamp() + self._lateness, self.currentWatermark
         else:
             end, now = window.maxTimestamp(), self.clock.getCurrentProcessingTime()
-        if end <= now:
-            kind = "watermark" if self._event_time else "clock"
+        if to_long(end) > now:
+            return
+        if end > MAX_TIMESTAMP:
             raise NotSupportedError(
-                f"{self.name}: windows were merged into {window}, whose time is up, as the {kind} is"
-                f" at {now}. mergeWindows must not make a window end earlier than its parts."
+                f"{self.name}: windows were merged into {window}, and its end with an allowed"
+                f" lateness of {self._lateness} ms is past the largest timestamp, {MAX_TIMESTAMP}."
+                " Choose a smaller allowedLateness."
             )
+        kind = "watermark" if self._event_time else "clock"
+        raise NotSupportedError(
+            f"{self.name}: windows were merged into {window}, whose time is up, as the {kind} is"
+            f" at {now}. mergeWindows must not make a window end earlier than its parts."
+        )
 
     # ------------------------------------------------------------------ time
 
