@@ -69,7 +69,11 @@ class ExecutionConfig:
         return self
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
-        """Let collections and sequences come in batches of so many elements; else in one."""
+        """Let collections and sequences come in batches of so many elements.
+
+        If it is not set, a collection comes in one batch, and a sequence in batches of a million or
+        more, 64 at most.
+        """
         self.elementsPerBatch = positive("setElementsPerBatch", elements)
         return self
 

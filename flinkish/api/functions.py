@@ -45,10 +45,11 @@ class RichFunction(Function):
     _runtime_context: RuntimeContext | None = None
 
     def open(self, openContext: OpenContext) -> None:
-        """Called once in every worker before the first element."""
+        """Called before the first element: on Spark in every task of every batch, and so many times;
+        on the harness once."""
 
     def close(self) -> None:
-        """Called once in every worker after the last element."""
+        """Called after the last element, also after an error, as often as ``open``."""
 
     def getRuntimeContext(self) -> RuntimeContext:
         """State, metrics and task information. Only there from ``open`` on."""

@@ -117,14 +117,15 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
     # ------------------------------------------------------------------ what a bolt does
 
     def prepare(self, context: RuntimeContext) -> None:
-        """Called once, before the first window. ``context`` has keyed state and metrics."""
+        """Called before the first window: on Spark in every task of every batch, and so many times.
+        ``context`` has keyed state and metrics."""
 
     def execute(self, inputWindow: TupleWindow[T], collector: OutputCollector[R]) -> None:
         """Called with each window that has tuples."""
         raise NotImplementedError(f"{type(self).__name__} has no execute.")
 
     def cleanup(self) -> None:
-        """Called once, at the end."""
+        """Called at the end, as often as ``prepare``."""
 
     # ------------------------------------------------------------------ settings
 

@@ -1,7 +1,9 @@
 """The keyed state of one operator in one key group: what the operators ask of a state backend.
 
-Two backends give the same answers: the heap backend (harness, tests) and the paged backend
-(Spark). A *namespace* tells entries of one key apart, most often by window; None is the void one.
+There are two: the heap backend (harness, tests) and the paged backend (Spark). They give the same
+answers but for order: that of timers of one timestamp (``TimerQueue``) and that of the entries of a
+big map (``MapStateTable.items``). A *namespace* tells entries of one key apart, most often by window;
+None is the void one.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ class MapStateTable(ABC):
 
     @abstractmethod
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
-        """The entries of the map in the order they were first put; it may be changed meanwhile."""
+        """The entries of the map, which may be changed meanwhile: in the order they were first put, but
+        in any order from a map that is too big for a page."""
 
     @abstractmethod
     def isEmpty(self, key: Any, namespace: Any) -> bool:
