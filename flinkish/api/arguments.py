@@ -1,12 +1,73 @@
-"""Checks of what a user passes."""
+"""Checks of what a user passes: each names the method, the value at fault and the mend."""
 
 from __future__ import annotations
 
-from flinkish.api.errors import IllegalArgumentError
+from typing import TypeVar
+
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.time import TimeLike, to_milliseconds
+
+T = TypeVar("T")
 
 
-def positive(method: str, count: int) -> int:
-    """``count``; raises IllegalArgumentError, naming ``method``, unless it is a whole number above 0."""
-    if not isinstance(count, int) or count <= 0:
-        raise IllegalArgumentError(f"{method}: {count!r} is not a whole number greater than zero.")
+def positive(subject: str, count: int) -> int:
+    """``count``; raises IllegalArgumentError unless it is a whole number above 0."""
+    if not _is_int(count) or count <= 0:
+        raise IllegalArgumentError(
+            f"{subject}: {shown(count)} is not a whole number greater than zero. Pass an int of at"
+            " least 1."
+        )
     return count
+
+
+def milliseconds(subject: str, length: TimeLike) -> int:
+    """``length`` in ms; raises IllegalArgumentError unless it is a length of time."""
+    try:
+        return to_milliseconds(length)
+    except IllegalArgumentError as error:
+        raise IllegalArgumentError(f"{subject}: {error}") from None
+
+
+def positive_length(subject: str, length: TimeLike) -> int:
+    """``length`` in ms; raises IllegalArgumentError unless it is above 0."""
+    millis = milliseconds(subject, length)
+    if millis <= 0:
+        raise IllegalArgumentError(
+            f"{subject} is {millis} ms, but must be greater than zero. Pass a longer length of"
+            " time, such as Duration.ofSeconds(5)."
+        )
+    return millis
+
+
+def length_from_zero(subject: str, length: TimeLike) -> int:
+    """``length`` in ms; raises IllegalArgumentError if it is negative."""
+    millis = milliseconds(subject, length)
+    if millis < 0:
+        raise IllegalArgumentError(
+            f"{subject} is {millis} ms, but cannot be negative. Pass 0 or more."
+        )
+    return millis
+
+
+def text(subject: str, value: str) -> str:
+    """``value``; raises IllegalArgumentError unless it is a string that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise IllegalArgumentError(
+            f"{subject}: {shown(value)} will not do. Pass a string that is not empty."
+        )
+    return value
+
+
+def instance(subject: str, value: T, kind: type[object], mend: str) -> T:
+    """``value``; raises InvalidProgramError, which ends in ``mend``, unless it is a ``kind``."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InvalidProgramError(
+            f"{subject}: {shown(value)} of type {type(value).__name__} is not {article}"
+            f" {kind.__name__}. {mend}"
+        )
+    return value
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from flinkish.api.arguments import length_from_zero, positive_length
 from flinkish.api.clock import RelativeClock
 from flinkish.api.data_stream import DataStream
 from flinkish.api.elements import Watermark
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.watermarks import (
     TimestampAssigner,
     TimestampAssignerLike,
@@ -18,7 +19,6 @@ from flinkish.api.watermarks import (
     WatermarkOutput,
     WatermarkStrategy,
 )
-from flinkish.api.windowing.eviction_policy import positive_length
 
 T = TypeVar("T")
 
@@ -39,10 +39,8 @@ class LagWatermarks(WatermarkGenerator[Tagged[Any]]):
         self, streams: int, lag: TimeLike, interval: TimeLike, clock: RelativeClock
     ) -> None:
         self.streams = streams
-        self.lag = to_milliseconds(lag)
-        self.interval = positive_length("the watermark interval", interval)
-        if self.lag < 0:
-            raise IllegalArgumentError(f"the lag is {self.lag} ms, but cannot be negative.")
+        self.lag = length_from_zero("LagWatermarks: lag", lag)
+        self.interval = positive_length("LagWatermarks: interval", interval)
         self.clock = clock
         self.latest: dict[int, int] = {}
         self.due = clock.relativeTimeMillis() + self.interval
@@ -97,12 +95,11 @@ def unionWithLag(
     """
     if not streams:
         raise IllegalArgumentError("unionWithLag: pass at least one stream.")
-    count, millis = len(streams), to_milliseconds(lag)
+    count, millis = len(streams), length_from_zero("unionWithLag: lag", lag)
     interval = positive_length("unionWithLag: watermarkInterval", watermarkInterval)
     strategy: WatermarkStrategy[Tagged[T]] = WatermarkStrategy.forGenerator(
         lambda context: LagWatermarks(count, millis, interval, context.getInputActivityClock())
     )
-    strategy.createWatermarkGenerator()  # refuses a negative lag here and now
     if timestampAssigner is not None:
         strategy = strategy.withTimestampAssigner(_of_element(timestampAssigner))
     tagged = [stream.map(_tag(number)).name("Tag") for number, stream in enumerate(streams)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.all_windowed_stream import constant_key
+from flinkish.api.arguments import milliseconds, positive, positive_length
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector
@@ -20,11 +21,10 @@ from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import IntervalEvent, PointEvent, TemporalEvent
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.types import TypeInformation
 from flinkish.api.window_calls import WindowCall, apply_all_call, apply_call
 from flinkish.api.window_functions import AllWindowFunction, WindowFunction
-from flinkish.api.windowing.eviction_policy import positive_count, positive_length
 from flinkish.api.windowing.windows import TimeWindow
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class HoppingLifetimeWindows(LifetimeWindows):
     def __init__(self, size: TimeLike, hop: TimeLike, offset: TimeLike = 0) -> None:
         self.size = positive_length("HoppingLifetimeWindows: size", size)
         self.hop = positive_length("HoppingLifetimeWindows: hop", hop)
-        self.offset = to_milliseconds(offset)
+        self.offset = milliseconds("HoppingLifetimeWindows: offset", offset)
 
 
 class TumblingLifetimeWindows(HoppingLifetimeWindows):
@@ -75,7 +75,7 @@ class CountByStartTimeWindows(LifetimeWindows):
     count: int
 
     def __post_init__(self) -> None:
-        positive_count("CountByStartTimeWindows", self.count)
+        positive("CountByStartTimeWindows", self.count)
 
 
 LifetimeWindowLike = Union[

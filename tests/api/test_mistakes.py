@@ -119,7 +119,7 @@ def test_a_function_may_take_more_than_it_is_given():
     stream.map(lambda a, b=1: a).map(lambda *a: a[0]).map(str).keyBy(lambda a, **b: a).reduce(max)
 
 
-@pytest.mark.parametrize("count", ["2", 0, -1, 1.5, None])
+@pytest.mark.parametrize("count", ["2", 0, -1, 1.5, None, True])
 def test_a_count_is_a_whole_number_above_zero(count):
     env = fl.StreamExecutionEnvironment()
     stream = env.fromElements("a").map(str)

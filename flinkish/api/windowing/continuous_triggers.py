@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from flinkish.api.arguments import positive_length
 from flinkish.api.elements import MIN_TIMESTAMP
-from flinkish.api.errors import IllegalArgumentError, MissingTimestampError
+from flinkish.api.errors import MissingTimestampError
 from flinkish.api.java_long import remainder
 from flinkish.api.state import ReducingState, ReducingStateDescriptor
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.windows import Window
 
@@ -23,7 +24,7 @@ class ContinuousEventTimeTrigger(Trigger[object, Window]):
     def of(interval: TimeLike) -> ContinuousEventTimeTrigger:
         """A trigger that fires every ``interval``, counted from the epoch."""
         return ContinuousEventTimeTrigger(
-            _positive("ContinuousEventTimeTrigger", to_milliseconds(interval))
+            positive_length("ContinuousEventTimeTrigger: interval", interval)
         )
 
     def getInterval(self) -> int:
@@ -96,7 +97,7 @@ class ContinuousProcessingTimeTrigger(Trigger[object, Window]):
     def of(interval: TimeLike) -> ContinuousProcessingTimeTrigger:
         """A trigger that fires every ``interval``, counted from the epoch."""
         return ContinuousProcessingTimeTrigger(
-            _positive("ContinuousProcessingTimeTrigger", to_milliseconds(interval))
+            positive_length("ContinuousProcessingTimeTrigger: interval", interval)
         )
 
     def getInterval(self) -> int:
@@ -150,12 +151,3 @@ class ContinuousProcessingTimeTrigger(Trigger[object, Window]):
 
     def __repr__(self) -> str:
         return f"ContinuousProcessingTimeTrigger({self._interval})"
-
-
-def _positive(trigger: str, interval: int) -> int:
-    if interval <= 0:
-        raise IllegalArgumentError(
-            f"{trigger}: the interval is {interval} ms, but 0 < interval must hold, as otherwise it"
-            " would fire for ever. Choose an interval above 0."
-        )
-    return interval

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
-from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.arguments import length_from_zero, positive, positive_length
+from flinkish.api.time import TimeLike
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -109,7 +109,7 @@ class CountEvictionPolicy(EvictionPolicy[object]):
     """The last ``count`` events (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
-        self.threshold = positive_count(type(self).__name__, count)
+        self.threshold = positive(type(self).__name__, count)
         self.currentCount = 0
 
     def isEventTime(self) -> bool:
@@ -164,7 +164,7 @@ class TimeEvictionPolicy(EvictionPolicy[object]):
     """
 
     def __init__(self, windowLength: TimeLike) -> None:
-        self.windowLength = positive_length(type(self).__name__, windowLength)
+        self.windowLength = positive_length(f"{type(self).__name__}: windowLength", windowLength)
         self.referenceTime: int | None = None
 
     def isEventTime(self) -> bool:
@@ -195,7 +195,7 @@ class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
 
     def __init__(self, windowLength: TimeLike, lag: TimeLike | None = None) -> None:
         super().__init__(windowLength)
-        self.lag = None if lag is None else to_milliseconds(lag)
+        self.lag = None if lag is None else length_from_zero(f"{type(self).__name__}: lag", lag)
 
     def isEventTime(self) -> bool:
         return True
@@ -210,22 +210,3 @@ class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
         if self.lag is not None and age < -self.lag:
             return EvictionPolicy.Action.STOP
         return EvictionPolicy.Action.KEEP
-
-
-def positive_count(name: str, count: int) -> int:
-    """``count``, if it is one. Raises IllegalArgumentError."""
-    if not isinstance(count, int) or isinstance(count, bool) or count <= 0:
-        raise IllegalArgumentError(
-            f"{name}: the count is {count!r}. Pass an int greater than zero."
-        )
-    return count
-
-
-def positive_length(name: str, length: TimeLike) -> int:
-    """``length`` in ms, if it is one. Raises IllegalArgumentError."""
-    milliseconds = to_milliseconds(length)
-    if milliseconds <= 0:
-        raise IllegalArgumentError(
-            f"{name}: the length of time is {milliseconds} ms, but must be greater than zero."
-        )
-    return milliseconds

@@ -6,14 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+from flinkish.api.arguments import positive, positive_length
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.time import TimeLike
-from flinkish.api.windowing.eviction_policy import (
-    Event,
-    EvictionContext,
-    positive_count,
-    positive_length,
-)
+from flinkish.api.windowing.eviction_policy import Event, EvictionContext
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -107,7 +103,7 @@ class CountTriggerPolicy(TriggerPolicy[object]):
     """Fires every ``count`` events (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
-        self.count = positive_count(type(self).__name__, count)
+        self.count = positive(type(self).__name__, count)
         self.currentCount = 0
 
     def isEventTime(self) -> bool:
@@ -130,7 +126,9 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
     """
 
     def __init__(self, slidingInterval: TimeLike) -> None:
-        self.slidingInterval = positive_length(type(self).__name__, slidingInterval)
+        self.slidingInterval = positive_length(
+            f"{type(self).__name__}: slidingInterval", slidingInterval
+        )
 
     def isEventTime(self) -> bool:
         return False
@@ -148,7 +146,7 @@ class WatermarkCountTriggerPolicy(TriggerPolicy[object]):
     """Fires every ``count`` events that the watermark has reached (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
-        self.count = positive_count(type(self).__name__, count)
+        self.count = positive(type(self).__name__, count)
         self.lastProcessedTs: int | None = None
 
     def isEventTime(self) -> bool:
@@ -172,7 +170,9 @@ class WatermarkTimeTriggerPolicy(TriggerPolicy[object]):
     """
 
     def __init__(self, slidingInterval: TimeLike) -> None:
-        self.slidingInterval = positive_length(type(self).__name__, slidingInterval)
+        self.slidingInterval = positive_length(
+            f"{type(self).__name__}: slidingInterval", slidingInterval
+        )
         self.nextWindowEndTs: int | None = None
 
     def isEventTime(self) -> bool:
