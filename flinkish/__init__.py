@@ -87,18 +87,17 @@ from flinkish.api.job import (
     OperatorMetrics,
 )
 from flinkish.api.job_listener import JobListener
-from flinkish.api.join_functions import JoinContext, ProcessJoinFunction
-from flinkish.api.joined_streams import (
-    CoGroupedStreams,
+from flinkish.api.join_functions import (
     CoGroupFunction,
     FlatJoinFunction,
-    JoinedStreams,
+    JoinContext,
     JoinFunction,
+    ProcessJoinFunction,
     RichCoGroupFunction,
     RichFlatJoinFunction,
     RichJoinFunction,
-    TaggedUnion,
 )
+from flinkish.api.joined_streams import CoGroupedStreams, JoinedStreams, TaggedUnion
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
 from flinkish.api.lifetime_changes import alterEventDuration, alterEventLifetime, shiftEventTime

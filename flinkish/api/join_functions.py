@@ -1,18 +1,58 @@
-"""Functions of joins over intervals of time."""
+"""The functions of joins: over windows ``JoinFunction`` and ``CoGroupFunction``, over intervals of time
+``ProcessJoinFunction``."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeAlias, TypeVar, Union
 
-from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.functions import Collector, Function, RichFunction
 from flinkish.api.output_tag import OutputTag
 
 IN1 = TypeVar("IN1")
 IN2 = TypeVar("IN2")
 OUT = TypeVar("OUT")
 X = TypeVar("X")
+
+
+class JoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+    """Makes one result of a pair (Flink: ``JoinFunction``)."""
+
+    @abstractmethod
+    def join(self, first: IN1, second: IN2) -> OUT:
+        """The result of a pair of the same key and window."""
+
+
+class FlatJoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+    """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
+
+    @abstractmethod
+    def join(self, first: IN1, second: IN2, out: Collector[OUT]) -> None:
+        """Put the results of a pair of the same key and window into ``out``."""
+
+
+class CoGroupFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+    """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
+
+    @abstractmethod
+    def coGroup(
+        self, first: Iterable[IN1], second: Iterable[IN2], out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
+        """Called for every key and window with elements on either side; write to ``out``, or return
+        or yield the results."""
+
+
+class RichJoinFunction(RichFunction, JoinFunction[IN1, IN2, OUT]):
+    """A ``JoinFunction`` with open, close and a runtime context."""
+
+
+class RichFlatJoinFunction(RichFunction, FlatJoinFunction[IN1, IN2, OUT]):
+    """A ``FlatJoinFunction`` with open, close and a runtime context."""
+
+
+class RichCoGroupFunction(RichFunction, CoGroupFunction[IN1, IN2, OUT]):
+    """A ``CoGroupFunction`` with open, close and a runtime context."""
 
 
 class JoinContext(ABC):
@@ -52,6 +92,12 @@ class ProcessJoinFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
         """Called for every pair; what goes to ``out`` gets the later of the two timestamps."""
 
 
+JoinLike = Union[
+    JoinFunction[IN1, IN2, OUT], FlatJoinFunction[IN1, IN2, OUT], Callable[[IN1, IN2], OUT]
+]
+CoGroupLike = Union[
+    CoGroupFunction[IN1, IN2, OUT], Callable[[Iterable[IN1], Iterable[IN2]], Iterable[OUT]]
+]
 ProcessJoinLike = Union[
     ProcessJoinFunction[IN1, IN2, OUT], Callable[[IN1, IN2, JoinContext, Collector[OUT]], None]
 ]

@@ -6,19 +6,19 @@ window function takes the two sides apart.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, Self, TypeVar, Union, cast
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from flinkish.api.callables import key_call, positional_arity
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.api.functions import (
-    Collector,
-    Function,
-    KeySelectorLike,
-    MapFunction,
-    RichFunction,
+from flinkish.api.functions import Collector, KeySelectorLike, MapFunction
+from flinkish.api.join_functions import (
+    CoGroupFunction,
+    CoGroupLike,
+    FlatJoinFunction,
+    JoinFunction,
+    JoinLike,
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
@@ -43,49 +43,6 @@ T2 = TypeVar("T2")
 KEY = TypeVar("KEY")
 W = TypeVar("W", bound=Window)
 R = TypeVar("R")
-
-
-class JoinFunction(Function, ABC, Generic[T1, T2, R]):
-    """Makes one result of a pair (Flink: ``JoinFunction``)."""
-
-    @abstractmethod
-    def join(self, first: T1, second: T2) -> R:
-        """The result of a pair of the same key and window."""
-
-
-class FlatJoinFunction(Function, ABC, Generic[T1, T2, R]):
-    """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
-
-    @abstractmethod
-    def join(self, first: T1, second: T2, out: Collector[R]) -> None:
-        """Put the results of a pair of the same key and window into ``out``."""
-
-
-class CoGroupFunction(Function, ABC, Generic[T1, T2, R]):
-    """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
-
-    @abstractmethod
-    def coGroup(
-        self, first: Iterable[T1], second: Iterable[T2], out: Collector[R]
-    ) -> Iterable[R] | None:
-        """Called for every key and window with elements on either side; write to ``out``, or return
-        or yield the results."""
-
-
-class RichJoinFunction(RichFunction, JoinFunction[T1, T2, R]):
-    """A ``JoinFunction`` with open, close and a runtime context."""
-
-
-class RichFlatJoinFunction(RichFunction, FlatJoinFunction[T1, T2, R]):
-    """A ``FlatJoinFunction`` with open, close and a runtime context."""
-
-
-class RichCoGroupFunction(RichFunction, CoGroupFunction[T1, T2, R]):
-    """A ``CoGroupFunction`` with open, close and a runtime context."""
-
-
-JoinLike = Union[JoinFunction[T1, T2, R], FlatJoinFunction[T1, T2, R], Callable[[T1, T2], R]]
-CoGroupLike = Union[CoGroupFunction[T1, T2, R], Callable[[Iterable[T1], Iterable[T2]], Iterable[R]]]
 
 
 class TaggedUnion(NamedTuple, Generic[T1, T2]):
