@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 from flinkish.api.functions import Function
 from flinkish.api.watermarks import (
@@ -121,6 +122,13 @@ class FlatMapDescription(OperatorDescription):
         return (self.function or self.call or self.iterate,)
 
 
+class _GeneratorKind(NamedTuple):
+    """What the planning of a job wants to know of a watermark generator."""
+
+    bound: int | None = None
+    silent: bool = False
+
+
 @dataclass(frozen=True)
 class TimestampsAndWatermarksDescription(OperatorDescription):
     """``DataStream.assignTimestampsAndWatermarks``."""
@@ -147,16 +155,21 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
     def foldedBound(self) -> int | None:
         """The bound in ms, if the watermark is the highest timestamp - bound - 1 and no more: then
         the receivers fold the maximum themselves, and no stage is needed."""
-        generator = self.strategy.createWatermarkGenerator()
-        if self.strategy.idleTimeout is not None or type(generator) not in _FOLDED:
-            return None
-        assert isinstance(generator, BoundedOutOfOrdernessWatermarks)
-        return generator.outOfOrdernessMillis
+        return self._kind.bound
 
     @property
     def _silent(self) -> bool:
+        return self._kind.silent
+
+    @cached_property
+    def _kind(self) -> _GeneratorKind:
+        """Found once: the generator is made by the user's function."""
         generator = self.strategy.createWatermarkGenerator()
-        return self.strategy.idleTimeout is None and type(generator) is NoWatermarksGenerator
+        if self.strategy.idleTimeout is not None:
+            return _GeneratorKind()
+        if isinstance(generator, BoundedOutOfOrdernessWatermarks) and type(generator) in _FOLDED:
+            return _GeneratorKind(bound=generator.outOfOrdernessMillis)
+        return _GeneratorKind(silent=type(generator) is NoWatermarksGenerator)
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,11 @@ class WatermarkStrategy(Generic[T]):
 
     @staticmethod
     def forGenerator(generatorSupplier: GeneratorSupplier[T]) -> WatermarkStrategy[T]:
-        """With a generator of your own; called once for every channel of the input."""
+        """With generators of your own, made by ``generatorSupplier(context)``.
+
+        It is called for each generator that runs, and once more where the job is started, to see of
+        what class they are.
+        """
         return WatermarkStrategy(generatorSupplier)
 
     def withTimestampAssigner(self, assigner: TimestampAssignerLike[T]) -> WatermarkStrategy[T]:

@@ -175,3 +175,18 @@ def test_the_plan_shows_nodes_and_how_elements_get_to_them():
     text = JobPlan(job).asText()
     assert "Source: Collection Source -> Map" in text
     assert "HASH to Keyed Aggregation" in text
+
+
+def test_planning_a_job_asks_for_one_generator():
+    made = []
+
+    def supplier(context):
+        made.append(Punctuated())
+        return made[-1]
+
+    def build(env):
+        strategy = WatermarkStrategy.forGenerator(supplier)
+        counting(env.fromElements(1).assignTimestampsAndWatermarks(strategy)).print()
+
+    JobPlan(job_of(build)).asText()
+    assert len(made) == 1
