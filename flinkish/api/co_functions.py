@@ -44,11 +44,11 @@ class CoFlatMapFunction(Function, ABC, Generic[IN1, IN2, OUT]):
 
 
 class RichCoMapFunction(RichFunction, CoMapFunction[IN1, IN2, OUT]):
-    """A ``CoMapFunction`` with open, close and a runtime context."""
+    """A ``CoMapFunction`` with open, close and a runtime context (Flink: ``RichCoMapFunction``)."""
 
 
 class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1, IN2, OUT]):
-    """A ``CoFlatMapFunction`` with open, close and a runtime context."""
+    """A ``CoFlatMapFunction`` with open, close and a runtime context (Flink: ``RichCoFlatMapFunction``)."""
 
 
 class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):

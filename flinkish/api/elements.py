@@ -36,7 +36,12 @@ class StreamRecord(Generic[T_co]):
 
 @dataclass(frozen=True, order=True)
 class Watermark:
-    """The promise that no element with a timestamp <= ``timestamp`` (ms) will come any more."""
+    """The promise that no element with a timestamp <= ``timestamp`` (ms) will come any more (Flink:
+    ``Watermark``). ``Watermark.MAX_WATERMARK`` is the last of a stream that has ended.
+
+    >>> Watermark(999) < Watermark.MAX_WATERMARK
+    True
+    """
 
     timestamp: int
 
@@ -52,7 +57,8 @@ Watermark.MAX_WATERMARK = Watermark(MAX_TIMESTAMP)
 
 @dataclass(frozen=True)
 class WatermarkStatus:
-    """Whether an input takes part in the watermark: idle inputs do not hold it back."""
+    """Whether an input takes part in the watermark: idle inputs do not hold it back (Flink:
+    ``WatermarkStatus``)."""
 
     idle: bool
 

@@ -71,7 +71,12 @@ class RichFunction(Function):
 
 
 class MapFunction(Function, ABC, Generic[T, R]):
-    """One element in, one element out."""
+    """One element in, one element out (Flink: ``MapFunction``).
+
+    >>> class Length(MapFunction[str, int]):
+    ...     def map(self, value):
+    ...         return len(value)
+    """
 
     @abstractmethod
     def map(self, value: T) -> R:
@@ -79,7 +84,12 @@ class MapFunction(Function, ABC, Generic[T, R]):
 
 
 class FilterFunction(Function, ABC, Generic[T]):
-    """Keeps or drops an element."""
+    """Keeps or drops an element (Flink: ``FilterFunction``).
+
+    >>> class Even(FilterFunction[int]):
+    ...     def filter(self, value):
+    ...         return value % 2 == 0
+    """
 
     @abstractmethod
     def filter(self, value: T) -> bool:
@@ -87,7 +97,13 @@ class FilterFunction(Function, ABC, Generic[T]):
 
 
 class FlatMapFunction(Function, ABC, Generic[T, R]):
-    """One element in, any number out."""
+    """One element in, any number out (Flink: ``FlatMapFunction``).
+
+    >>> class Words(FlatMapFunction[str, str]):
+    ...     def flatMap(self, value, out):
+    ...         for word in value.split():
+    ...             out.collect(word)
+    """
 
     @abstractmethod
     def flatMap(self, value: T, out: Collector[R]) -> None:
@@ -95,7 +111,12 @@ class FlatMapFunction(Function, ABC, Generic[T, R]):
 
 
 class KeySelector(Function, ABC, Generic[T, K]):
-    """Takes the key out of an element."""
+    """Takes the key out of an element (Flink: ``KeySelector``).
+
+    >>> class ByUser(KeySelector[tuple[str, int], str]):
+    ...     def getKey(self, value):
+    ...         return value[0]
+    """
 
     @abstractmethod
     def getKey(self, value: T) -> K:
@@ -111,7 +132,12 @@ class Partitioner(Function, ABC, Generic[K]):
 
 
 class ReduceFunction(Function, ABC, Generic[T]):
-    """Joins two elements into one of the same type."""
+    """Joins two elements into one of the same type (Flink: ``ReduceFunction``).
+
+    >>> class Sum(ReduceFunction[tuple[str, int]]):
+    ...     def reduce(self, value1, value2):
+    ...         return (value1[0], value1[1] + value2[1])
+    """
 
     @abstractmethod
     def reduce(self, value1: T, value2: T) -> T:
@@ -153,23 +179,23 @@ class AggregateFunction(Function, ABC, Generic[IN, ACC, OUT]):
 
 
 class RichMapFunction(RichFunction, MapFunction[T, R]):
-    """A ``MapFunction`` with open, close and a runtime context."""
+    """A ``MapFunction`` with open, close and a runtime context (Flink: ``RichMapFunction``)."""
 
 
 class RichFilterFunction(RichFunction, FilterFunction[T]):
-    """A ``FilterFunction`` with open, close and a runtime context."""
+    """A ``FilterFunction`` with open, close and a runtime context (Flink: ``RichFilterFunction``)."""
 
 
 class RichFlatMapFunction(RichFunction, FlatMapFunction[T, R]):
-    """A ``FlatMapFunction`` with open, close and a runtime context."""
+    """A ``FlatMapFunction`` with open, close and a runtime context (Flink: ``RichFlatMapFunction``)."""
 
 
 class RichReduceFunction(RichFunction, ReduceFunction[T]):
-    """A ``ReduceFunction`` with open, close and a runtime context."""
+    """A ``ReduceFunction`` with open, close and a runtime context (Flink: ``RichReduceFunction``)."""
 
 
 class RichAggregateFunction(RichFunction, AggregateFunction[IN, ACC, OUT]):
-    """An ``AggregateFunction`` with open, close and a runtime context."""
+    """An ``AggregateFunction`` with open, close and a runtime context (Flink: ``RichAggregateFunction``)."""
 
 
 MapLike = Union[MapFunction[T, R], Callable[[T], R]]

@@ -32,13 +32,20 @@ class OperatorMetrics:
     name: str
     numRecordsIn: int = 0
     numRecordsOut: int = 0
+    """What went to the main output; what went to side outputs does not count."""
     numLateRecordsDropped: int = 0
+    """Late elements that went nowhere, not even to a side output."""
     currentWatermark: int | None = None
+    """In ms, the lowest over the key groups; None before the first."""
     timers: int = 0
+    """How many timers are pending, of either clock."""
     stateEntries: int = 0
+    """How many entries keyed state has, by key and window; a list or a map counts as one."""
     statePages: int = 0
+    """How many pages they are in: each is an entry of Spark's state store."""
     user: dict[str, float] = field(default_factory=dict)
-    """The metrics of the operator's user functions, by name."""
+    """The metrics of the operator's user functions, by name. A gauge shows what the key group
+    that reported last said."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class JobClient(ABC):
 
 
 class CloseableIterator(ABC, Iterator[T], Generic[T]):
-    """Iterates over the results of a job; closing it stops the job."""
+    """Iterates over the results of a job; closing it stops the job (Flink: ``CloseableIterator``)."""
 
     @abstractmethod
     def close(self) -> None:

@@ -44,19 +44,20 @@ class CoGroupFunction(Function, ABC, Generic[IN1, IN2, OUT]):
 
 
 class RichJoinFunction(RichFunction, JoinFunction[IN1, IN2, OUT]):
-    """A ``JoinFunction`` with open, close and a runtime context."""
+    """A ``JoinFunction`` with open, close and a runtime context (Flink: ``RichJoinFunction``)."""
 
 
 class RichFlatJoinFunction(RichFunction, FlatJoinFunction[IN1, IN2, OUT]):
-    """A ``FlatJoinFunction`` with open, close and a runtime context."""
+    """A ``FlatJoinFunction`` with open, close and a runtime context (Flink: ``RichFlatJoinFunction``)."""
 
 
 class RichCoGroupFunction(RichFunction, CoGroupFunction[IN1, IN2, OUT]):
-    """A ``CoGroupFunction`` with open, close and a runtime context."""
+    """A ``CoGroupFunction`` with open, close and a runtime context (Flink: ``RichCoGroupFunction``)."""
 
 
 class JoinContext(ABC):
-    """What a ``ProcessJoinFunction`` may ask about a pair. Timestamps are in ms."""
+    """What a ``ProcessJoinFunction`` may ask about a pair (Flink: ``ProcessJoinFunction.Context``).
+    Timestamps are in ms."""
 
     __slots__ = ()
 

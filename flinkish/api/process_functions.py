@@ -60,7 +60,8 @@ class TimerService(ABC):
 
 
 class ProcessContext(ABC):
-    """What all contexts of process functions offer. Good only during the call it is passed to."""
+    """What all contexts of process functions offer (Flink: ``ProcessFunction.Context``). Good only
+    during the call it is passed to."""
 
     __slots__ = ()
 
@@ -78,7 +79,7 @@ class ProcessContext(ABC):
 
 
 class KeyedProcessContext(ProcessContext, Generic[K_co]):
-    """A context under a current key."""
+    """A context under a current key (Flink: ``KeyedProcessFunction.Context``)."""
 
     __slots__ = ()
 
@@ -88,7 +89,7 @@ class KeyedProcessContext(ProcessContext, Generic[K_co]):
 
 
 class TimerContext(ProcessContext):
-    """A context of a timer."""
+    """A context of a timer (Flink: ``ProcessFunction.OnTimerContext``)."""
 
     __slots__ = ()
 
@@ -98,7 +99,7 @@ class TimerContext(ProcessContext):
 
 
 class KeyedTimerContext(TimerContext, KeyedProcessContext[K_co], Generic[K_co]):
-    """A context of a timer under a current key."""
+    """A context of a timer under a current key (Flink: ``KeyedProcessFunction.OnTimerContext``)."""
 
     __slots__ = ()
 
@@ -124,7 +125,7 @@ class ProcessFunction(RichFunction, ABC, Generic[T, R]):
 
 
 class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
-    """A process function under a key, with keyed state and timers (``KeyedProcessFunction``).
+    """A process function under a key, with keyed state and timers (Flink: ``KeyedProcessFunction``).
 
     Emits a key once it has been quiet for a minute of event time:
 

@@ -70,7 +70,8 @@ class TaskInfo:
 
 
 class KeyedStateStore(ABC):
-    """Hands out keyed state: each call gives the state of the current key (``KeyedStateStore``)."""
+    """Hands out keyed state: each call gives the state of the current key (Flink:
+    ``KeyedStateStore``)."""
 
     @abstractmethod
     def getState(self, stateProperties: ValueStateDescriptor[T]) -> ValueState[T]:

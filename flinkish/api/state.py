@@ -184,7 +184,23 @@ class StateDescriptor(Generic[T]):
 
 
 class ValueStateDescriptor(StateDescriptor[T]):
-    """Describes a ``ValueState``; ``default`` is what ``value()`` gives while there is none."""
+    """Describes a ``ValueState``; ``default`` is what ``value()`` gives while there is none (Flink:
+    ``ValueStateDescriptor``).
+
+    >>> from flinkish import KeyedProcessFunction
+    >>> from flinkish.testing import StreamTestHarness
+    >>> class Numbered(KeyedProcessFunction[str, str, tuple[str, int]]):
+    ...     def open(self, openContext):
+    ...         self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", int, 0))
+    ...     def processElement(self, value, ctx, out):
+    ...         self.count.update(self.count.value() + 1)
+    ...         out.collect((value, self.count.value()))
+    >>> harness = StreamTestHarness(lambda words: words.keyBy(len).process(Numbered()))
+    >>> for word in ("one", "three", "two"):
+    ...     harness.processElement(word)
+    >>> [record.value for record in harness.getOutput()]
+    [('one', 1), ('three', 1), ('two', 2)]
+    """
 
     def __init__(
         self,
@@ -197,11 +213,17 @@ class ValueStateDescriptor(StateDescriptor[T]):
 
 
 class ListStateDescriptor(StateDescriptor[T]):
-    """Describes a ``ListState``."""
+    """Describes a ``ListState`` (Flink: ``ListStateDescriptor``).
+
+    >>> seen = ListStateDescriptor("seen", int)
+    """
 
 
 class ReducingStateDescriptor(StateDescriptor[T]):
-    """Describes a ``ReducingState`` with its reduce function."""
+    """Describes a ``ReducingState`` with its reduce function (Flink: ``ReducingStateDescriptor``).
+
+    >>> longest = ReducingStateDescriptor("longest", max, int)
+    """
 
     def __init__(
         self,
@@ -214,7 +236,8 @@ class ReducingStateDescriptor(StateDescriptor[T]):
 
 
 class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
-    """Describes an ``AggregatingState`` with its aggregate function."""
+    """Describes an ``AggregatingState`` with its aggregate function; ``type`` is that of the
+    accumulator (Flink: ``AggregatingStateDescriptor``)."""
 
     def __init__(
         self,
@@ -227,7 +250,10 @@ class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
 
 
 class MapStateDescriptor(StateDescriptor[Any], Generic[UK, UV]):
-    """Describes a ``MapState``."""
+    """Describes a ``MapState`` (Flink: ``MapStateDescriptor``).
+
+    >>> clicks = MapStateDescriptor("clicks", str, int)
+    """
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ class TypeInformation(Generic[T]):
 
 
 class Types:
-    """The types there are, by Flink's and PyFlink's names.
+    """The types there are, by Flink's and PyFlink's names (Flink: ``Types``).
 
     >>> str(Types.TUPLE([Types.STRING(), Types.LONG()]))
     'Tuple<String, Long>'

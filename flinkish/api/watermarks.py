@@ -88,14 +88,15 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
 
 
 class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
-    """For timestamps that never fall: bounded out-of-orderness with a bound of 0 ms."""
+    """For timestamps that never fall: bounded out-of-orderness with a bound of 0 ms (Flink:
+    ``AscendingTimestampsWatermarks``)."""
 
     def __init__(self) -> None:
         super().__init__(0)
 
 
 class NoWatermarksGenerator(WatermarkGenerator[Any]):
-    """Never emits a watermark: for jobs in processing time."""
+    """Never emits a watermark: for jobs in processing time (Flink: ``NoWatermarksGenerator``)."""
 
     def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
         pass
@@ -132,7 +133,8 @@ class WatermarkGeneratorContext:
 
 @dataclass(frozen=True)
 class TimestampAssignerContext:
-    """Passed to the function that makes a timestamp assigner; empty, as there is nothing to know."""
+    """Passed to the function that makes a timestamp assigner (Flink:
+    ``TimestampAssignerSupplier.Context``); empty, as there is nothing to know."""
 
 
 GeneratorSupplier = Callable[[WatermarkGeneratorContext], WatermarkGenerator[T]]
@@ -158,12 +160,16 @@ class WatermarkStrategy(Generic[T]):
 
     @staticmethod
     def forMonotonousTimestamps() -> WatermarkStrategy[T]:
-        """For timestamps that never fall within a partition."""
+        """For timestamps that never fall: the watermark is the highest timestamp - 1 ms."""
         return WatermarkStrategy(lambda context: AscendingTimestampsWatermarks())
 
     @staticmethod
     def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[T]:
-        """For elements that come at most ``maxOutOfOrderness`` after a later one."""
+        """For elements that come at most ``maxOutOfOrderness`` after a later one: the watermark is the
+        highest timestamp - ``maxOutOfOrderness`` - 1 ms.
+
+        Raises IllegalArgumentError if it is negative.
+        """
         bound = BoundedOutOfOrdernessWatermarks(maxOutOfOrderness).outOfOrdernessMillis
         return WatermarkStrategy(lambda context: BoundedOutOfOrdernessWatermarks(bound))
 
@@ -186,7 +192,10 @@ class WatermarkStrategy(Generic[T]):
         return replace(self, timestampAssigner=assigner)
 
     def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T]:
-        """Mark an input idle after ``idleTimeout`` of processing time without an element."""
+        """Mark an input idle after ``idleTimeout`` of processing time without an element.
+
+        Raises IllegalArgumentError unless it is above 0.
+        """
         _refuse_both(self.idleAdvance)
         millis = to_milliseconds(idleTimeout)
         if millis <= 0:

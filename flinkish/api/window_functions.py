@@ -64,7 +64,8 @@ class WindowFunction(Function, ABC, Generic[IN, OUT, KEY, W]):
     def apply(
         self, key: KEY, window: W, elements: Iterable[IN], out: Collector[OUT]
     ) -> Iterable[OUT] | None:
-        """Called when the window fires, with what is in it."""
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
 
 
 class AllWindowFunction(Function, ABC, Generic[IN, OUT, W]):
@@ -72,19 +73,21 @@ class AllWindowFunction(Function, ABC, Generic[IN, OUT, W]):
 
     @abstractmethod
     def apply(self, window: W, elements: Iterable[IN], out: Collector[OUT]) -> Iterable[OUT] | None:
-        """Called when the window fires, with what is in it."""
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
 
 
 class RichWindowFunction(RichFunction, WindowFunction[IN, OUT, KEY, W]):
-    """A ``WindowFunction`` with open, close and a runtime context."""
+    """A ``WindowFunction`` with open, close and a runtime context (Flink: ``RichWindowFunction``)."""
 
 
 class RichAllWindowFunction(RichFunction, AllWindowFunction[IN, OUT, W]):
-    """An ``AllWindowFunction`` with open, close and a runtime context."""
+    """An ``AllWindowFunction`` with open, close and a runtime context (Flink: ``RichAllWindowFunction``)."""
 
 
 class ProcessWindowFunction(RichFunction, ABC, Generic[IN, OUT, KEY, W]):
-    """Turns a window of one key into results, with all there is to know of it.
+    """Turns a window of one key into results, with all there is to know of it (Flink:
+    ``ProcessWindowFunction``).
 
     >>> class Count(ProcessWindowFunction[object, tuple[str, int, int], str, "TimeWindow"]):
     ...     def process(self, key, context, elements, out):
@@ -97,7 +100,8 @@ class ProcessWindowFunction(RichFunction, ABC, Generic[IN, OUT, KEY, W]):
     def process(
         self, key: KEY, context: WindowContext[W], elements: Iterable[IN], out: Collector[OUT]
     ) -> Iterable[OUT] | None:
-        """Called when the window fires, with what is in it."""
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
 
     def clear(self, context: WindowContext[W]) -> None:
         """Called when the window goes: clear its ``windowState`` here."""
@@ -112,7 +116,8 @@ class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN, OUT, W]):
     def process(
         self, context: WindowContext[W], elements: Iterable[IN], out: Collector[OUT]
     ) -> Iterable[OUT] | None:
-        """Called when the window fires, with what is in it."""
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
 
     def clear(self, context: WindowContext[W]) -> None:
         """Called when the window goes: clear its ``windowState`` here."""

@@ -55,11 +55,27 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
 
 
 class SlidingEventTimeWindows(SlidingWindows):
-    """Windows of one size, a new one every slide, by the timestamps of elements."""
+    """Windows of one size, a new one every slide, by the timestamps of elements (Flink:
+    ``SlidingEventTimeWindows``). Results get the timestamp of the window's last ms.
+
+    >>> from flinkish import SlidingEventTimeWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda clicks: clicks.keyBy(0).window(SlidingEventTimeWindows.of(1_000, 500)).sum(1)
+    ... )
+    >>> harness.processElement(("ada", 1), 700)
+    >>> harness.processWatermark(2_000)
+    >>> harness.getOutput()[:2]
+    [StreamRecord(value=('ada', 1), timestamp=999), StreamRecord(value=('ada', 1), timestamp=1499)]
+    """
 
     @staticmethod
     def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingEventTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after."""
+        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after.
+
+        Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
+        below ``slide``.
+        """
         return SlidingEventTimeWindows(
             to_milliseconds(size), to_milliseconds(slide), to_milliseconds(offset)
         )
@@ -77,11 +93,20 @@ class SlidingEventTimeWindows(SlidingWindows):
 
 
 class SlidingProcessingTimeWindows(SlidingWindows):
-    """Windows of one size, a new one every slide, by the clock when elements come."""
+    """Windows of one size, a new one every slide, by the clock when elements come (Flink:
+    ``SlidingProcessingTimeWindows``). On Spark that is the timestamp of the batch.
+
+    >>> from flinkish import Duration, SlidingProcessingTimeWindows
+    >>> windows = SlidingProcessingTimeWindows.of(Duration.ofMinutes(5), Duration.ofMinutes(1))
+    """
 
     @staticmethod
     def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingProcessingTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after."""
+        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after.
+
+        Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
+        below ``slide``.
+        """
         return SlidingProcessingTimeWindows(
             to_milliseconds(size), to_milliseconds(slide), to_milliseconds(offset)
         )

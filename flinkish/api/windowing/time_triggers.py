@@ -7,9 +7,13 @@ from flinkish.api.windowing.windows import TimeWindow, Window
 
 
 class EventTimeTrigger(Trigger[object, TimeWindow]):
-    """Fires when the watermark passes the end of the window, and then for every late element.
+    """Fires when the watermark passes the end of the window, and then for every late element (Flink:
+    ``EventTimeTrigger``).
 
-    The default of event-time windows.
+    The default of event-time windows, so it needs naming only inside another trigger:
+
+    >>> from flinkish import EventTimeTrigger, PurgingTrigger
+    >>> trigger = PurgingTrigger.of(EventTimeTrigger.create())
     """
 
     @staticmethod
@@ -48,9 +52,8 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
 
 
 class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
-    """Fires when the clock passes the end of the window.
-
-    The default of processing-time windows.
+    """Fires when the clock passes the end of the window (Flink: ``ProcessingTimeTrigger``): on Spark
+    in the first batch whose timestamp is there. The default of processing-time windows.
     """
 
     @staticmethod

@@ -53,7 +53,8 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
 
 
 class TumblingEventTimeWindows(TumblingWindows):
-    """Windows of one size, one after another, by the timestamps of elements.
+    """Windows of one size, one after another, by the timestamps of elements (Flink:
+    ``TumblingEventTimeWindows``). Results get the timestamp of the window's last ms.
 
     >>> from flinkish import Time, TumblingEventTimeWindows
     >>> from flinkish.testing import StreamTestHarness
@@ -73,7 +74,13 @@ class TumblingEventTimeWindows(TumblingWindows):
     def of(
         size: TimeLike, offset: TimeLike = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
     ) -> TumblingEventTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``size`` before and after."""
+        """Windows of ``size`` that begin at ``offset`` and every ``size`` before and after.
+
+        ``windowStagger`` moves them in each key group (in Flink: in each task) by an amount of its own,
+        so that they do not all fire at once.
+
+        Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
+        """
         return TumblingEventTimeWindows(
             to_milliseconds(size), to_milliseconds(offset), windowStagger
         )
@@ -91,13 +98,31 @@ class TumblingEventTimeWindows(TumblingWindows):
 
 
 class TumblingProcessingTimeWindows(TumblingWindows):
-    """Windows of one size, one after another, by the clock when elements come."""
+    """Windows of one size, one after another, by the clock when elements come (Flink:
+    ``TumblingProcessingTimeWindows``). On Spark that is the timestamp of the batch.
+
+    >>> from flinkish import TumblingProcessingTimeWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda words: words.keyBy(len).window(TumblingProcessingTimeWindows.of(1_000)).max(0)
+    ... )
+    >>> harness.processElement(("one", "two"))
+    >>> harness.setProcessingTime(1_000)
+    >>> harness.getOutput()
+    [StreamRecord(value=('one', 'two'), timestamp=999)]
+    """
 
     @staticmethod
     def of(
         size: TimeLike, offset: TimeLike = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
     ) -> TumblingProcessingTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``size`` before and after."""
+        """Windows of ``size`` that begin at ``offset`` and every ``size`` before and after.
+
+        ``windowStagger`` moves them in each key group (in Flink: in each task) by an amount of its own,
+        so that they do not all fire at once.
+
+        Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
+        """
         return TumblingProcessingTimeWindows(
             to_milliseconds(size), to_milliseconds(offset), windowStagger
         )
