@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from flinkish.api.aggregations import FieldAggregator
+from flinkish.api.base_windowed_stream import BaseWindowedStream
 from flinkish.api.data_stream import DataStream
-from flinkish.api.environment import StreamExecutionEnvironment
-from flinkish.api.field_aggregations import FieldAggregations
-from flinkish.api.fields import field_type
 from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
-from flinkish.api.output_tag import OutputTag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
-from flinkish.api.time import TimeLike
 from flinkish.api.types import TypeInformation
-from flinkish.api.window_builder import WindowOperatorBuilder
 from flinkish.api.window_calls import all_window_function_call, apply_all_call, process_all_call
 from flinkish.api.window_functions import (
     AllWindowFunction,
@@ -24,9 +18,6 @@ from flinkish.api.window_functions import (
     ProcessAllWindowLike,
     WindowContext,
 )
-from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.api.windowing.evictor import Evictor
-from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import WindowAssigner
 from flinkish.api.windowing.windows import Window
 
@@ -37,7 +28,7 @@ V = TypeVar("V")
 ACC = TypeVar("ACC")
 
 
-class AllWindowedStream(FieldAggregations[T], Generic[T, W]):
+class AllWindowedStream(BaseWindowedStream[T, W]):
     """A whole stream cut into windows: the same as under one constant key, so by one task
     (Flink: ``AllWindowedStream``).
 
@@ -57,33 +48,7 @@ class AllWindowedStream(FieldAggregations[T], Generic[T, W]):
     """
 
     def __init__(self, input: DataStream[T], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
-        self._input = input.keyBy(constant_key)
-        self._builder = WindowOperatorBuilder(windowAssigner)
-
-    # ------------------------------------------------------------------ settings
-
-    def trigger(self, trigger: Trigger[T, W]) -> Self:
-        """Let ``trigger`` say when windows fire, instead of the assigner's default."""
-        self._builder.trigger(trigger)
-        return self
-
-    def evictor(self, evictor: Evictor[T, W]) -> Self:
-        """Let ``evictor`` take out elements when a window fires. All elements are then kept."""
-        self._builder.evictor(evictor)
-        return self
-
-    def allowedLateness(self, lateness: TimeLike) -> Self:
-        """Keep event-time windows for so long after the watermark has passed them: elements that
-        come meanwhile fire them again. By default 0."""
-        self._builder.allowedLateness(lateness)
-        return self
-
-    def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
-        """Send elements that come too late there, instead of counting and dropping them."""
-        self._builder.sideOutputLateData(outputTag)
-        return self
-
-    # ------------------------------------------------------------------ functions
+        super().__init__(input.keyBy(constant_key), windowAssigner)
 
     @overload
     def reduce(
@@ -218,26 +183,6 @@ class AllWindowedStream(FieldAggregations[T], Generic[T, W]):
         """Keep the elements and hand all of them to ``function(window, elements[, out])`` when the
         window fires."""
         return self._result(self._builder.collect(function, apply_all_call(function)), outputType)
-
-    # ------------------------------------------------------------------ building
-
-    def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
-        field_type(self.getInputType(), aggregator.field, "aggregation")
-        return self.reduce(aggregator)
-
-    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
-        """The environment that the stream belongs to."""
-        return self._input.getExecutionEnvironment()
-
-    def getInputType(self) -> TypeInformation[T]:
-        """The type of the elements that come in."""
-        return self._input.getType()
-
-    def _result(
-        self, description: WindowOperatorDescription, outputType: TypeInformation[Any] | None
-    ) -> SingleOutputStreamOperator[Any]:
-        result = self._input._transform(description, outputType)
-        return result.setDescription(description.description)
 
 
 def constant_key(element: object) -> int:

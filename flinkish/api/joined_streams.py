@@ -7,7 +7,7 @@ window function takes the two sides apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from flinkish.api.callables import key_call, positional_arity
 from flinkish.api.data_stream import DataStream
@@ -23,7 +23,6 @@ from flinkish.api.join_functions import (
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
-from flinkish.api.time import TimeLike
 from flinkish.api.type_extraction import (
     collected_type,
     generic_argument,
@@ -31,10 +30,8 @@ from flinkish.api.type_extraction import (
     returned_type,
 )
 from flinkish.api.types import TypeInformation, Types
-from flinkish.api.window_builder import WindowOperatorBuilder
 from flinkish.api.window_calls import WindowCall
-from flinkish.api.windowing.evictor import Evictor
-from flinkish.api.windowing.trigger import Trigger
+from flinkish.api.window_settings import WindowSettings
 from flinkish.api.windowing.window_assigner import WindowAssigner
 from flinkish.api.windowing.windows import Window
 
@@ -191,31 +188,16 @@ class CoGroupEqualTo(_Keys[T1, T2, KEY]):
         return CoGroupWithWindow(self, assigner)
 
 
-class _WithWindow(Generic[T1, T2, KEY, W]):
-    """The settings of the windows; they change this object and return it."""
+class _WithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KEY, W]):
+    """A join or coGroup that wants its function; its windows hold the elements of both sides."""
 
     def __init__(
         self,
         keys: _Keys[T1, T2, KEY],
         assigner: WindowAssigner[TaggedUnion[T1, T2], W],
     ) -> None:
+        super().__init__(assigner)
         self._keys = keys
-        self._builder = WindowOperatorBuilder(assigner)
-
-    def trigger(self, trigger: Trigger[TaggedUnion[T1, T2], W]) -> Self:
-        """Let ``trigger`` say when windows fire, instead of the assigner's default."""
-        self._builder.trigger(trigger)
-        return self
-
-    def evictor(self, evictor: Evictor[TaggedUnion[T1, T2], W]) -> Self:
-        """Let ``evictor`` take out elements when a window fires."""
-        self._builder.evictor(evictor)
-        return self
-
-    def allowedLateness(self, lateness: TimeLike) -> Self:
-        """Keep event-time windows for so long after the watermark has passed them."""
-        self._builder.allowedLateness(lateness)
-        return self
 
     def _apply(
         self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
