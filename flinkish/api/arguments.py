@@ -10,14 +10,19 @@ from flinkish.api.time import TimeLike, to_milliseconds
 T = TypeVar("T")
 
 
+def whole_number(subject: str, number: int, lowest: int = 0) -> int:
+    """``number``; raises IllegalArgumentError unless it is a whole number from ``lowest`` on."""
+    if not isinstance(number, int) or isinstance(number, bool) or number < lowest:
+        raise IllegalArgumentError(
+            f"{subject}: {shown(number)} is not a whole number from {lowest} on. Pass an int of at"
+            f" least {lowest}."
+        )
+    return number
+
+
 def positive(subject: str, count: int) -> int:
     """``count``; raises IllegalArgumentError unless it is a whole number above 0."""
-    if not _is_int(count) or count <= 0:
-        raise IllegalArgumentError(
-            f"{subject}: {shown(count)} is not a whole number greater than zero. Pass an int of at"
-            " least 1."
-        )
-    return count
+    return whole_number(subject, count, 1)
 
 
 def milliseconds(subject: str, length: TimeLike) -> int:
@@ -67,7 +72,3 @@ def instance(subject: str, value: T, kind: type[object], mend: str) -> T:
             f" {kind.__name__}. {mend}"
         )
     return value
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

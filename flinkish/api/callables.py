@@ -42,69 +42,11 @@ def function_of(function: object) -> Function | None:
     return function
 
 
-def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
-    """The mapping itself."""
-    if isinstance(function, MapFunction):
-        return function.map
-    return _callable("map", function, "a MapFunction or f(value)", 1)
-
-
-def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
-    """The predicate itself."""
-    if isinstance(function, FilterFunction):
-        return function.filter
-    return _callable("filter", function, "a FilterFunction or f(value)", 1)
-
-
-def flat_map_calls(
-    function: Any,
-) -> tuple[Callable[[Any, Any], None] | None, Callable[[Any], Iterable[Any]] | None]:
-    """``(call, None)`` for what writes to a collector, ``(None, iterate)`` for what returns."""
-    if isinstance(function, FlatMapFunction):
-        return function.flatMap, None
-    checked = _callable("flatMap", function, "a FlatMapFunction, f(value) or f(value, out)", 1, 2)
-    if positional_arity(checked) == 2:
-        return checked, None
-    return None, checked
-
-
-def key_call(selector: Any) -> Callable[[Any], Any]:
-    """The key selector itself; a field name or position selects that field."""
-    if isinstance(selector, KeySelector):
-        return selector.getKey
-    if isinstance(selector, (str, int)):
-        return field_getter(selector)
-    return _callable("keyBy", selector, "a KeySelector, f(value), or the name of a field", 1)
-
-
-def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
-    """The partitioning itself."""
-    if isinstance(partitioner, Partitioner):
-        return partitioner.partition
-    return _callable("partitionCustom", partitioner, "a Partitioner or f(key, numPartitions)", 2)
-
-
-def reduce_call(function: ReduceLike[T]) -> Callable[[T, T], T]:
-    """The reduction itself."""
-    if isinstance(function, ReduceFunction):
-        return function.reduce
-    return _callable("reduce", function, "a ReduceFunction or f(a, b)", 2)
-
-
-def positional_arity(function: Callable[..., Any]) -> int:
-    """How many positional arguments without a default ``function`` takes; 1 if it does not say."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    return sum(
-        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-        for p in parameters
-    )
-
-
-def _callable(method: str, function: Any, wanted: str, *arguments: int) -> Callable[..., Any]:
-    """``function``, if it can be called with one of those numbers of ``arguments``."""
+def checked_callable(
+    method: str, function: Any, wanted: str, *arguments: int
+) -> Callable[..., Any]:
+    """``function``; raises InvalidProgramError unless it can be called with one of those numbers of
+    ``arguments``. ``wanted`` says what to pass."""
     if not callable(function):
         raise InvalidProgramError(
             f"{method}: {function!r} of type {type(function).__name__} is not a function. Pass"
@@ -121,6 +63,71 @@ def _callable(method: str, function: Any, wanted: str, *arguments: int) -> Calla
             f" argument{'' if arguments[-1] == 1 else 's'}. Pass {wanted}."
         )
     return checked
+
+
+def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
+    """The mapping itself."""
+    if isinstance(function, MapFunction):
+        return function.map
+    return checked_callable("map", function, "a MapFunction or f(value)", 1)
+
+
+def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
+    """The predicate itself."""
+    if isinstance(function, FilterFunction):
+        return function.filter
+    return checked_callable("filter", function, "a FilterFunction or f(value)", 1)
+
+
+def flat_map_calls(
+    function: Any,
+) -> tuple[Callable[[Any, Any], None] | None, Callable[[Any], Iterable[Any]] | None]:
+    """``(call, None)`` for what writes to a collector, ``(None, iterate)`` for what returns."""
+    if isinstance(function, FlatMapFunction):
+        return function.flatMap, None
+    checked = checked_callable(
+        "flatMap", function, "a FlatMapFunction, f(value) or f(value, out)", 1, 2
+    )
+    if positional_arity(checked) == 2:
+        return checked, None
+    return None, checked
+
+
+def key_call(selector: Any) -> Callable[[Any], Any]:
+    """The key selector itself; a field name or position selects that field."""
+    if isinstance(selector, KeySelector):
+        return selector.getKey
+    if isinstance(selector, (str, int)):
+        return field_getter(selector)
+    return checked_callable("keyBy", selector, "a KeySelector, f(value), or the name of a field", 1)
+
+
+def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
+    """The partitioning itself."""
+    if isinstance(partitioner, Partitioner):
+        return partitioner.partition
+    return checked_callable(
+        "partitionCustom", partitioner, "a Partitioner or f(key, numPartitions)", 2
+    )
+
+
+def reduce_call(function: ReduceLike[T]) -> Callable[[T, T], T]:
+    """The reduction itself."""
+    if isinstance(function, ReduceFunction):
+        return function.reduce
+    return checked_callable("reduce", function, "a ReduceFunction or f(a, b)", 2)
+
+
+def positional_arity(function: Callable[..., Any]) -> int:
+    """How many positional arguments without a default ``function`` takes; 1 if it does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    return sum(
+        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        for p in parameters
+    )
 
 
 def _takes(function: Callable[..., Any], arguments: int) -> bool:

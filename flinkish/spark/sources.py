@@ -115,15 +115,10 @@ class SourceReader:
 
     @streamOf.register
     def _generator(self, source: DataGeneratorSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        if source.elementsPerSecond is None and source.count is not None:
-            return self._numbers(0, source.count - 1, uid, RangeDecoder(source.generator))
         if source.count is not None:
-            raise NotSupportedError(
-                "DataGeneratorSource: a count and a rate cannot be given together on Spark. Leave"
-                " elementsPerSecond out for a bounded source, or count for an endless one."
-            )
-        rate = source.elementsPerSecond or 100_000
-        stream = self._session.readStream.format("rate").option("rowsPerSecond", rate).load()
+            return self._numbers(0, source.count - 1, uid, RangeDecoder(source.generator))
+        rows = self._session.readStream.format("rate").option("rowsPerSecond", source.rate)
+        stream = rows.load()
         return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
 
     @streamOf.register

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
-from flinkish.api.callables import key_call
+from flinkish.api.arguments import positive, whole_number
+from flinkish.api.callables import checked_callable, key_call
 from flinkish.api.column_types import type_of_columns
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.row import Row
 from flinkish.api.type_extraction import returned_type, type_of_samples
 from flinkish.api.types import TypeInformation, Types
@@ -112,13 +114,33 @@ class SocketSource(Source[str]):
 class DataGeneratorSource(Source[T_co]):
     """``generator(0)``, ``generator(1)``, ... (Flink: ``DataGeneratorSource``).
 
-    ``count`` elements in all, endless if None; ``elementsPerSecond`` of them a second, as fast as
-    it goes if None.
+    With a ``count`` so many elements, as fast as they are read; without one elements for ever,
+    ``elementsPerSecond`` a second, by default 100,000.
+
+    Raises IllegalArgumentError if both are given: Spark has no bounded source with a rate.
     """
 
     generator: Callable[[int], T_co]
     count: int | None = None
     elementsPerSecond: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_callable("DataGeneratorSource", self.generator, "f(index)", 1)
+        if self.count is not None and self.elementsPerSecond is not None:
+            raise IllegalArgumentError(
+                f"DataGeneratorSource: count is {self.count} and elementsPerSecond"
+                f" {self.elementsPerSecond}, but a source that ends has no rate. Leave"
+                " elementsPerSecond out for a bounded source, or count for an endless one."
+            )
+        if self.count is not None:
+            whole_number("DataGeneratorSource: count", self.count)
+        if self.elementsPerSecond is not None:
+            positive("DataGeneratorSource: elementsPerSecond", self.elementsPerSecond)
+
+    @property
+    def rate(self) -> int:
+        """How many elements come in a second if there is no count."""
+        return self.elementsPerSecond or 100_000
 
     @property
     def bounded(self) -> bool:

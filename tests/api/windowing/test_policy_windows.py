@@ -325,7 +325,9 @@ def test_policies_of_both_kinds_of_time_are_refused():
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, True])
 def test_a_count_is_positive(count):
-    with pytest.raises(fl.IllegalArgumentError, match="greater than zero"):
+    with pytest.raises(
+        fl.IllegalArgumentError, match=r"CountTriggerPolicy: .* is not a whole number from 1 on"
+    ):
         fl.CountTriggerPolicy(count)
 
 
