@@ -21,9 +21,9 @@ from flinkish.api.temporal_events import TICK
 from flinkish.api.time import Duration, TimeLike, to_milliseconds
 from flinkish.api.transformations import (
     OneInputTransformation,
-    PartitionTransformation,
     Transformation,
     TwoInputTransformation,
+    unpartitioned,
 )
 
 T = TypeVar("T")
@@ -135,21 +135,14 @@ def advanceTime(
     description = AdvanceTimeDescription(
         settings.generation, settings.policy, None if violations is None else violations.getId()
     )
-    source = _unpartitioned(events)
+    # Time is that of the whole stream, not of a key.
+    source = unpartitioned(events.getTransformation())
     if settings.import_ is None:
         transformation: Transformation = OneInputTransformation(description, source)
     else:
-        imported = _unpartitioned(settings.import_.stream)
+        imported = unpartitioned(settings.import_.stream.getTransformation())
         transformation = TwoInputTransformation(description, source, imported)
     return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
-
-
-def _unpartitioned(stream: DataStream[Any]) -> Transformation:
-    """The transformation without a keyBy after it: time is that of the whole stream."""
-    transformation = stream.getTransformation()
-    while isinstance(transformation, PartitionTransformation):
-        transformation = transformation.inputs[0]
-    return transformation
 
 
 @dataclass(frozen=True)

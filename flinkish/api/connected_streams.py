@@ -35,9 +35,9 @@ from flinkish.api.process_operators import (
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
-    PartitionTransformation,
     Transformation,
     TwoInputTransformation,
+    unpartitioned,
 )
 from flinkish.api.types import TypeInformation
 
@@ -52,7 +52,81 @@ K = TypeVar("K")
 FieldOrFields = Union[Field, Sequence[Field]]
 
 
-class ConnectedStreams(Generic[IN1, IN2]):
+class BroadcastStream(Generic[IN2]):
+    """A stream whose every element goes to every task, with the states that it keeps there
+    (Flink: ``BroadcastStream``). All there is to do with it is ``stream.connect(broadcast)``."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: Transformation,
+        broadcastStateDescriptors: tuple[MapStateDescriptor[Any, Any], ...],
+    ) -> None:
+        self._environment = environment
+        self._transformation = transformation
+        self._descriptors = broadcastStateDescriptors
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def getTransformation(self) -> Transformation:
+        """The transformation whose output this stream is."""
+        return self._transformation
+
+    def getBroadcastStateDescriptors(self) -> tuple[MapStateDescriptor[Any, Any], ...]:
+        """The descriptors of the broadcast states."""
+        return self._descriptors
+
+
+SECOND = TypeVar("SECOND", bound=Union[DataStream[Any], BroadcastStream[Any]])
+
+
+class _TwoStreams(Generic[IN1, IN2, SECOND]):
+    """Two streams of one environment, for one operator that reads both."""
+
+    def __init__(
+        self, environment: StreamExecutionEnvironment, input1: DataStream[IN1], input2: SECOND
+    ) -> None:
+        _check_environments(input1, input2.getExecutionEnvironment())
+        self._environment = environment
+        self._input1 = input1
+        self._input2 = input2
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the streams belong to."""
+        return self._environment
+
+    def getFirstInput(self) -> DataStream[IN1]:
+        """The first stream."""
+        return self._input1
+
+    def getSecondInput(self) -> SECOND:
+        """The second stream."""
+        return self._input2
+
+    def getType1(self) -> TypeInformation[IN1]:
+        """The type of the first stream's elements."""
+        return self._input1.getType()
+
+    def getType2(self) -> TypeInformation[IN2]:
+        """The type of the second stream's elements."""
+        return output_type(self._input2.getTransformation())
+
+    def _transform(
+        self, operator: TwoInputDescription, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        first, second = self._input1.getTransformation(), self._input2.getTransformation()
+        if not operator.keyed:
+            # It runs in one place, where all elements of both inputs meet: spreading one of them by
+            # a key, or over all tasks, would tear them apart.
+            first, second = unpartitioned(first), unpartitioned(second)
+        transformation = TwoInputTransformation(operator, first, second)
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self._environment, transformation)
+
+
+class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
     """Two streams that one operator reads, each with a method of its own (``ConnectedStreams``).
 
     If both are keyed, they share keyed state and timers. The operator's watermark is the lower of
@@ -68,37 +142,6 @@ class ConnectedStreams(Generic[IN1, IN2]):
     >>> env.fromElements(1, 2).connect(env.fromElements("a")).map(Label()).getName()
     'Co-Map'
     """
-
-    def __init__(
-        self,
-        environment: StreamExecutionEnvironment,
-        input1: DataStream[IN1],
-        input2: DataStream[IN2],
-    ) -> None:
-        _check_environments(input1, input2.getExecutionEnvironment())
-        self._environment = environment
-        self._input1 = input1
-        self._input2 = input2
-
-    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
-        """The environment that the streams belong to."""
-        return self._environment
-
-    def getFirstInput(self) -> DataStream[IN1]:
-        """The first stream."""
-        return self._input1
-
-    def getSecondInput(self) -> DataStream[IN2]:
-        """The second stream."""
-        return self._input2
-
-    def getType1(self) -> TypeInformation[IN1]:
-        """The type of the first stream's elements."""
-        return self._input1.getType()
-
-    def getType2(self) -> TypeInformation[IN2]:
-        """The type of the second stream's elements."""
-        return self._input2.getType()
 
     @overload
     def keyBy(
@@ -197,78 +240,9 @@ class ConnectedStreams(Generic[IN1, IN2]):
             )
         return True
 
-    def _transform(
-        self, operator: TwoInputDescription, outputType: TypeInformation[Any] | None
-    ) -> SingleOutputStreamOperator[Any]:
-        return _two_inputs(
-            self._environment,
-            operator,
-            self._input1.getTransformation(),
-            self._input2.getTransformation(),
-            outputType,
-        )
 
-
-class BroadcastStream(Generic[IN2]):
-    """A stream whose every element goes to every task, with the states that it keeps there
-    (Flink: ``BroadcastStream``). All there is to do with it is ``stream.connect(broadcast)``."""
-
-    def __init__(
-        self,
-        environment: StreamExecutionEnvironment,
-        transformation: Transformation,
-        broadcastStateDescriptors: tuple[MapStateDescriptor[Any, Any], ...],
-    ) -> None:
-        self._environment = environment
-        self._transformation = transformation
-        self._descriptors = broadcastStateDescriptors
-
-    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
-        """The environment that the stream belongs to."""
-        return self._environment
-
-    def getTransformation(self) -> Transformation:
-        """The transformation whose output this stream is."""
-        return self._transformation
-
-    def getBroadcastStateDescriptors(self) -> tuple[MapStateDescriptor[Any, Any], ...]:
-        """The descriptors of the broadcast states."""
-        return self._descriptors
-
-
-class BroadcastConnectedStream(Generic[IN1, IN2]):
+class BroadcastConnectedStream(_TwoStreams[IN1, IN2, BroadcastStream[IN2]]):
     """A stream, keyed or not, connected with a broadcast one (``BroadcastConnectedStream``)."""
-
-    def __init__(
-        self,
-        environment: StreamExecutionEnvironment,
-        input1: DataStream[IN1],
-        input2: BroadcastStream[IN2],
-    ) -> None:
-        _check_environments(input1, input2.getExecutionEnvironment())
-        self._environment = environment
-        self._input1 = input1
-        self._input2 = input2
-
-    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
-        """The environment that the streams belong to."""
-        return self._environment
-
-    def getFirstInput(self) -> DataStream[IN1]:
-        """The stream that is not broadcast."""
-        return self._input1
-
-    def getSecondInput(self) -> BroadcastStream[IN2]:
-        """The broadcast stream."""
-        return self._input2
-
-    def getType1(self) -> TypeInformation[IN1]:
-        """The type of the elements that are not broadcast."""
-        return self._input1.getType()
-
-    def getType2(self) -> TypeInformation[IN2]:
-        """The type of the broadcast elements."""
-        return output_type(self._input2.getTransformation())
 
     @overload
     def process(
@@ -302,39 +276,13 @@ class BroadcastConnectedStream(Generic[IN1, IN2]):
                 " keyBy(...) before connect, or write a BroadcastProcessFunction."
             )
         description = KeyedBroadcastProcessDescription if keyed else BroadcastProcessDescription
-        return _two_inputs(
-            self._environment,
-            description(function, self._input2.getBroadcastStateDescriptors()),
-            self._input1.getTransformation(),
-            self._input2.getTransformation(),
-            outputType,
+        return self._transform(
+            description(function, self._input2.getBroadcastStateDescriptors()), outputType
         )
 
 
 def _selector(fields: Any) -> Any:
     return TupleOfFields(tuple(fields)) if isinstance(fields, (list, tuple)) else fields
-
-
-def _two_inputs(
-    environment: StreamExecutionEnvironment,
-    operator: TwoInputDescription,
-    first: Transformation,
-    second: Transformation,
-    outputType: TypeInformation[Any] | None,
-) -> SingleOutputStreamOperator[Any]:
-    if not operator.keyed:
-        first, second = _unpartitioned(first), _unpartitioned(second)
-    transformation = TwoInputTransformation(operator, first, second)
-    transformation.outputType = outputType
-    return SingleOutputStreamOperator(environment, transformation)
-
-
-def _unpartitioned(transformation: Transformation) -> Transformation:
-    """Without keys an operator runs in one place, where all elements of both inputs meet: spreading
-    one of them by a key, or over all tasks, would tear them apart."""
-    while isinstance(transformation, PartitionTransformation):
-        transformation = transformation.inputs[0]
-    return transformation
 
 
 def _check(method: str, function: Any, *kinds: type[Any]) -> None:

@@ -94,3 +94,11 @@ class SideOutputTransformation(Transformation):
     def __init__(self, tag: OutputTag[Any], source: Transformation) -> None:
         super().__init__("Side Output", (source,))
         self.tag = tag
+
+
+def unpartitioned(transformation: Transformation) -> Transformation:
+    """What is partitioned there, the transformation itself if nothing is: for operators that all
+    elements come to, whatever their key."""
+    while isinstance(transformation, PartitionTransformation):
+        (transformation,) = transformation.inputs
+    return transformation
