@@ -5,13 +5,13 @@ The operators are those that run on Spark, on the heap state backend, without Sp
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import cloudpickle
 
+from flinkish.api.callables import positional_arity
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
@@ -254,7 +254,7 @@ def _graph_of(build: Build) -> tuple[StreamGraph, list[str]]:
     environment = StreamExecutionEnvironment()
     inputs = [
         environment.fromSource(_HarnessSource(), None, f"Harness {i}").uid(f"harness-{i}")
-        for i in range(_arity(build))
+        for i in range(_number_of_inputs(build))
     ]
     result = build(*inputs)
     streams = [result] if isinstance(result, DataStream) else list(result)
@@ -272,11 +272,8 @@ def _graph_of(build: Build) -> tuple[StreamGraph, list[str]]:
     return graph, [graph.uidOf(source) for source in sources]
 
 
-def _arity(build: Build) -> int:
-    count = sum(
-        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-        for p in inspect.signature(build).parameters.values()
-    )
+def _number_of_inputs(build: Build) -> int:
+    count = positional_arity(build)
     if count not in (1, 2):
         raise IllegalArgumentError(
             f"StreamTestHarness: build takes {count} streams, but must take one or two."

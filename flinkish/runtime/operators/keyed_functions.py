@@ -12,7 +12,7 @@ from flinkish.runtime.operators.stateless import (
     StreamFilter,
     StreamFlatMap,
     StreamMap,
-    results_of,
+    flat_map_results,
 )
 
 
@@ -52,7 +52,7 @@ class KeyedStreamFlatMap(KeyedOperator, StreamFlatMap):
         self.metrics.numRecordsIn += len(records)
         call, iterate = self._call, self._iterate
         if iterate is not None:
-            lists = self.mappedUnderKeys(lambda value: results_of(iterate(value)), records)
+            lists = self.mappedUnderKeys(lambda value: flat_map_results(iterate(value)), records)
             counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
             values = list(chain.from_iterable(lists))
             self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))

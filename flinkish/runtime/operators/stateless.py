@@ -65,7 +65,7 @@ class StreamFilter(StatelessOperator):
             self.output.emitRecords(Records(values, records.timestamps[kept]))
 
 
-def results_of(returned: Any) -> list[Any]:
+def flat_map_results(returned: Any) -> list[Any]:
     """What a function of ``flatMap`` has returned, as its results; None is none.
 
     Raises UnfitElementError for a single value, also one of text, which would come apart.
@@ -98,7 +98,7 @@ class StreamFlatMap(StatelessOperator):
             self._process_collected(self._call, records)
 
     def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
-        lists = self.mapped(lambda value: results_of(iterate(value)), records.values)
+        lists = self.mapped(lambda value: flat_map_results(iterate(value)), records.values)
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         values = list(chain.from_iterable(lists))
         self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))
