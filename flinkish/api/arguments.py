@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.time import TimeLike, to_milliseconds
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+
+def integer(subject: str, number: int) -> int:
+    """``number``; raises IllegalArgumentError unless it is a whole number."""
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise IllegalArgumentError(
+            f"{subject}: {shown(number)} is not a whole number. Pass an int."
+        )
+    return number
 
 
 def whole_number(subject: str, number: int, lowest: int = 0) -> int:
@@ -72,3 +83,12 @@ def instance(subject: str, value: T, kind: type[object], mend: str) -> T:
             f" {kind.__name__}. {mend}"
         )
     return value
+
+
+def member(subject: str, value: object, kind: type[E]) -> E:
+    """The member of the enum ``kind`` that ``value`` is or names; raises IllegalArgumentError."""
+    try:
+        return kind(value)
+    except ValueError:
+        members = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+        raise IllegalArgumentError(f"{subject}: {shown(value)} is none of {members}.") from None

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from flinkish.api.arguments import positive
+from flinkish.api.arguments import (
+    length_from_zero,
+    member,
+    positive,
+    positive_length,
+    text,
+)
 from flinkish.api.configuration import CheckpointingMode
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 
 MAX_KEY_GROUPS = 1 << 15
 """Flink's upper bound for maxParallelism."""
@@ -26,12 +32,9 @@ class ExecutionConfig:
 
         On Spark they do at the end of every batch, whatever the interval.
         """
-        millis = to_milliseconds(interval)
-        if millis < 0:
-            raise IllegalArgumentError(
-                f"setAutoWatermarkInterval: {millis} ms is negative; 0 switches it off."
-            )
-        self.autoWatermarkInterval = millis
+        self.autoWatermarkInterval = length_from_zero(
+            "setAutoWatermarkInterval: interval", interval
+        )
         return self
 
     def getAutoWatermarkInterval(self) -> int:
@@ -51,7 +54,8 @@ class ExecutionConfig:
         """The number of key groups."""
         if positive("setMaxParallelism", maxParallelism) > MAX_KEY_GROUPS:
             raise IllegalArgumentError(
-                f"setMaxParallelism: {maxParallelism} is not in 1 to {MAX_KEY_GROUPS}."
+                f"setMaxParallelism: {maxParallelism} is above {MAX_KEY_GROUPS}, the most key groups"
+                " that there can be. Pass that or less: a key group is the least that a task can have."
             )
         self.maxParallelism = maxParallelism
         return self
@@ -62,10 +66,7 @@ class ExecutionConfig:
 
     def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
         """Begin a batch at most every ``interval``."""
-        millis = to_milliseconds(interval)
-        if millis < 0:
-            raise IllegalArgumentError(f"setTriggerInterval: {millis} ms is negative.")
-        self.triggerInterval = millis
+        self.triggerInterval = length_from_zero("setTriggerInterval: interval", interval)
         return self
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
@@ -88,9 +89,7 @@ class CheckpointConfig:
 
     def setCheckpointStorage(self, directory: str) -> None:
         """Keep checkpoints in ``directory``, any path that Spark can write."""
-        if not directory:
-            raise IllegalArgumentError("setCheckpointStorage: the directory must not be empty.")
-        self.checkpointStorage = directory
+        self.checkpointStorage = text("setCheckpointStorage: directory", directory)
 
     def getCheckpointStorage(self) -> str | None:
         """The directory of the checkpoints; None: a temporary one that goes with the job."""
@@ -98,12 +97,9 @@ class CheckpointConfig:
 
     def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
         """Accepted for ported jobs: every batch is a checkpoint (setTriggerInterval spaces them)."""
-        millis = to_milliseconds(checkpointInterval)
-        if millis <= 0:
-            raise IllegalArgumentError(
-                f"setCheckpointInterval: {millis} ms is not greater than zero."
-            )
-        self._interval = millis
+        self._interval = positive_length(
+            "setCheckpointInterval: checkpointInterval", checkpointInterval
+        )
 
     def getCheckpointInterval(self) -> int:
         """The interval that was given, in ms; -1 if none was."""
@@ -111,7 +107,7 @@ class CheckpointConfig:
 
     def setCheckpointingConsistencyMode(self, checkpointingMode: CheckpointingMode) -> None:
         """Accepted for ported jobs: elements count exactly once in either mode."""
-        self._mode = checkpointingMode
+        self._mode = member("setCheckpointingConsistencyMode", checkpointingMode, CheckpointingMode)
 
     def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
         """The mode that was given."""

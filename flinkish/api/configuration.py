@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, Self
 
+from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError
 
 
@@ -47,6 +48,10 @@ class Configuration(Mapping[str, Any]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options: dict[str, Any] = {}
+        if options is not None:
+            instance(
+                "Configuration", options, Mapping, 'Pass a dict, as {"parallelism.default": 4}.'
+            )
         for name, value in (options or {}).items():
             self.set(name, value)
 

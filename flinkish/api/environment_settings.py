@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from flinkish.api.arguments import positive
+from flinkish.api.arguments import instance, member, milliseconds, positive
 from flinkish.api.config import CheckpointConfig, ExecutionConfig
 from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 
 
 class EnvironmentSettings:
@@ -132,7 +133,9 @@ class EnvironmentSettings:
     def setRuntimeMode(self, executionMode: RuntimeExecutionMode) -> Self:
         """STREAMING and AUTOMATIC are what flinkish does. BATCH is refused: it would show only the
         last result of each key."""
-        if executionMode is RuntimeExecutionMode.BATCH:
+        if member("setRuntimeMode", executionMode, RuntimeExecutionMode) is (
+            RuntimeExecutionMode.BATCH
+        ):
             raise NotSupportedError(
                 "setRuntimeMode: BATCH is not supported, as it shows only the last result of each"
                 " key. Use window(GlobalWindows.createWithEndOfStreamTrigger()) where the last"
@@ -143,10 +146,11 @@ class EnvironmentSettings:
     def setBufferTimeout(self, timeoutMillis: TimeLike) -> Self:
         """Accepted for ported jobs: elements travel a batch at a time. Use setTriggerInterval for
         larger batches."""
-        self._bufferTimeout = to_milliseconds(timeoutMillis)
+        self._bufferTimeout = milliseconds("setBufferTimeout", timeoutMillis)
         if self._bufferTimeout < -1:
             raise IllegalArgumentError(
-                f"setBufferTimeout: {self._bufferTimeout} ms is negative, but must be -1 or more."
+                f"setBufferTimeout: {self._bufferTimeout} ms is negative. Pass 0 or more, or -1 for"
+                " no timeout."
             )
         return self
 
@@ -175,6 +179,7 @@ class EnvironmentSettings:
 
     def configure(self, configuration: Configuration) -> None:
         """Set what ``configuration`` has options for; the rest stays."""
+        instance("configure", configuration, Mapping, "Pass a Configuration.")
         for option, value in configuration.items():
             self._configuration.set(option, value)
             self._set(option, value)
@@ -195,10 +200,10 @@ class EnvironmentSettings:
         elif option == "execution.buffer-timeout.interval":
             self.setBufferTimeout(value)
         elif option == "execution.runtime-mode":
-            self.setRuntimeMode(RuntimeExecutionMode(value))
+            self.setRuntimeMode(value)
         elif option == "execution.checkpointing.dir":
             self._checkpointConfig.setCheckpointStorage(value)
         elif option == "execution.checkpointing.interval":
             self._checkpointConfig.setCheckpointInterval(value)
         elif option == "execution.checkpointing.mode":
-            self._checkpointConfig.setCheckpointingConsistencyMode(CheckpointingMode(value))
+            self._checkpointConfig.setCheckpointingConsistencyMode(value)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Union
+from typing import Self, Union
 
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, shown
 
 
 @dataclass(frozen=True, order=True)
@@ -19,30 +19,33 @@ class Duration:
 
     milliseconds: int
 
+    def __post_init__(self) -> None:
+        _check("Duration", self.milliseconds)
+
     @classmethod
-    def ofMillis(cls, millis: int) -> Duration:
+    def ofMillis(cls, millis: int) -> Self:
         """``millis`` milliseconds."""
-        return cls(millis)
+        return cls(_check("Duration.ofMillis", millis))
 
     @classmethod
-    def ofSeconds(cls, seconds: int) -> Duration:
+    def ofSeconds(cls, seconds: int) -> Self:
         """``seconds`` seconds."""
-        return cls(seconds * 1_000)
+        return cls(_check("Duration.ofSeconds", seconds) * 1_000)
 
     @classmethod
-    def ofMinutes(cls, minutes: int) -> Duration:
+    def ofMinutes(cls, minutes: int) -> Self:
         """``minutes`` minutes."""
-        return cls(minutes * 60_000)
+        return cls(_check("Duration.ofMinutes", minutes) * 60_000)
 
     @classmethod
-    def ofHours(cls, hours: int) -> Duration:
+    def ofHours(cls, hours: int) -> Self:
         """``hours`` hours."""
-        return cls(hours * 3_600_000)
+        return cls(_check("Duration.ofHours", hours) * 3_600_000)
 
     @classmethod
-    def ofDays(cls, days: int) -> Duration:
+    def ofDays(cls, days: int) -> Self:
         """``days`` days of 24 hours."""
-        return cls(days * 86_400_000)
+        return cls(_check("Duration.ofDays", days) * 86_400_000)
 
     def toMillis(self) -> int:
         """The length in milliseconds."""
@@ -101,6 +104,15 @@ def to_milliseconds(length: TimeLike) -> int:
     if isinstance(length, int) and not isinstance(length, bool):
         return length
     raise IllegalArgumentError(
-        f"{length!r} is not a length of time: pass a Duration such as Duration.ofSeconds(5), a"
+        f"{shown(length)} is not a length of time: pass a Duration such as Duration.ofSeconds(5), a"
         " datetime.timedelta, or int milliseconds."
     )
+
+
+def _check(method: str, amount: int) -> int:
+    if not isinstance(amount, int) or isinstance(amount, bool):
+        raise IllegalArgumentError(
+            f"{method}: {shown(amount)} is not a whole number. Pass an int, of a smaller unit if need"
+            " be: Duration.ofMillis(500)."
+        )
+    return amount

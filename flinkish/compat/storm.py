@@ -1,13 +1,21 @@
 """Apache Storm's windowed bolts: windows by length and slide, each a count or a duration.
 
-A bolt is described as in Storm and set on streams with ``setBolt``::
+A bolt is described as in Storm and set on streams with ``setBolt``:
 
-    class Sums(BaseWindowedBolt[Reading, int]):
-        def execute(self, inputWindow, collector):
-            collector.emit(sum(reading.value for reading in inputWindow.get()))
-
-    bolt = Sums().withWindow(Duration.seconds(20), Duration.seconds(10)).withTimestampField("at")
-    sums = setBolt(bolt.withLag(Duration.seconds(5)), readings)
+>>> class Sums(BaseWindowedBolt[tuple[int, int], int]):
+...     def execute(self, inputWindow, collector):
+...         collector.emit(sum(value for value, _ in inputWindow.get()))
+>>> bolt = Sums().withWindow(Duration.seconds(20), Duration.seconds(10)).withTimestampField(1)
+>>> from flinkish import StreamRecord
+>>> from flinkish.testing import StreamTestHarness
+>>> harness = StreamTestHarness(
+...     lambda readings: setBolt(bolt.withLag(Duration.seconds(5)), readings)
+... )
+>>> for reading in ((1, 4_000), (2, 12_000), (4, 33_000)):
+...     harness.processElement(reading)
+>>> harness.endInput()
+>>> [element.value for element in harness.getOutput() if isinstance(element, StreamRecord)]
+[1, 3, 2, 4, 4]
 
 docs/compat/storm.md has Storm's words beside flinkish's.
 """
@@ -61,27 +69,27 @@ class Duration(time.Duration):
     @classmethod
     def of(cls, milliseconds: int) -> Duration:
         """``milliseconds`` milliseconds."""
-        return cls(milliseconds)
+        return cls.ofMillis(milliseconds)
 
     @classmethod
     def seconds(cls, seconds: int) -> Duration:
         """``seconds`` seconds."""
-        return cls(seconds * 1_000)
+        return cls.ofSeconds(seconds)
 
     @classmethod
     def minutes(cls, minutes: int) -> Duration:
         """``minutes`` minutes."""
-        return cls(minutes * 60_000)
+        return cls.ofMinutes(minutes)
 
     @classmethod
     def hours(cls, hours: int) -> Duration:
         """``hours`` hours."""
-        return cls(hours * 3_600_000)
+        return cls.ofHours(hours)
 
     @classmethod
     def days(cls, days: int) -> Duration:
         """``days`` days of 24 hours."""
-        return cls(days * 86_400_000)
+        return cls.ofDays(days)
 
 
 class OutputCollector(Generic[R]):

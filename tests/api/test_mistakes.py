@@ -143,6 +143,33 @@ def test_a_generator_of_data_is_checked_where_it_is_made(arguments, says):
         fl.DataGeneratorSource(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda env: env.setRuntimeMode("BATCHES"), "setRuntimeMode: 'BATCHES' is none of Runtime"),
+        (lambda env: env.setRuntimeMode("BATCH"), "setRuntimeMode: BATCH is not supported"),
+        (lambda env: env.configure(3), "configure: 3 of type int is not a Mapping. Pass a Config"),
+        (lambda env: fl.Configuration("x"), "Configuration: 'x' of type str is not a Mapping"),
+        (lambda env: env.setBufferTimeout("x"), "setBufferTimeout: 'x' is not a length of time"),
+        (lambda env: env.setBufferTimeout(-2), "setBufferTimeout: -2 ms is negative. Pass 0 or"),
+        (lambda env: env.setTriggerInterval(-1), "setTriggerInterval: interval is -1 ms, but can"),
+        (lambda env: env.setMaxParallelism(1 << 16), "setMaxParallelism: 65536 is above 32768"),
+        (
+            lambda env: env.enableCheckpointing(""),
+            "setCheckpointStorage: directory: '' will not do",
+        ),
+        (lambda env: env.enableCheckpointing(0), "checkpointInterval is 0 ms, but must be greater"),
+        (lambda env: env.enableCheckpointing("a", "b"), "'b' is none of CheckpointingMode.EXACTLY"),
+        (lambda env: fl.Duration.ofSeconds(0.5), "Duration.ofSeconds: 0.5 is not a whole number"),
+        (lambda env: fl.Time.days(None), "Duration.ofDays: None is not a whole number"),
+        (lambda env: fl.Duration("x"), "Duration: 'x' is not a whole number"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(build, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        build(fl.StreamExecutionEnvironment())
+
+
 def test_what_is_no_stream_has_no_part_in_a_union():
     stream = fl.StreamExecutionEnvironment().fromElements("a")
     with pytest.raises(fl.IllegalArgumentError, match="union: 3 of type int is not a stream"):
