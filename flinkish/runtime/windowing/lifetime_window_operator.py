@@ -81,7 +81,8 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
             if not with_end(state.lifetimes, *lifetime):
                 return False
             self._register(lifetime, state)
-        elif self._register(lifetime, state):
+        elif self._logic.inWindowToCome(lifetime, state.closedUntil):
+            self._register(lifetime, state)
             state.lifetimes.append(lifetime)
         return True
 
@@ -144,12 +145,10 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
     def onProcessingTime(self, timer: Timer) -> None:
         """There are no such timers."""
 
-    def _register(self, lifetime: Lifetime, state: LifetimeState) -> bool:
-        """Set the timers for what ``lifetime`` closes; False if it is in no window to come."""
-        increments = list(self._logic.closings(lifetime, state.closedUntil))
-        for increment in increments:
+    def _register(self, lifetime: Lifetime, state: LifetimeState) -> None:
+        """Set the timers for what ``lifetime`` closes."""
+        for increment in self._logic.closings(lifetime, state.closedUntil):
             self.timers.registerEventTimeTimer(None, increment - 1)
-        return bool(increments)
 
     # ------------------------------------------------------------------ windows
 

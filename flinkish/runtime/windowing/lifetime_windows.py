@@ -53,6 +53,10 @@ class LifetimeWindowLogic(ABC):
     def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
         """The first increments that close a window because of ``lifetime``."""
 
+    def inWindowToCome(self, lifetime: Lifetime, closedUntil: int | None) -> bool:
+        """Whether ``lifetime`` matters to a window that has not closed yet."""
+        return any(True for _ in self.closings(lifetime, closedUntil))
+
     @abstractmethod
     def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
         """The windows that ``increment`` closes, and what is left."""
@@ -114,6 +118,10 @@ class SnapshotLogic(LifetimeWindowLogic):
         for change in (lifetime.start, lifetime.end):
             if change != OPEN and (closedUntil is None or change > closedUntil):
                 yield change
+
+    def inWindowToCome(self, lifetime: Lifetime, closedUntil: int | None) -> bool:
+        # What begins where a snapshot has closed closes none itself while its end is open
+        return closedUntil is None or lifetime.end > closedUntil
 
     def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
         lifetimes, closed_until = state
