@@ -7,17 +7,21 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.api.functions import RichFunction
 from flinkish.api.runtime_context import OpenContext, RuntimeContext, TaskInfo
 from flinkish.runtime.elements import Records
 from flinkish.runtime.metrics import OperatorMetricGroup
-from flinkish.runtime.output import Input, Output
+from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.output import Input, Output, TimestampedCollector
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.user_code import mapped, user_code_of
+
+if TYPE_CHECKING:
+    from flinkish.runtime.operators.process_context import ElementContext
 
 
 @dataclass
@@ -113,13 +117,17 @@ class StreamOperator(ABC):
 
     # ------------------------------------------------------------------ for subclasses
 
-    def openFunction(self, function: object, context: RuntimeContext) -> None:
+    def openFunction(self, function: object) -> None:
         """Open a user function if it has a life cycle."""
         if isinstance(function, RichFunction):
-            function.setRuntimeContext(context)
+            function.setRuntimeContext(self.runtimeContext())
             with self.userCode("open()"):
                 function.open(OpenContext())
             self._opened.append(function)
+
+    def runtimeContext(self) -> RuntimeContext:
+        """What a rich function gets as its runtime context."""
+        return StreamingRuntimeContext(self)
 
     @contextmanager
     def userCode(self, element: object) -> Iterator[None]:
@@ -133,9 +141,41 @@ class StreamOperator(ABC):
         with user_code_of(self.name, element):
             yield
 
-    def mapped(self, function: Callable[[Any], Any], values: Any) -> list[Any]:
-        """``function`` of every value; an error names the value."""
-        return mapped(self.name, function, values)
+    # The loops over elements; KeyedOperator has the same under keys. One loop with a call for what
+    # differs would be shorter, but a call for every element costs too much.
+
+    def mapped(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
+        """``function(value)`` of every record; an error names the value."""
+        return mapped(self.name, function, records.values)
+
+    def collectElements(
+        self,
+        function: Callable[[Any, Any], None],
+        collector: TimestampedCollector,
+        records: Records,
+    ) -> None:
+        """Call ``function(value, collector)`` for every record; an error names the value."""
+        value = None
+        with self.userCodeOf(lambda: value):
+            for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                collector.timestamp = timestamp
+                function(value, collector)
+        self.output.flush()
+
+    def processElements(
+        self,
+        function: Callable[[Any, Any, Any], None],
+        context: ElementContext,
+        collector: TimestampedCollector,
+        records: Records,
+    ) -> None:
+        """Call ``function(value, context, collector)`` for every record; an error names the value."""
+        value = None
+        with self.userCodeOf(lambda: value):
+            for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                context.elementTimestamp = collector.timestamp = timestamp
+                function(value, context, collector)
+        self.output.flush()
 
 
 class OneInputOperator(StreamOperator, Input):

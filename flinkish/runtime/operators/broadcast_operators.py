@@ -25,7 +25,6 @@ from flinkish.runtime.operators.process_context import (
     OperatorProcessContext,
     SimpleTimerService,
 )
-from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.output import Output, TimestampedCollector
 from flinkish.runtime.state.broadcast_state import (
@@ -48,7 +47,7 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:
-        self.openFunction(self._function, StreamingRuntimeContext(self))
+        self.openFunction(self._function)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -58,18 +57,16 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
         return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
 
     def processRecords1(self, records: Records) -> None:
-        process_without_key(
-            self, self._function.processElement, self._context, self._collector, records
-        )
+        self._process(self._function.processElement, self._context, records)
 
     def processRecords2(self, records: Records) -> None:
-        process_without_key(
-            self,
-            self._function.processBroadcastElement,
-            self._broadcast_context,
-            self._collector,
-            records,
-        )
+        self._process(self._function.processBroadcastElement, self._broadcast_context, records)
+
+    def _process(
+        self, function: Callable[[Any, Any, Any], None], context: ElementContext, records: Records
+    ) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.processElements(function, context, self._collector, records)
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
@@ -92,7 +89,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
         self._broadcast_collector = BroadcastCollector(self.output, self._broadcast_context)
 
     def open(self) -> None:
-        self.openKeyedFunction(self._function)
+        self.openFunction(self._function)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -102,35 +99,20 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
         return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
 
     def processRecords1(self, records: Records) -> None:
-        self.processElements(self._function.processElement, records)
+        self.processRun(self._function.processElement, records)
 
     def processRecords2(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
         self.backend.currentKey = NO_KEY
         self._broadcast_context.emits = self.keyGroup == 0
-        process_without_key(
+        # Broadcast elements have no key: the loop is that of operators without.
+        StreamOperator.processElements(
             self,
             self._function.processBroadcastElement,
             self._broadcast_context,
             self._broadcast_collector,
             records,
         )
-
-
-def process_without_key(
-    operator: StreamOperator,
-    call: Callable[[Any, Any, Any], None],
-    context: ElementContext,
-    collector: TimestampedCollector,
-    records: Records,
-) -> None:
-    """``call(value, context, collector)`` of every record."""
-    operator.metrics.numRecordsIn += len(records)
-    value = None
-    with operator.userCodeOf(lambda: value):
-        for value, timestamp in zip(records.values, records.timestamps.tolist()):
-            context.elementTimestamp = collector.timestamp = timestamp
-            call(value, context, collector)
-    operator.output.flush()
 
 
 class BroadcastElementContext(ElementContext):

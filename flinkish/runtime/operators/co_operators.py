@@ -13,10 +13,9 @@ from flinkish.api.process_operators import (
 )
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.keyed_operator import KeyedOperator, keyed_elements
+from flinkish.runtime.operators.keyed_operator import KeyedOperator
 from flinkish.runtime.operators.keyed_process_operator import OnTimerOperator
 from flinkish.runtime.operators.process_context import ClockService, OperatorProcessContext
-from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.output import TimestampedCollector
 
@@ -29,7 +28,7 @@ class CoStreamMap(TwoInputOperator):
         self._function = description.function
 
     def open(self) -> None:
-        self.openFunction(self._function, StreamingRuntimeContext(self))
+        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.map1, records)
@@ -39,20 +38,11 @@ class CoStreamMap(TwoInputOperator):
 
     def _process(self, call: Callable[[Any], Any], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.output.emitRecords(Records(self._results(call, records), records.timestamps))
-
-    def _results(self, call: Callable[[Any], Any], records: Records) -> list[Any]:
-        return self.mapped(call, records.values)
+        self.output.emitRecords(Records(self.mapped(call, records), records.timestamps))
 
 
 class KeyedCoStreamMap(KeyedOperator, CoStreamMap):
     """``map`` where both streams are keyed."""
-
-    def open(self) -> None:
-        self.openKeyedFunction(self._function)
-
-    def _results(self, call: Callable[[Any], Any], records: Records) -> list[Any]:
-        return self.mappedUnderKeys(call, records)
 
 
 class CoStreamFlatMap(TwoInputOperator):
@@ -64,7 +54,7 @@ class CoStreamFlatMap(TwoInputOperator):
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:
-        self.openFunction(self._function, StreamingRuntimeContext(self))
+        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.flatMap1, records)
@@ -74,31 +64,11 @@ class CoStreamFlatMap(TwoInputOperator):
 
     def _process(self, call: Callable[[Any, Any], None], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        collector = self._collector
-        value = None
-        with self.userCodeOf(lambda: value):
-            for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                collector.timestamp = timestamp
-                call(value, collector)
-        self.output.flush()
+        self.collectElements(call, self._collector, records)
 
 
 class KeyedCoStreamFlatMap(KeyedOperator, CoStreamFlatMap):
     """``flatMap`` where both streams are keyed."""
-
-    def open(self) -> None:
-        self.openKeyedFunction(self._function)
-
-    def _process(self, call: Callable[[Any, Any], None], records: Records) -> None:
-        self.metrics.numRecordsIn += len(records)
-        backend, collector = self.backend, self._collector
-        value = None
-        with self.userCodeOf(lambda: value):
-            for key, value, timestamp in keyed_elements(records):
-                backend.currentKey = key
-                collector.timestamp = timestamp
-                call(value, collector)
-        self.output.flush()
 
 
 class CoProcessOperator(TwoInputOperator):
@@ -112,7 +82,7 @@ class CoProcessOperator(TwoInputOperator):
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:
-        self.openFunction(self._function, StreamingRuntimeContext(self))
+        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.processElement1, records)
@@ -122,13 +92,7 @@ class CoProcessOperator(TwoInputOperator):
 
     def _process(self, call: Callable[[Any, Any, Any], None], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        context, collector = self._context, self._collector
-        value = None
-        with self.userCodeOf(lambda: value):
-            for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                context.elementTimestamp = collector.timestamp = timestamp
-                call(value, context, collector)
-        self.output.flush()
+        self.processElements(call, self._context, self._collector, records)
 
 
 class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):
@@ -140,10 +104,10 @@ class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):
         self.onTimer = description.function.onTimer
 
     def open(self) -> None:
-        self.openKeyedFunction(self._function)
+        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
-        self.processElements(self._function.processElement1, records)
+        self.processRun(self._function.processElement1, records)
 
     def processRecords2(self, records: Records) -> None:
-        self.processElements(self._function.processElement2, records)
+        self.processRun(self._function.processElement2, records)

@@ -20,7 +20,7 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
         self._table = context.backend.table("_op_state")
 
     def open(self) -> None:
-        self.openKeyedFunction(self._function)
+        self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)

@@ -38,7 +38,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:
-        self.openKeyedFunction(self._function)
+        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
         self._process(records, self._left, self._right)

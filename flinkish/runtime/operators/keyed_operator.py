@@ -7,32 +7,39 @@ from functools import cached_property
 from typing import Any
 
 from flinkish.api.errors import FlinkishError, UnfitElementError, UserFunctionError
+from flinkish.api.runtime_context import RuntimeContext
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.process_context import ElementContext
 from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
+from flinkish.runtime.output import TimestampedCollector
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 from flinkish.runtime.timers import InternalTimerService, Triggerable
 
 
 class KeyedOperator(StreamOperator):
-    """An operator whose functions may have keyed state. Goes before other bases."""
+    """An operator whose functions are called under the key of each record, and may have keyed state.
+
+    Goes before other bases: ``KeyedOperator, StreamMap`` is that operator under keys.
+    """
 
     @cached_property
     def states(self) -> KeyedStates:
         """The states of the operator."""
         return KeyedStates(self.backend, self.clock, sweeps=True)
 
-    def openKeyedFunction(self, function: object) -> None:
-        """Open a user function with keyed state in its runtime context."""
+    def openFunction(self, function: object) -> None:
         self.backend.currentKey = NO_KEY
-        self.openFunction(function, StreamingRuntimeContext(self, self.states))
+        super().openFunction(function)
+
+    def runtimeContext(self) -> RuntimeContext:
+        return StreamingRuntimeContext(self, self.states)
 
     def advanceProcessingTime(self, now: int) -> None:
         self.states.removeExpired(now)
 
-    def mappedUnderKeys(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
-        """``function`` of every value, each under its key; an error names the value."""
+    def mapped(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
         backend, values = self.backend, records.values
         results: list[Any] = []
         append = results.append
@@ -41,6 +48,37 @@ class KeyedOperator(StreamOperator):
                 backend.currentKey = key
                 append(function(value))
         return results
+
+    def collectElements(
+        self,
+        function: Callable[[Any, Any], None],
+        collector: TimestampedCollector,
+        records: Records,
+    ) -> None:
+        backend = self.backend
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                backend.currentKey = key
+                collector.timestamp = timestamp
+                function(value, collector)
+        self.output.flush()
+
+    def processElements(
+        self,
+        function: Callable[[Any, Any, Any], None],
+        context: ElementContext,
+        collector: TimestampedCollector,
+        records: Records,
+    ) -> None:
+        backend = self.backend
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                backend.currentKey = key
+                context.elementTimestamp = collector.timestamp = timestamp
+                function(value, context, collector)
+        self.output.flush()
 
 
 class TimerOperator(KeyedOperator, Triggerable):

@@ -9,7 +9,7 @@ from flinkish.api.process_functions import TimeDomain
 from flinkish.api.process_operators import KeyedProcessDescription
 from flinkish.runtime.elements import NO_TIMESTAMP, Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.keyed_operator import TimerOperator, keyed_elements
+from flinkish.runtime.operators.keyed_operator import TimerOperator
 from flinkish.runtime.operators.process_context import OperatorProcessContext, SimpleTimerService
 from flinkish.runtime.output import TimestampedCollector
 from flinkish.runtime.state.backend import Timer
@@ -45,18 +45,11 @@ class OnTimerOperator(TimerOperator):
         context.domain = TimeDomain.PROCESSING_TIME
         self.onTimer(timer.timestamp, context, self.collector)
 
-    def processElements(self, call: Callable[[Any, Any, Any], None], records: Records) -> None:
-        """``call(value, context, collector)`` of every record, under its key."""
+    def processRun(self, function: Callable[[Any, Any, Any], None], records: Records) -> None:
+        """Call ``function(value, context, collector)`` for every record, under its key."""
         self.metrics.numRecordsIn += len(records)
-        backend, context, collector = self.backend, self.context, self.collector
-        context.domain = None
-        value = None
-        with self.userCodeOf(lambda: value):
-            for key, value, timestamp in keyed_elements(records):
-                backend.currentKey = key
-                context.elementTimestamp = collector.timestamp = timestamp
-                call(value, context, collector)
-        self.output.flush()
+        self.context.domain = None
+        self.processElements(function, self.context, self.collector, records)
 
 
 class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
@@ -72,10 +65,10 @@ class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
             self.onTimer = _ignore
 
     def open(self) -> None:
-        self.openKeyedFunction(self._function)
+        self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
-        self.processElements(self._call, records)
+        self.processRun(self._call, records)
 
     def processWatermark(self, timestamp: int) -> None:
         self.advanceWatermark(timestamp)

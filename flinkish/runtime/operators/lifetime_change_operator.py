@@ -19,7 +19,7 @@ class LifetimeChangeOperator(OneInputOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        for event in self.mapped(self._change, records.values):
+        for event in self.mapped(self._change, records):
             if event is not None:
                 self.output.collect(event, event.syncTime)
         self.output.flush()

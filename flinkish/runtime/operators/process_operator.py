@@ -5,9 +5,8 @@ from __future__ import annotations
 from flinkish.api.process_operators import ProcessDescription
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.keyed_operator import KeyedOperator, keyed_elements
+from flinkish.runtime.operators.keyed_operator import KeyedOperator
 from flinkish.runtime.operators.process_context import ClockService, OperatorProcessContext
-from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.output import TimestampedCollector
 
 
@@ -24,35 +23,14 @@ class ProcessOperator(OneInputOperator):
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:
-        self.openFunction(self._function, StreamingRuntimeContext(self))
+        self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        call, context, collector = self._call, self._context, self._collector
-        value = None
-        with self.userCodeOf(lambda: value):
-            for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                context.elementTimestamp = collector.timestamp = timestamp
-                call(value, context, collector)
-        self.output.flush()
+        self.processElements(self._call, self._context, self._collector, records)
 
 
 class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):
     """A ``ProcessFunction`` on a keyed stream: it has keyed state, but no timers, as in Flink."""
 
     MEND = "Write a KeyedProcessFunction instead of the ProcessFunction."
-
-    def open(self) -> None:
-        self.openKeyedFunction(self._function)
-
-    def processRecords(self, records: Records) -> None:
-        self.metrics.numRecordsIn += len(records)
-        backend = self.backend
-        call, context, collector = self._call, self._context, self._collector
-        value = None
-        with self.userCodeOf(lambda: value):
-            for key, value, timestamp in keyed_elements(records):
-                backend.currentKey = key
-                context.elementTimestamp = collector.timestamp = timestamp
-                call(value, context, collector)
-        self.output.flush()

@@ -121,4 +121,4 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             column = values.column(self._splitField)
             if column is not None:
                 return values.values(column)
-        return self.mapped(self._splitOf, values)
+        return self.mapped(self._splitOf, records)

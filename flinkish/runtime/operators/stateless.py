@@ -17,7 +17,6 @@ from flinkish.api.operators import (
 )
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.output import TimestampedCollector
 
 
@@ -29,7 +28,7 @@ class StatelessOperator(OneInputOperator):
         self._function = function
 
     def open(self) -> None:
-        self.openFunction(self._function, StreamingRuntimeContext(self))
+        self.openFunction(self._function)
 
 
 class StreamMap(StatelessOperator):
@@ -41,9 +40,7 @@ class StreamMap(StatelessOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.output.emitRecords(
-            Records(self.mapped(self._call, records.values), records.timestamps)
-        )
+        self.output.emitRecords(Records(self.mapped(self._call, records), records.timestamps))
 
 
 class StreamFilter(StatelessOperator):
@@ -55,9 +52,8 @@ class StreamFilter(StatelessOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        kept = np.fromiter(
-            map(bool, self.mapped(self._call, records.values)), dtype=bool, count=len(records)
-        )
+        verdicts = self.mapped(self._call, records)
+        kept = np.fromiter(map(bool, verdicts), dtype=bool, count=len(records))
         if kept.all():
             self.output.emitRecords(records)
         elif kept.any():
@@ -95,22 +91,13 @@ class StreamFlatMap(StatelessOperator):
         if self._iterate is not None:
             self._process_iterables(self._iterate, records)
         elif self._call is not None:
-            self._process_collected(self._call, records)
+            self.collectElements(self._call, self._collector, records)
 
     def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
-        lists = self.mapped(lambda value: flat_map_results(iterate(value)), records.values)
+        lists = self.mapped(lambda value: flat_map_results(iterate(value)), records)
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         values = list(chain.from_iterable(lists))
         self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))
-
-    def _process_collected(self, call: Callable[[Any, Any], None], records: Records) -> None:
-        collector = self._collector
-        value = None
-        with self.userCodeOf(lambda: value):
-            for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                collector.timestamp = timestamp
-                call(value, collector)
-        self.output.flush()
 
 
 class StreamInOrder(OneInputOperator):

@@ -23,7 +23,6 @@ from flinkish.runtime.windowing.lifetime_windows import (
     Lifetime,
     LifetimeState,
     lifetime_window_logic,
-    with_end,
 )
 
 
@@ -42,7 +41,7 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._reached: set[Any] = set()
 
     def open(self) -> None:
-        self.openKeyedFunction(self._description.function)
+        self.openFunction(self._description.function)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -76,14 +75,26 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         end = OPEN if event.endTime is None else event.endTime
         lifetime = Lifetime(event.startTime, end, event.payload)
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
-            if not self._logic.needsEnds:
-                return True
-            if not with_end(state.lifetimes, *lifetime):
-                return False
-            self._register(lifetime, state)
-        elif self._logic.inWindowToCome(lifetime, state.closedUntil):
+            return self._end(lifetime, state)
+        if self._logic.inWindowToCome(lifetime, state.closedUntil):
             self._register(lifetime, state)
             state.lifetimes.append(lifetime)
+        return True
+
+    def _end(self, ended: Lifetime, state: LifetimeState) -> bool:
+        """Set the end of a lifetime that is open; False if there is none of that start and payload.
+        One that has not lasted is in no window."""
+        if ended.start < ended.end and not self._logic.needsEnds:
+            return True
+        try:
+            position = state.lifetimes.index(ended._replace(end=OPEN))
+        except ValueError:
+            return False
+        if self._logic.inWindowToCome(ended, state.closedUntil):
+            state.lifetimes[position] = ended
+            self._register(ended, state)
+        else:
+            del state.lifetimes[position]
         return True
 
     def _drop(self, event: Any) -> None:

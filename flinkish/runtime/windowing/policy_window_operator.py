@@ -34,7 +34,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         self._reached: set[Any] = set()
 
     def open(self) -> None:
-        self.openKeyedFunction(self._description.function)
+        self.openFunction(self._description.function)
 
     # ------------------------------------------------------------------ elements
 

@@ -39,7 +39,7 @@ class WindowFunctionRunner:
         self._collector = TimestampedCollector(operator.output)
         self._context = WindowProcessContext(operator, window_state, operator.states)
         self._clears = _overrides_clear(function)
-        operator.openKeyedFunction(function)
+        operator.openFunction(function)
 
     @property
     def clears(self) -> bool:
