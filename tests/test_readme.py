@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\((?!http)([^)#]+)\)")
 
 
 def test_there_are_examples_to_run() -> None:
-    assert len(EXAMPLES) == README.count("```python") == 3
+    assert len(EXAMPLES) == README.count("```python") == 5
 
 
 @pytest.mark.parametrize(("code", "printed"), EXAMPLES)
