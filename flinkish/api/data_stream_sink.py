@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Self, TypeVar
 
+from flinkish.api.arguments import instance, positive, text
 from flinkish.api.transformations import SinkTransformation
 
 T = TypeVar("T")
@@ -17,26 +18,29 @@ class DataStreamSink(Generic[T]):
 
     def name(self, name: str) -> Self:
         """Name the sink."""
-        self._transformation.name = name
+        self._transformation.name = instance("name", name, str, "Pass a string.")
         return self
 
     def uid(self, uid: str) -> Self:
         """Give the sink an identity that stays when the job changes."""
-        self._transformation.uid = uid
+        self._transformation.uid = text("uid", uid)
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
         """Accepted for ported jobs; Spark decides how many tasks write."""
-        self._transformation.parallelism = parallelism
+        self._transformation.parallelism = positive("setParallelism", parallelism)
         return self
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Accepted for ported jobs; a sink has no key groups."""
+        positive("setMaxParallelism", maxParallelism)
         return self
 
     def setDescription(self, description: str) -> Self:
         """Describe the sink in the plan."""
-        self._transformation.description = description
+        self._transformation.description = instance(
+            "setDescription", description, str, "Pass a string."
+        )
         return self
 
     def disableChaining(self) -> Self:

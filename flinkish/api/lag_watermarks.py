@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flinkish.api.arguments import length_from_zero, positive_length
+from flinkish.api.arguments import instance, length_from_zero, positive_length
 from flinkish.api.clock import RelativeClock
 from flinkish.api.data_stream import DataStream
 from flinkish.api.elements import Watermark
@@ -13,11 +13,11 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike
 from flinkish.api.watermarks import (
-    TimestampAssigner,
     TimestampAssignerLike,
     WatermarkGenerator,
     WatermarkOutput,
     WatermarkStrategy,
+    assigner_call,
 )
 
 T = TypeVar("T")
@@ -95,6 +95,8 @@ def unionWithLag(
     """
     if not streams:
         raise IllegalArgumentError("unionWithLag: pass at least one stream.")
+    for stream in streams:
+        instance("unionWithLag", stream, DataStream, "Pass streams, and the lag by its name.")
     count, millis = len(streams), length_from_zero("unionWithLag: lag", lag)
     interval = positive_length("unionWithLag: watermarkInterval", watermarkInterval)
     strategy: WatermarkStrategy[Tagged[T]] = WatermarkStrategy.forGenerator(
@@ -113,8 +115,5 @@ def _tag(number: int) -> Callable[[T], Tagged[T]]:
 
 
 def _of_element(assigner: TimestampAssignerLike[T]) -> Callable[[Tagged[T], int], int]:
-    if isinstance(assigner, TimestampAssigner):
-        extract: Callable[[T, int], int] = assigner.extractTimestamp
-    else:
-        extract = assigner
+    extract = assigner_call("unionWithLag", assigner)
     return lambda pair, timestamp: extract(pair[1], timestamp)

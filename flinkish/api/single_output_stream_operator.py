@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Self, TypeVar
 
-from flinkish.api.arguments import positive
+from flinkish.api.arguments import instance, positive, text, whole_number
 from flinkish.api.data_stream import DataStream
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.transformations import SideOutputTransformation
 from flinkish.api.types import TypeInformation
@@ -24,20 +23,20 @@ class SingleOutputStreamOperator(DataStream[T]):
 
     def name(self, name: str) -> Self:
         """Name the operator; errors, metrics and the plan show it."""
-        self._transformation.name = name
+        self._transformation.name = instance("name", name, str, "Pass a string.")
         return self
 
     def uid(self, uid: str) -> Self:
         """Give the operator an identity that stays when the job changes: its state is kept under
         it in the checkpoint."""
-        if not uid:
-            raise IllegalArgumentError("uid: the uid must not be empty.")
-        self._transformation.uid = uid
+        self._transformation.uid = text("uid", uid)
         return self
 
     def setDescription(self, description: str) -> Self:
         """Describe the operator in the plan."""
-        self._transformation.description = description
+        self._transformation.description = instance(
+            "setDescription", description, str, "Pass a string."
+        )
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
@@ -64,10 +63,7 @@ class SingleOutputStreamOperator(DataStream[T]):
 
     def setBufferTimeout(self, timeoutMillis: int) -> Self:
         """Accepted for ported jobs: elements travel a batch at a time."""
-        if timeoutMillis < -1:
-            raise IllegalArgumentError(
-                f"setBufferTimeout: {timeoutMillis} ms is negative, but must be -1 or more."
-            )
+        whole_number("setBufferTimeout", timeoutMillis, -1)
         return self
 
     def disableChaining(self) -> Self:
@@ -92,11 +88,9 @@ class SingleOutputStreamOperator(DataStream[T]):
 
     def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
         """The operator's side output of that tag."""
-        if not isinstance(sideOutputTag, OutputTag):
-            raise InvalidProgramError(
-                f"getSideOutput: pass the OutputTag that the operator emits to, not"
-                f" {sideOutputTag!r}."
-            )
+        instance(
+            "getSideOutput", sideOutputTag, OutputTag, "Pass the one that the operator emits to."
+        )
         return DataStream(
             self._environment, SideOutputTransformation(sideOutputTag, self._transformation)
         )

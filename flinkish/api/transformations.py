@@ -10,14 +10,15 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.arguments import instance
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.types import TypeInformation
 
 if TYPE_CHECKING:
     from flinkish.api.connectors.sink import Sink
     from flinkish.api.connectors.source import Source
     from flinkish.api.operators import OperatorDescription
     from flinkish.api.partitioning import Partitioning
-    from flinkish.api.types import TypeInformation
 
 _ids = itertools.count(1)
 
@@ -33,7 +34,21 @@ class Transformation:
         self.description: str | None = None
         self.parallelism: int | None = None
         self.maxParallelism: int | None = None
-        self.outputType: TypeInformation[Any] | None = None
+        self._outputType: TypeInformation[Any] | None = None
+
+    @property
+    def outputType(self) -> TypeInformation[Any] | None:
+        """The type of the elements that the user has said, None if nobody has.
+
+        Setting it raises InvalidProgramError for what is no TypeInformation."""
+        return self._outputType
+
+    @outputType.setter
+    def outputType(self, outputType: TypeInformation[Any] | None) -> None:
+        if outputType is not None:
+            mend = "Pass one, such as Types.STRING(), or call returns(str) on the result."
+            instance(f"{self.name}: outputType", outputType, TypeInformation, mend)
+        self._outputType = outputType
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id}, {self.name!r})"

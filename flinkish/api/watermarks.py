@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Union
 
 from typing_extensions import TypeVar
 
+from flinkish.api.arguments import length_from_zero, positive_length
+from flinkish.api.callables import checked_callable
 from flinkish.api.clock import ManualClock, RelativeClock
 from flinkish.api.elements import MIN_TIMESTAMP, Watermark
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 
 if TYPE_CHECKING:
     from flinkish.api.idle_advance import IdleAdvance
@@ -72,12 +74,9 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
     """Emits ``maxTimestamp - bound - 1`` (Flink: the class of this name)."""
 
     def __init__(self, maxOutOfOrderness: TimeLike) -> None:
-        self.outOfOrdernessMillis = to_milliseconds(maxOutOfOrderness)
-        if self.outOfOrdernessMillis < 0:
-            raise IllegalArgumentError(
-                f"{type(self).__name__}: maxOutOfOrderness is {self.outOfOrdernessMillis} ms, but"
-                " cannot be negative."
-            )
+        self.outOfOrdernessMillis = length_from_zero(
+            f"{type(self).__name__}: maxOutOfOrderness", maxOutOfOrderness
+        )
         self.maxTimestamp = MIN_TIMESTAMP + self.outOfOrdernessMillis + 1
 
     def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
@@ -158,6 +157,12 @@ class WatermarkStrategy(Generic[T]):
     idleAdvance: IdleAdvance | None = None
     """How the watermark goes on when the input is idle, if it does."""
 
+    def __post_init__(self) -> None:
+        supplied = "f(context), which makes a WatermarkGenerator"
+        checked_callable("forGenerator", self.generatorSupplier, supplied, 1)
+        if self.timestampAssigner is not None:
+            assigner_call("withTimestampAssigner", self.timestampAssigner)
+
     @staticmethod
     def forMonotonousTimestamps() -> WatermarkStrategy[T]:
         """For timestamps that never fall: the watermark is the highest timestamp - 1 ms."""
@@ -189,6 +194,7 @@ class WatermarkStrategy(Generic[T]):
 
     def withTimestampAssigner(self, assigner: TimestampAssignerLike[T]) -> WatermarkStrategy[T]:
         """With timestamps from ``assigner``: a TimestampAssigner or ``f(element, timestamp)``."""
+        assigner_call("withTimestampAssigner", assigner)
         return replace(self, timestampAssigner=assigner)
 
     def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T]:
@@ -197,12 +203,7 @@ class WatermarkStrategy(Generic[T]):
         Raises IllegalArgumentError unless it is above 0.
         """
         _refuse_both(self.idleAdvance)
-        millis = to_milliseconds(idleTimeout)
-        if millis <= 0:
-            raise IllegalArgumentError(
-                f"withIdleness: the timeout is {millis} ms, but must be greater than zero."
-            )
-        return replace(self, idleTimeout=millis)
+        return replace(self, idleTimeout=positive_length("withIdleness: idleTimeout", idleTimeout))
 
     def withIdleAdvance(
         self,
@@ -245,6 +246,13 @@ class WatermarkStrategy(Generic[T]):
         if self.idleAdvance is None:
             return generator
         return self.idleAdvance.generator(generator, known.getInputActivityClock())
+
+
+def assigner_call(method: str, assigner: TimestampAssignerLike[T]) -> Callable[[T, int], int]:
+    """The assigner as a callable; raises InvalidProgramError, which names ``method``."""
+    if isinstance(assigner, TimestampAssigner):
+        return assigner.extractTimestamp
+    return checked_callable(method, assigner, "a TimestampAssigner or f(element, timestamp)", 2)
 
 
 def _refuse_both(other: object) -> None:

@@ -170,6 +170,53 @@ def test_a_setting_that_cannot_be_is_refused(build, says):
         build(fl.StreamExecutionEnvironment())
 
 
+def strategy():
+    return fl.WatermarkStrategy.noWatermarks()
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: fl.WatermarkStrategy.forGenerator(3), "forGenerator: 3 of type int is not a func"),
+        (lambda: fl.WatermarkStrategy.forGenerator(dict.get), "forGenerator: .* with 1 argument"),
+        (
+            lambda: strategy().withTimestampAssigner(7),
+            "withTimestampAssigner: 7 of .* Pass a Times",
+        ),
+        (lambda: strategy().withTimestampAssigner(len), "withTimestampAssigner: .* 2 arguments"),
+        (lambda: strategy().withIdleness(0), "withIdleness: idleTimeout is 0 ms, but must be"),
+        (lambda: fl.unionWithLag(3, lag=5), "unionWithLag: 3 of type int is not a DataStream"),
+    ],
+)
+def test_a_watermark_strategy_is_checked_as_it_is_made(build, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        build()
+
+
+@pytest.mark.parametrize("end", [lambda s: s.map(str), lambda s: s.print()])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda s: s.uid(""), "uid: '' will not do. Pass a string that is not empty"),
+        (lambda s: s.uid(3), "uid: 3 will not do"),
+        (lambda s: s.name(3), "name: 3 of type int is not a str"),
+        (lambda s: s.setDescription(None), "setDescription: None of type NoneType is not a str"),
+        (lambda s: s.setParallelism(-3), "setParallelism: -3 is not a whole number from 1 on"),
+        (lambda s: s.setMaxParallelism(0), "setMaxParallelism: 0 is not a whole number from 1 on"),
+    ],
+)
+def test_operators_and_sinks_check_what_they_are_called(end, call, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        call(end(fl.StreamExecutionEnvironment().fromElements("a")))
+
+
+@pytest.mark.parametrize("given", [str, fl.Types.STRING, "string"])
+def test_an_output_type_is_a_type_information(given):
+    stream = fl.StreamExecutionEnvironment().fromElements("a")
+    with pytest.raises(InvalidProgramError, match=r"Map: outputType: .* Pass .* Types.STRING\(\)"):
+        stream.map(str, given)
+
+
 def test_what_is_no_stream_has_no_part_in_a_union():
     stream = fl.StreamExecutionEnvironment().fromElements("a")
     with pytest.raises(fl.IllegalArgumentError, match="union: 3 of type int is not a stream"):
