@@ -77,7 +77,8 @@ class EdgeType(Enum):
 class EdgeEvent(Generic[T]):
     """The start or the end of something that lasts.
 
-    An end repeats start and payload: they tell what it is the end of.
+    An end repeats start and payload: they tell what it is the end of. An end at the start takes the
+    event back: it has not lasted, so it is in no window and joins with nothing.
     """
 
     edgeType: EdgeType
@@ -91,6 +92,11 @@ class EdgeEvent(Generic[T]):
             raise IllegalArgumentError(
                 f"EdgeEvent: a {self.edgeType.value} edge with the end time {self.endTime}. Write"
                 " EdgeEvent.createStart(start, payload), EdgeEvent.createEnd(start, end, payload)."
+            )
+        if self.endTime is not None and self.endTime < self.startTime:
+            raise IllegalArgumentError(
+                f"EdgeEvent: it would end at {self.endTime}, but start at {self.startTime}. The end"
+                " cannot be before the start; at the start it takes the event back."
             )
 
     @classmethod

@@ -47,7 +47,7 @@ class LifetimeWindowLogic(ABC):
     change."""
 
     needsEnds: ClassVar[bool] = True
-    """Whether it matters where lifetimes end."""
+    """Whether it matters where lifetimes end, beyond whether they have lasted at all."""
 
     @abstractmethod
     def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
@@ -80,7 +80,7 @@ class HoppingLogic(LifetimeWindowLogic):
     def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
         since = lifetime.start if closedUntil is None else max(lifetime.start, closedUntil)
         end = self._first_end_after(since)
-        if end - self._size < lifetime.end:
+        if lifetime.start < lifetime.end and end - self._size < lifetime.end:
             yield end
 
     def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
@@ -154,7 +154,8 @@ class CountByStartTimeLogic(LifetimeWindowLogic):
         self._count = windows.count
 
     def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
-        if closedUntil is None or lifetime.start > closedUntil:
+        lasts = lifetime.start < lifetime.end
+        if lasts and (closedUntil is None or lifetime.start > closedUntil):
             yield lifetime.start + TICK
 
     def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
@@ -205,12 +206,3 @@ def lifetime_window_logic(windows: LifetimeWindows) -> LifetimeWindowLogic:
     if isinstance(windows, CountByStartTimeWindows):
         return CountByStartTimeLogic(windows)
     raise TypeError(f"unknown windows {windows!r}")
-
-
-def with_end(lifetimes: list[Lifetime], start: int, end: int, payload: Any) -> bool:
-    """Set the end of the open lifetime of that start and payload; False if there is none."""
-    for position, lifetime in enumerate(lifetimes):
-        if lifetime == (start, OPEN, payload):
-            lifetimes[position] = Lifetime(start, end, payload)
-            return True
-    return False

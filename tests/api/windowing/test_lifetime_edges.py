@@ -74,6 +74,64 @@ def test_a_start_where_a_snapshot_has_just_closed_holds_the_increments_back():
     assert results(harness) == [(0, 8, "a"), (8, 12, "b")]
 
 
+BACK = [EdgeEvent.createStart(25, "m"), EdgeEvent.createEnd(25, 25, "m")]
+
+
+@pytest.mark.parametrize(
+    "windows", [fl.HoppingLifetimeWindows(10, 5), fl.TumblingLifetimeWindows(10), SNAPSHOTS]
+)
+def test_an_event_that_ends_at_its_start_is_in_no_window(windows):
+    assert run(windows, BACK) == run(windows, [*BACK, 40]) == []
+    harness = StreamTestHarness(build(windows))
+    for step in (*BACK, PointEvent(25, "p")):
+        harness.processElement(step, step.syncTime)
+    harness.processWatermark(60)
+    assert (harness.numKeyedStateEntries(), harness.numEventTimeTimers()) == (0, 0)
+    assert {payload for _, _, payload in results(harness)} == {"p"}
+
+
+def test_an_event_that_ends_at_its_start_is_not_counted():
+    points = [PointEvent(24, "a"), PointEvent(26, "b")]
+    counted = run(fl.CountByStartTimeWindows(2), [points[0], *BACK, points[1]])
+    assert counted == run(fl.CountByStartTimeWindows(2), points) == [(26, 27, "ab")]
+
+
+def test_an_event_that_ends_at_its_start_cuts_snapshots():
+    """The one before may be out by then."""
+    life = IntervalEvent(20, 30, "a")
+    snapshots = [(20, 25, "a"), (25, 30, "a")]
+    assert run(SNAPSHOTS, [life, *BACK]) == snapshots
+    assert run(SNAPSHOTS, [life, BACK[0], 25, BACK[1]]) == snapshots
+
+
+def test_an_event_that_adjust_moves_to_its_end_is_in_no_window():
+    adjust = fl.AdvanceTimeSettings(
+        fl.AdvanceTimeGenerationSettings(1), None, fl.AdvanceTimePolicy.Adjust
+    )
+    harness = StreamTestHarness(
+        lambda s: build(fl.TumblingLifetimeWindows(10))(fl.advanceTime(s, adjust))
+    )
+    for event in (
+        EdgeEvent.createStart(25, "x"),
+        EdgeEvent.createStart(10, "m"),
+        EdgeEvent.createEnd(10, 25, "m"),
+        EdgeEvent.createStart(40, "y"),
+    ):
+        harness.processElement(event)
+    assert results(harness) == [(20, 30, "x"), (30, 40, "x")]
+
+
+def test_an_end_of_nothing_that_has_not_lasted_is_late():
+    harness = StreamTestHarness(build(fl.CountByStartTimeWindows(1)))
+    harness.processElement(BACK[1], 25)
+    assert harness.numLateRecordsDropped() == 1
+
+
+def test_an_end_before_the_start_is_refused():
+    with pytest.raises(fl.IllegalArgumentError, match="EdgeEvent: it would end at 3, but start"):
+        EdgeEvent.createEnd(10, 3, "m")
+
+
 # Rule: when time goes on, and over which snapshots of the state, changes nothing.
 
 
@@ -82,7 +140,7 @@ def shaped(shape, start, length, payload):
     if shape == "point":
         return [PointEvent(start, payload)]
     if shape == "interval":
-        return [IntervalEvent(start, start + length, payload)]
+        return [IntervalEvent(start, start + length + 1, payload)]
     return [
         EdgeEvent.createStart(start, payload),
         EdgeEvent.createEnd(start, start + length, payload),
@@ -93,7 +151,7 @@ SHAPED = st.builds(
     shaped,
     st.sampled_from(["point", "interval", "edge", "edge"]),
     st.integers(0, 12),
-    st.integers(1, 6),
+    st.integers(0, 5),
     st.sampled_from("abcd"),
 )
 
@@ -114,18 +172,30 @@ def streams(draw):
     return steps
 
 
-@pytest.mark.parametrize(
-    "windows",
-    [
-        fl.HoppingLifetimeWindows(7, 3),
-        fl.HoppingLifetimeWindows(2, 5),
-        fl.TumblingLifetimeWindows(4),
-        SNAPSHOTS,
-        fl.CountByStartTimeWindows(2),
-    ],
-)
+GRIDS = [
+    fl.HoppingLifetimeWindows(7, 3),
+    fl.HoppingLifetimeWindows(2, 5),
+    fl.TumblingLifetimeWindows(4),
+]
+COUNTS = fl.CountByStartTimeWindows(2)
+
+
+@pytest.mark.parametrize("windows", [*GRIDS, SNAPSHOTS, COUNTS])
 @settings(max_examples=40, deadline=None)
 @given(streams(), st.booleans())
 def test_increments_and_restarts_change_nothing(windows, steps, restarts):
     events = [step for step in steps if not isinstance(step, int)]
     assert run(windows, steps, restarts) == run(windows, events)
+
+
+@pytest.mark.parametrize("windows", [*GRIDS, COUNTS])
+@settings(max_examples=40, deadline=None)
+@given(streams())
+def test_events_that_have_not_lasted_are_as_if_they_were_not(windows, steps):
+    events = [step for step in steps if not isinstance(step, int)]
+    lasting = list(events)
+    for event in events:
+        if event.startTime == event.endTime:
+            lasting.remove(event)
+            lasting.remove(EdgeEvent.createStart(event.startTime, event.payload))
+    assert run(windows, events) == run(windows, lasting)
