@@ -82,18 +82,18 @@ def test_what_would_change_results_is_refused(env):
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "says"),
     [
-        lambda env: env.setBufferTimeout(-2),
-        lambda env: env.fromElements(1).setBufferTimeout(-2),
-        lambda env: env.enableCheckpointing(0),
-        lambda env: env.setParallelism(0),
-        lambda env: env.setDefaultLocalParallelism(0),
-        lambda env: env.fromElements(int),
+        (lambda env: env.setBufferTimeout(-2), "setBufferTimeout: -2 "),
+        (lambda env: env.fromElements(1).setBufferTimeout(-2), "setBufferTimeout: -2 "),
+        (lambda env: env.enableCheckpointing(0), "setCheckpointInterval: .* 0 ms"),
+        (lambda env: env.setParallelism(0), "setParallelism: 0 "),
+        (lambda env: env.setDefaultLocalParallelism(0), "setDefaultLocalParallelism: 0 "),
+        (lambda env: env.fromElements(int), "fromElements: pass at least one element"),
     ],
 )
-def test_arguments_out_of_range_are_refused(env, call):
-    with pytest.raises(IllegalArgumentError):
+def test_arguments_out_of_range_are_refused(env, call, says):
+    with pytest.raises(IllegalArgumentError, match=says):
         call(env)
 
 

@@ -181,8 +181,8 @@ class TestIdleTimeout:
             lambda stream: (
                 atlas.hoppingWindow(
                     timed(stream),
-                    interval=Interval(3, "minute"),
-                    hopSize=Interval(2, "minute"),
+                    interval=Interval(4, "minute"),
+                    hopSize=Interval(3, "minute"),
                     pipeline=collected,
                     idleTimeout=Interval(1, "minute"),
                     allowedLateness=Interval(4, "minute"),
@@ -191,11 +191,11 @@ class TestIdleTimeout:
             )
         )
         harness.processElement(at(2))
-        for minute in range(2, 7):
+        for minute in range(2, 8):
             harness.setProcessingTime(at(minute))
             closed = [e.value[:2] for e in harness.getOutput() if isinstance(e, StreamRecord)]
-            # windows end at 2, 4, 6; that of 4, with the event, is over for a minute at 5
-            assert closed == ([(1, 4)] if minute >= 5 else [])
+            # windows end at 2, 5, 8; that of 5, with the event, is over for a minute at 6
+            assert closed == ([(1, 5)] if minute >= 6 else [])
 
 
 def hopping(stream: DataStream[int], interval: int, hop: int) -> DataStream[Any]:

@@ -86,6 +86,16 @@ def test_a_tuple_before_the_watermark_is_late():
     ]
 
 
+def test_the_watermark_is_computed_in_the_interval_that_is_set():
+    bolt = example_bolt().withWatermarkInterval(Duration.seconds(3))
+    harness = StreamTestHarness(lambda s: setBolt(bolt, s))
+    harness.processElement(("a", at(6, 0, 25)))
+    harness.setProcessingTime(2_800)
+    assert watermarks(harness) == []
+    harness.setProcessingTime(3_000)
+    assert watermarks(harness) == [at(6, 0, 20) - 1]
+
+
 def test_the_watermark_is_that_of_the_slowest_stream():
     harness = StreamTestHarness(lambda one, two: setBolt(example_bolt(), one, two))
     harness.processElement1(("a", at(6, 0, 25)))

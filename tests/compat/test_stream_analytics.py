@@ -12,6 +12,7 @@ from flinkish import (
     DeadLetter,
     DeadLetterReason,
     IllegalArgumentError,
+    OperatorMetrics,
     OrderingPolicy,
     OutputTag,
     StreamExecutionEnvironment,
@@ -158,6 +159,22 @@ class TestTheWorkedExample:
         assert metrics.WatermarkDelaySeconds > 0
 
 
+def test_metrics_are_summed_over_the_inputs_and_the_delay_is_the_longest() -> None:
+    def reported(name: str, records: int, early: int, late: int, delay: int) -> OperatorMetrics:
+        counts = {"earlyElements": early, "lateElements": late, "outOfOrderElements": 2 * late}
+        user = {**counts, "watermarkDelay": delay}
+        return OperatorMetrics(name, name, numRecordsIn=records, user=user)
+
+    operators = [
+        reported("one", 10, 1, 2, 1_500),
+        reported("two", 20, 3, 4, 750),
+        OperatorMetrics("sums", "sums", numRecordsIn=30, user={"earlyElements": 9}),
+    ]
+    metrics = StreamAnalyticsMetrics.of({operator.name: operator for operator in operators})
+    assert metrics == StreamAnalyticsMetrics(30, 4, 6, 12, 1.5)
+    assert StreamAnalyticsMetrics.of({}) == StreamAnalyticsMetrics(0, 0, 0, 0, 0.0)
+
+
 def windowed(window: WindowAssigner[Any, Any], events: list[int]) -> list[tuple[int, list[int]]]:
     """The windows of events at those times, as (``System.Timestamp``, events)."""
     harness = StreamTestHarness(
@@ -221,6 +238,19 @@ class TestWindows:
 
     def test_a_snapshot_has_the_events_of_one_time(self) -> None:
         assert windowed(SnapshotWindow(), [3, 5, 3]) == [(3, [3, 3]), (5, [5])]
+
+    def test_an_event_behind_the_watermark_is_in_no_snapshot(self) -> None:
+        harness = StreamTestHarness(
+            lambda s: s.windowAll(SnapshotWindow()).apply(lambda window, found: [list(found)])
+        )
+        harness.processWatermark(4)
+        harness.processElement("late", 4)
+        harness.processElement("in time", 5)
+        harness.endInput()
+        assert [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)] == [
+            ["in time"]
+        ]
+        assert harness.numLateRecordsDropped() == 1
 
     def test_units(self) -> None:
         assert windowed(TumblingWindow("minute", 5), [1]) == [(300_000, [1])]

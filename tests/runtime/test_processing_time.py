@@ -306,10 +306,16 @@ def test_an_idle_one_of_two_inputs_does_not_hold_the_other_back():
 
 def test_when_both_inputs_are_idle_the_clock_is_asked_for_no_more():
     idle = AT.withIdleness(1000)
-    job = MicroBatches(lambda stream: stream.assignTimestampsAndWatermarks(idle), 2)
-    job.process([[(("a", 1, 1), None)]], clock=0)
-    ticks = 0
+
+    def build(stream):
+        one = stream.filter(lambda e: e[0] == "a").assignTimestampsAndWatermarks(idle)
+        two = stream.filter(lambda e: e[0] == "b").assignTimestampsAndWatermarks(idle)
+        return one.connect(two).map(Both())
+
+    job = MicroBatches(build, 2)
+    job.process([[(("a", 1, 1), None), (("b", 1, 1), None)]], clock=0)
+    wanted = []
     while due := job.metrics.nextProcessingTime():
-        assert job.tickDue(due)
-        ticks += 1
-    assert ticks <= 2
+        wanted.append(due)
+        assert len(job.tickDue(due)) == 2
+    assert wanted == [200, 1201], "the periodic watermark, and over a second from there"
