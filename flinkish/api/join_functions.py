@@ -17,7 +17,13 @@ X = TypeVar("X")
 
 
 class JoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
-    """Makes one result of a pair (Flink: ``JoinFunction``)."""
+    """Makes one result of a pair (Flink: ``JoinFunction``). It gets the timestamp of the window's last
+    ms, ``window.maxTimestamp()``; so do those of the other functions of window joins.
+
+    >>> class Pair(JoinFunction[str, int, tuple[str, int]]):
+    ...     def join(self, first, second):
+    ...         return (first, second)
+    """
 
     @abstractmethod
     def join(self, first: IN1, second: IN2) -> OUT:

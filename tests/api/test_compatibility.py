@@ -66,7 +66,7 @@ def test_the_document_counts_right():
     for entry in ENTRIES.values():
         counts[entry.status] += 1
     same, differ, not_supported = counts.values()
-    said = f"Of {same} methods it is the same, {differ} differ, {not_supported} are not supported."
+    said = f"{same} methods are the same, {differ} differ and {not_supported} are not supported."
     assert said in TEXT
 
 
