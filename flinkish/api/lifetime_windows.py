@@ -37,7 +37,7 @@ class LifetimeWindows(ABC):
 
 class HoppingLifetimeWindows(LifetimeWindows):
     """Windows of ``size``, one every ``hop``, from ``offset`` on and before. An event is in each
-    that it overlaps.
+    that it overlaps (StreamInsight: ``HoppingWindow``).
 
     The result of a window lasts as long as the window. So the watermark that goes out is held back
     to the start of the earliest window that is still open.
@@ -50,7 +50,7 @@ class HoppingLifetimeWindows(LifetimeWindows):
 
 
 class TumblingLifetimeWindows(HoppingLifetimeWindows):
-    """Hopping windows one after another."""
+    """Hopping windows one after another (StreamInsight: ``TumblingWindow``)."""
 
     def __init__(self, size: TimeLike, offset: TimeLike = 0) -> None:
         super().__init__(size, size, offset)
@@ -58,7 +58,8 @@ class TumblingLifetimeWindows(HoppingLifetimeWindows):
 
 @dataclass(frozen=True)
 class SnapshotWindows(LifetimeWindows):
-    """From each start or end of an event to the next: in a snapshot the same events live throughout.
+    """From each start or end of an event to the next: in a snapshot the same events live throughout
+    (StreamInsight: ``SnapshotWindow``).
 
     The result of a snapshot lasts as long as it. The watermark that goes out is held back to the
     start of the earliest snapshot that is still open.
@@ -67,7 +68,8 @@ class SnapshotWindows(LifetimeWindows):
 
 @dataclass(frozen=True)
 class CountByStartTimeWindows(LifetimeWindows):
-    """From each start of an event to the ``count``-th, events that start together counting as one.
+    """From each start of an event to the ``count``-th, events that start together counting as one
+    (StreamInsight: ``CountByStartTimeWindow``).
 
     An event is in the windows that it starts in. The result is a point, at the last of the starts.
     """

@@ -19,7 +19,12 @@ TICK: Final = 1
 
 @dataclass(frozen=True)
 class PointEvent(Generic[T]):
-    """Something that happens at a point in time: it lives for a tick."""
+    """Something that happens at a point in time, ``startTime`` in ms: it lives for a tick
+    (StreamInsight: ``PointEvent``).
+
+    >>> PointEvent(1_000, "ada").endTime
+    1001
+    """
 
     startTime: int
     payload: T
@@ -42,7 +47,8 @@ class PointEvent(Generic[T]):
 
 @dataclass(frozen=True)
 class IntervalEvent(Generic[T]):
-    """Something that lasts, its end known from the start."""
+    """Something that lasts, its end known from the start; both in ms (StreamInsight:
+    ``IntervalEvent``). Raises IllegalArgumentError unless the end is after the start."""
 
     startTime: int
     endTime: int
@@ -67,7 +73,7 @@ class IntervalEvent(Generic[T]):
 
 
 class EdgeType(Enum):
-    """Which end of a lifetime an edge event tells."""
+    """Which end of a lifetime an edge event tells (StreamInsight: ``EdgeType``)."""
 
     Start = "Start"
     End = "End"
@@ -75,7 +81,7 @@ class EdgeType(Enum):
 
 @dataclass(frozen=True)
 class EdgeEvent(Generic[T]):
-    """The start or the end of something that lasts.
+    """The start or the end of something that lasts, in ms (StreamInsight: ``EdgeEvent``).
 
     An end repeats start and payload: they tell what it is the end of. An end at the start takes the
     event back: it has not lasted, so it is in no window and joins with nothing.
