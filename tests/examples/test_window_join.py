@@ -30,6 +30,7 @@ def test_all_pairs_of_a_name_and_window_come_out_when_both_watermarks_have_passe
 def test_the_window_size_is_an_option() -> None:
     harness = StreamTestHarness(lambda grades, salaries: build(grades, salaries, 100))
     harness.processElement1(Grade("tom", 1, 0))
+    harness.processElement2(Salary("tom", 800, 99))
     harness.processElement2(Salary("tom", 900, 100))
     harness.endInput()
-    assert values(harness) == []
+    assert values(harness) == [Person("tom", 1, 800)]

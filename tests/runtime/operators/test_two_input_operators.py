@@ -238,6 +238,7 @@ class TestBroadcast:
         harness = limited()
         for key in "abc":
             harness.processElement1((key, 1), 1)
+        assert harness.numKeyedStateEntries() == 3
         harness.processElement2(
             lambda ctx, out: ctx.applyToKeyedState(SEEN, lambda key, state: state.clear()), 2
         )
