@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar
 
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
-from flinkish.api.fields import Field, field_getter, position_of, with_field
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.fields import Field, checked_field, field_getter, position_of, with_field
 from flinkish.api.functions import ReduceFunction
 
 T = TypeVar("T")
@@ -22,16 +22,7 @@ class FieldAggregator(ReduceFunction[T]):
     """
 
     def __init__(self, field: Field) -> None:
-        if isinstance(field, bool) or not isinstance(field, (int, str)) or field == "":
-            raise IllegalArgumentError(
-                f"the field to aggregate is {field!r}, but must be a position from 0 or the name of"
-                " a field."
-            )
-        if isinstance(field, int) and field < 0:
-            raise IllegalArgumentError(
-                f"the field to aggregate is {field}, but positions count from 0."
-            )
-        self.field = field
+        self.field = checked_field("aggregation", field)
         self._getter = field_getter(field)
         self._position = field if isinstance(field, int) else position_of(field)
 

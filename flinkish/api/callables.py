@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from flinkish.api.errors import InvalidProgramError
-from flinkish.api.fields import field_getter
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.fields import checked_field, field_getter
 from flinkish.api.functions import (
     FilterFunction,
     FilterLike,
@@ -49,7 +49,7 @@ def checked_callable(
     ``arguments``. ``wanted`` says what to pass."""
     if not callable(function):
         raise InvalidProgramError(
-            f"{method}: {function!r} of type {type(function).__name__} is not a function. Pass"
+            f"{method}: {shown(function)} of type {type(function).__name__} is not a function. Pass"
             f" {wanted}."
         )
     if isinstance(function, type) and issubclass(function, Function):
@@ -59,7 +59,7 @@ def checked_callable(
     checked: Callable[..., Any] = function
     if not any(_takes(checked, number) for number in arguments):
         raise InvalidProgramError(
-            f"{method}: {function!r} cannot be called with {' or '.join(map(str, arguments))}"
+            f"{method}: {shown(function)} cannot be called with {' or '.join(map(str, arguments))}"
             f" argument{'' if arguments[-1] == 1 else 's'}. Pass {wanted}."
         )
     return checked
@@ -93,13 +93,13 @@ def flat_map_calls(
     return None, checked
 
 
-def key_call(selector: Any) -> Callable[[Any], Any]:
+def key_call(selector: Any, method: str = "keyBy") -> Callable[[Any], Any]:
     """The key selector itself; a field name or position selects that field."""
     if isinstance(selector, KeySelector):
         return selector.getKey
     if isinstance(selector, (str, int)):
-        return field_getter(selector)
-    return checked_callable("keyBy", selector, "a KeySelector, f(value), or the name of a field", 1)
+        return field_getter(checked_field(method, selector))
+    return checked_callable(method, selector, "a KeySelector, f(value), or the name of a field", 1)
 
 
 def partition_call(partitioner: Any) -> Callable[[Any, int], int]:

@@ -129,6 +129,11 @@ def _quoted(name: str) -> str:
 # ---------------------------------------------------------------------- from DDL
 
 
+def is_schema(schema: object) -> bool:
+    """Whether ``schema`` is a DDL string or a StructType, and has columns."""
+    return bool(schema) and (isinstance(schema, str) or hasattr(schema, "jsonValue"))
+
+
 def type_of_columns(schema: str | StructType) -> TypeInformation[Any]:
     """The type of rows of those columns.
 

@@ -52,6 +52,7 @@ from flinkish.api.windowing.windows import GlobalWindow, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from flinkish.api.all_windowed_stream import AllWindowedStream
     from flinkish.api.config import ExecutionConfig
@@ -342,7 +343,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         self._environment.registerCollectIterator(results)
         return results
 
-    def toDataFrame(self, schema: Any = None) -> DataFrame:
+    def toDataFrame(self, schema: str | StructType | None = None) -> DataFrame:
         """The stream as a streaming Spark DataFrame, to go on in Spark SQL.
 
         Its columns are the fields of the stream's type (``getType``): those of a tuple are ``f0``,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
+from flinkish.api.arguments import instance
 from flinkish.api.collected_results import CollectResultIterator
 from flinkish.api.configuration import Configuration
 from flinkish.api.connectors.file_source import FileSource
@@ -101,7 +102,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         active Spark session or a new local one."""
         if isinstance(parallelism, Configuration):
             parallelism, configuration = None, parallelism
-        environment = cls().setParallelism(parallelism or cls.getDefaultLocalParallelism())
+        if parallelism is None:
+            parallelism = cls.getDefaultLocalParallelism()
+        environment = cls().setParallelism(parallelism)
         if configuration is not None:
             environment.configure(configuration)
         return environment
@@ -117,6 +120,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     ) -> DataStreamSource[T]:
         """A stream of any source, with timestamps and watermarks from the start if a strategy is
         given: for each split by itself, if the source has several (``Source.withSplits``)."""
+        instance("fromSource", source, Source, "Pass one, such as FileSource.forLines(path).")
+        if watermarkStrategy is not None:
+            mend = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
+            instance("fromSource", watermarkStrategy, WatermarkStrategy, mend)
         if source.splitOf is not None and watermarkStrategy is None:
             raise IllegalArgumentError(
                 "fromSource: a source of several splits needs a WatermarkStrategy here, since later"
@@ -182,14 +189,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     ) -> DataStreamSource[T]:
         """A stream of the elements of ``collection``, in order. An iterator is read to its end at
         once."""
+        mend = "Pass a list of the elements, or call fromElements(...)."
+        instance("fromCollection", collection, Iterable, mend)
         values = collection if isinstance(collection, Sequence) else tuple(collection)
         given = None if typeInfo is None else TypeInformation.of(typeInfo)
         return self.fromSource(CollectionSource(values), None, "Collection Source", given)
 
     def fromSequence(self, start: int, end: int) -> DataStreamSource[int]:
         """The numbers from ``start`` to ``end``, both included."""
-        if start > end:
-            raise IllegalArgumentError(f"fromSequence: start {start} is greater than end {end}.")
         return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
 
     def generateSequence(self, start: int, end: int) -> DataStreamSource[int]:
@@ -287,6 +294,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def registerJobListener(self, jobListener: JobListener) -> None:
         """Let ``jobListener`` be told when jobs begin and end."""
+        instance("registerJobListener", jobListener, JobListener, "Derive yours from it.")
         self._listeners.append(jobListener)
 
     def getJobListeners(self) -> list[JobListener]:

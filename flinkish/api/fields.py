@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
-from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, UnfitElementError, shown
 from flinkish.api.row import Row
 from flinkish.api.types import TypeInformation
 
@@ -127,6 +127,16 @@ def field_getter(field: Field) -> Callable[[Any], Any]:
     return NamedField(field) if len(path) == 1 else NestedField(path)
 
 
+def checked_field(method: str, field: Field) -> Field:
+    """``field``; raises IllegalArgumentError, which names ``method``, if it is no field."""
+    named = isinstance(field, str) and field != ""
+    if named or (isinstance(field, int) and not isinstance(field, bool) and field >= 0):
+        return field
+    raise IllegalArgumentError(
+        f"{method}: {shown(field)} is not a field. Pass a position from 0 on, or the name of a field."
+    )
+
+
 def position_of(name: str) -> int | None:
     """The position that a name such as ``f0`` stands for in a tuple without names."""
     match = _POSITION.fullmatch(name)
@@ -181,10 +191,10 @@ def _with_positioned_field(element: Any, position: int, value: Any) -> Any:
     raise _no_settable_field(element, position)
 
 
-def _no_settable_field(element: Any, field: Field) -> TypeError:
-    return TypeError(
-        f"cannot set field {field!r} of {element!r}: elements must be tuples, NamedTuples, Rows,"
-        " lists, dicts or dataclasses."
+def _no_settable_field(element: Any, field: Field) -> UnfitElementError:
+    return UnfitElementError(
+        f"the field {field!r} of the element {shown(element)} cannot be set. Make the elements tuples,"
+        " NamedTuples, Rows, lists, dicts or dataclasses, with map."
     )
 
 

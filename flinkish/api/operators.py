@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+from flinkish.api.arguments import instance
 from flinkish.api.functions import Function
 from flinkish.api.watermarks import (
     AscendingTimestampsWatermarks,
@@ -136,6 +137,10 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
     keepsType: ClassVar[bool] = True
 
     strategy: WatermarkStrategy[Any]
+
+    def __post_init__(self) -> None:
+        mend = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
+        instance("assignTimestampsAndWatermarks", self.strategy, WatermarkStrategy, mend)
 
     @property
     def name(self) -> str:

@@ -124,11 +124,6 @@ class SourceReader:
     @streamOf.register
     def _dataframe(self, source: DataFrameSource, uid: str) -> SourceStream:
         frame = source.dataframe
-        if source.timestamp is not None and source.timestamp not in frame.columns:
-            raise IllegalArgumentError(
-                f"fromDataFrame: there is no column {source.timestamp!r}; the columns are"
-                f" {', '.join(frame.columns)}."
-            )
         rows = RowDecoder(tuple(frame.columns), source.timestamp)
         if frame.isStreaming:
             return SourceStream(frame, rows, False)
@@ -144,7 +139,7 @@ class SourceReader:
             return self._files_of(source)
 
     def _files_of(self, source: FileSource[Any]) -> SourceStream:
-        if source.format == "text":
+        if source.schema is None:
             lines = self._lines(source)
             return SourceStream(lines, SingleColumnDecoder("value"), False, source.path)
         reader = self._reader(source).format(source.format).schema(source.schema)

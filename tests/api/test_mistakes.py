@@ -6,6 +6,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IllegalStateError, InvalidProgramError, UnfitElementError
+from flinkish.api.fields import with_field
 from flinkish.testing import StreamTestHarness
 
 
@@ -215,6 +216,55 @@ def test_an_output_type_is_a_type_information(given):
     stream = fl.StreamExecutionEnvironment().fromElements("a")
     with pytest.raises(InvalidProgramError, match=r"Map: outputType: .* Pass .* Types.STRING\(\)"):
         stream.map(str, given)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda env: env.fromSource(3), "fromSource: 3 of type int is not a Source. Pass one"),
+        (
+            lambda env: env.fromSource(fl.DataGeneratorSource(str), 3),
+            "fromSource: 3 of type int is not a WatermarkStrategy",
+        ),
+        (lambda env: env.fromCollection(3), "fromCollection: 3 of type int is not an Iterable"),
+        (lambda env: env.fromSequence("a", 3), "fromSequence: start: 'a' is not a whole number"),
+        (lambda env: env.fromSequence(4, 3), "fromSequence: start 4 is greater than end 3. Swap"),
+        (lambda env: env.fromDataFrame(3), "fromDataFrame: 3 of type int is not a DataFrame"),
+        (lambda env: env.readTextFile(""), "FileSource: path: '' will not do"),
+        (lambda env: env.socketTextStream("", 3), "socketTextStream: hostname: '' will not do"),
+        (lambda env: env.socketTextStream("a", 70_000), "there is no port 70000. Pass one from 1"),
+        (lambda env: env.registerJobListener(3), "registerJobListener: 3 .* is not a JobListener"),
+        (lambda env: env.createLocalEnvironment(0), "setParallelism: 0 is not a whole number"),
+        (lambda env: fl.FileSource.forCsv("a", 3), "FileSource.forCsv: 3 is no schema. Pass one"),
+        (lambda env: fl.FileSink.forText(""), "FileSink: path: '' will not do"),
+        (lambda env: fl.FileSink.forJson("a", 3), "FileSink.forJson: 3 is no schema. Pass one"),
+    ],
+)
+def test_a_source_or_a_file_sink_is_checked_where_it_is_made(build, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        build(fl.StreamExecutionEnvironment())
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda s: s.assignTimestampsAndWatermarks(3), "3 of type int is not a WatermarkStrategy"),
+        (lambda s: s.forEachBatch(3), "forEachBatch: 3 of type int is not a function. Pass f"),
+        (lambda s: s.forEachBatch(len), "forEachBatch: .* cannot be called with 2 arguments"),
+        (lambda s: s.print(3), "print: sinkIdentifier: 3 of type int is not a str"),
+        (lambda s: s.keyBy(-1), "keyBy: -1 is not a field. Pass a position from 0 on, or the"),
+        (lambda s: s.keyBy(""), "keyBy: '' is not a field"),
+        (lambda s: s.keyBy(0).sum(-1), "aggregation: -1 is not a field"),
+    ],
+)
+def test_what_is_done_with_a_stream_is_checked(call, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        call(fl.StreamExecutionEnvironment().fromElements(("a", 1)).map(lambda pair: pair))
+
+
+def test_a_field_that_cannot_be_set_is_an_error_of_the_element():
+    with pytest.raises(UnfitElementError, match="the field 1 of the element 'ada' cannot be set"):
+        with_field("ada", 1, 7)
 
 
 def test_what_is_no_stream_has_no_part_in_a_union():

@@ -220,9 +220,9 @@ def test_an_element_that_does_not_fit_the_schema_is_named(env, tmp_path):
 
 
 def test_a_sink_without_its_schema_is_refused(tmp_path):
-    with pytest.raises(IllegalArgumentError, match="pass the schema"):
+    with pytest.raises(IllegalArgumentError, match="forParquet: '' is no schema"):
         fl.FileSink.forParquet(str(tmp_path), "")
-    with pytest.raises(IllegalArgumentError, match="pass the schema"):
+    with pytest.raises(IllegalArgumentError, match="forCsv: '' is no schema"):
         fl.FileSource.forCsv(str(tmp_path), "")
 
 

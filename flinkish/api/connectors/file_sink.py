@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from flinkish.api.arguments import text
+from flinkish.api.column_types import is_schema
 from flinkish.api.connectors.sink import Sink
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, shown
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -27,8 +32,11 @@ class FileSink(Sink[T_contra]):
 
     format: str
     path: str
-    schema: Any = None
+    schema: str | StructType | None = None
     options: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        text("FileSink: path", self.path)
 
     @staticmethod
     def forText(path: str) -> FileSink[Any]:
@@ -36,27 +44,29 @@ class FileSink(Sink[T_contra]):
         return FileSink("text", path)
 
     @staticmethod
-    def forCsv(path: str, schema: Any = None, **options: str) -> FileSink[Any]:
+    def forCsv(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
         """Tuples, Rows, dicts or dataclasses as CSV. Elements without a schema whose type is not
         known, or has fields of several values, are written as ``str`` of each field."""
         return FileSink("csv", path, _given(schema, "forCsv"), options)
 
     @staticmethod
-    def forJson(path: str, schema: Any = None, **options: str) -> FileSink[Any]:
+    def forJson(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
         """Elements as JSON, one a line: an object if their fields have names, else a value or an
         array."""
         return FileSink("json", path, _given(schema, "forJson"), options)
 
     @staticmethod
-    def forParquet(path: str, schema: Any = None, **options: str) -> FileSink[Any]:
+    def forParquet(
+        path: str, schema: str | StructType | None = None, **options: str
+    ) -> FileSink[Any]:
         """Elements as Parquet; without a schema the stream's type must be known."""
         return FileSink("parquet", path, _given(schema, "forParquet"), options)
 
 
-def _given(schema: Any, method: str) -> Any:
-    if schema is None or schema:
+def _given(schema: str | StructType | None, method: str) -> str | StructType | None:
+    if schema is None or is_schema(schema):
         return schema
     raise IllegalArgumentError(
-        f'FileSink.{method}: pass the schema, such as "origin string, delay'
-        " int\", or leave it out to write the columns of the stream's type."
+        f'FileSink.{method}: {shown(schema)} is no schema. Pass one, such as "origin string, delay'
+        " int\" or a StructType, or leave it out to write the columns of the stream's type."
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from flinkish.api.arguments import positive
-from flinkish.api.column_types import type_of_columns
+from flinkish.api.arguments import positive, text
+from flinkish.api.column_types import is_schema, type_of_columns
 from flinkish.api.connectors.source import Source
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.row import Row
 from flinkish.api.types import TypeInformation, Types
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -28,10 +31,13 @@ class FileSource(Source[T_co]):
 
     format: str
     path: str
-    schema: Any = None
+    schema: str | StructType | None = None
     options: dict[str, str] = field(default_factory=dict)
     monitored: bool = False
     filesPerBatch: int | None = None
+
+    def __post_init__(self) -> None:
+        text("FileSource: path", self.path)
 
     @property
     def bounded(self) -> bool:
@@ -46,18 +52,18 @@ class FileSource(Source[T_co]):
         return FileSource("text", path, None, options)
 
     @staticmethod
-    def forCsv(path: str, schema: Any, **options: str) -> FileSource[Row]:
+    def forCsv(path: str, schema: str | StructType, **options: str) -> FileSource[Row]:
         """CSV files as Rows. ``schema``: a DDL string such as ``"origin string, delay int"``, or a
         StructType."""
         return FileSource("csv", path, _given(schema, "forCsv"), options)
 
     @staticmethod
-    def forJson(path: str, schema: Any, **options: str) -> FileSource[Row]:
+    def forJson(path: str, schema: str | StructType, **options: str) -> FileSource[Row]:
         """Files of one JSON object a line as Rows."""
         return FileSource("json", path, _given(schema, "forJson"), options)
 
     @staticmethod
-    def forParquet(path: str, schema: Any, **options: str) -> FileSource[Row]:
+    def forParquet(path: str, schema: str | StructType, **options: str) -> FileSource[Row]:
         """Parquet files as Rows; only the columns of ``schema`` are read."""
         return FileSource("parquet", path, _given(schema, "forParquet"), options)
 
@@ -70,10 +76,11 @@ class FileSource(Source[T_co]):
         return replace(self, filesPerBatch=positive("withFilesPerBatch", files))
 
 
-def _given(schema: Any, method: str) -> Any:
-    if not schema:
+def _given(schema: str | StructType, method: str) -> str | StructType:
+    if not is_schema(schema):
         raise IllegalArgumentError(
-            f'FileSource.{method}: pass the schema, such as "origin string, delay int": a streaming'
-            " source cannot guess it from files that have not come yet."
+            f"FileSource.{method}: {shown(schema)} is no schema. Pass one, such as"
+            ' "origin string, delay int" or a StructType: a streaming source cannot guess it from'
+            " files that have not come yet."
         )
     return schema

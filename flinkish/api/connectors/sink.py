@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from flinkish.api.arguments import instance
+from flinkish.api.callables import checked_callable
+from flinkish.api.column_types import is_schema
+from flinkish.api.errors import IllegalArgumentError, shown
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -21,6 +29,9 @@ class PrintSink(Sink[Any]):
     identifier: str = ""
     standardError: bool = False
 
+    def __post_init__(self) -> None:
+        instance("print: sinkIdentifier", self.identifier, str, "Pass a string.")
+
 
 @dataclass(frozen=True, eq=False)
 class CollectSink(Sink[Any]):
@@ -32,7 +43,14 @@ class DataFrameSink(Sink[Any]):
     """Makes the elements rows of a Spark DataFrame (``toDataFrame``). ``schema`` is a StructType, a
     DDL string, or None for the columns of the stream's type."""
 
-    schema: Any
+    schema: str | StructType | None
+
+    def __post_init__(self) -> None:
+        if self.schema is not None and not is_schema(self.schema):
+            raise IllegalArgumentError(
+                f'toDataFrame: {shown(self.schema)} is no schema. Pass one, such as "origin string,'
+                " delay int\" or a StructType, or leave it out for the columns of the stream's type."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,3 +61,6 @@ class ForEachBatchSink(Sink[T_contra]):
     """
 
     function: Callable[[list[Any], int], None]
+
+    def __post_init__(self) -> None:
+        checked_callable("forEachBatch", self.function, "f(elements, batchId)", 2)

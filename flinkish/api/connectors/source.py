@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
-from flinkish.api.arguments import positive, whole_number
+from flinkish.api.arguments import integer, positive, text, whole_number
 from flinkish.api.callables import checked_callable, key_call
 from flinkish.api.column_types import type_of_columns
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.row import Row
 from flinkish.api.type_extraction import returned_type, type_of_samples
 from flinkish.api.types import TypeInformation, Types
@@ -40,7 +40,7 @@ class Source(Generic[T_co]):
         the splits that are not idle (Flink: ``SourceOutputWithWatermarks``). A split counts from
         the batch on that first has an element of it.
         """
-        return replace(self, splitOf=key_call(split))
+        return replace(self, splitOf=key_call(split, "withSplits"))
 
     @property
     def bounded(self) -> bool:
@@ -73,6 +73,13 @@ class SequenceSource(Source[int]):
     start: int
     end: int
 
+    def __post_init__(self) -> None:
+        start = integer("fromSequence: start", self.start)
+        if start > integer("fromSequence: end", self.end):
+            raise IllegalArgumentError(
+                f"fromSequence: start {start} is greater than end {self.end}. Swap them."
+            )
+
     def getProducedType(self) -> TypeInformation[Any]:
         return Types.LONG()
 
@@ -86,6 +93,19 @@ class DataFrameSource(Source[Row]):
 
     dataframe: DataFrame
     timestamp: str | None = None
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.dataframe, "isStreaming"):
+            raise InvalidProgramError(
+                f"fromDataFrame: {shown(self.dataframe)} of type {type(self.dataframe).__name__} is"
+                " not a DataFrame. Pass one of Spark, such as spark.readStream...load()."
+            )
+        columns = self.dataframe.columns
+        if self.timestamp is not None and self.timestamp not in columns:
+            raise IllegalArgumentError(
+                f"fromDataFrame: there is no column {shown(self.timestamp)} to take timestamps from;"
+                f" the columns are {', '.join(columns)}. Name one of them."
+            )
 
     @property
     def bounded(self) -> bool:
@@ -101,6 +121,13 @@ class SocketSource(Source[str]):
 
     host: str
     port: int
+
+    def __post_init__(self) -> None:
+        text("socketTextStream: hostname", self.host)
+        if whole_number("socketTextStream: port", self.port, 1) > 65_535:
+            raise IllegalArgumentError(
+                f"socketTextStream: there is no port {self.port}. Pass one from 1 to 65535."
+            )
 
     @property
     def bounded(self) -> bool:
