@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
 
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.api.operators import OperatorDescription
@@ -45,6 +46,10 @@ class ChainedNode(Protocol):
     def inputs(self) -> Sequence[ChainedEdge]: ...
     @property
     def outputs(self) -> Sequence[ChainedEdge]: ...
+
+
+_JoinedChannels: TypeAlias = tuple[StatusWatermarkValve, list[ChainedEdge]]
+"""The edges that one input reads, in the order of the valve's channels."""
 
 
 class KeyedInput(Input):
@@ -96,7 +101,8 @@ class OperatorChain:
 
     ``sources``: uids of what feeds the chain from outside, with the output each writes to.
     ``context`` gives an operator what it runs with; ``exit`` says what reads an edge that leaves
-    the chain, None if nothing does.
+    the chain, None if nothing does. Where one input reads several edges, of the chain or outside,
+    their watermarks are joined.
     """
 
     def __init__(
@@ -106,23 +112,24 @@ class OperatorChain:
         context: Callable[[ChainedNode], OperatorContext],
         exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
     ) -> None:
-        self._nodes = list(nodes)
-        self._fed = {*sources, *(node.uid for node in self._nodes)}
-        self._valves: dict[tuple[str, int], StatusWatermarkValve] = {}
+        nodes = list(nodes)
         self.operators: dict[str, StreamOperator] = {
-            node.uid: create_operator(context(node), node.operator) for node in self._nodes
+            node.uid: create_operator(context(node), node.operator) for node in nodes
         }
-        outputs = [(self.operators[n.uid].output, n.outputs) for n in self._nodes]
-        in_order = any(node.operator.inOrder for node in self._nodes)
-        for output, edges in [*sources.values(), *outputs]:
+        outputs = [(self.operators[node.uid].output, node.outputs) for node in nodes]
+        outputs = [*sources.values(), *outputs]
+        readers = [(e, self._reader(e) or exit(e)) for _, edges in outputs for e in edges]
+        self._valves = _valves(readers)
+        taken = iter(readers)
+        in_order = any(node.operator.inOrder for node in nodes)
+        for output, edges in outputs:
             targets: dict[str | None, list[Input]] = defaultdict(list)
-            for edge in edges:
-                target = self._input(edge) if edge.targetUid in self.operators else exit(edge)
-                if target is not None:
-                    targets[edge.sideOutput].append(target)
+            for edge, reader in islice(taken, len(edges)):
+                if reader is not None:
+                    targets[edge.sideOutput].append(self._input(edge, reader))
             for side, branches in targets.items():
-                taken = [InTurn(branches)] if in_order and len(branches) > 1 else branches
-                for target in taken:
+                wired = [InTurn(branches)] if in_order and len(branches) > 1 else branches
+                for target in wired:
                     output.connect(target, side)
 
     def open(self) -> None:
@@ -151,45 +158,58 @@ class OperatorChain:
         valves = {} if snapshot is None else snapshot["valves"]
         for uid, operator in self.operators.items():
             operator.restore(operators.get(uid))
-        for key, valve in self._valves.items():
+        for key, (valve, channels) in self._valves.items():
             known, watermark = valves.get(key, ({}, MIN_TIMESTAMP))
-            channels = [
-                known.get(_channel_name(edge), (MIN_TIMESTAMP, False))
-                for edge in self._channels(*key)
-            ]
-            valve.restore([w for w, _ in channels], [idle for _, idle in channels], watermark)
+            states = [known.get(_channel_name(edge), (MIN_TIMESTAMP, False)) for edge in channels]
+            valve.restore([w for w, _ in states], [idle for _, idle in states], watermark)
 
     def snapshot(self) -> dict[str, Any]:
         """What ``restore`` takes; keyed state and timers are in the state backends."""
         return {
             "operators": {uid: operator.snapshot() for uid, operator in self.operators.items()},
-            "valves": {key: self._valve_snapshot(key) for key in self._valves},
+            "valves": {key: _valve_snapshot(*joined) for key, joined in self._valves.items()},
         }
 
-    def _valve_snapshot(self, key: tuple[str, int]) -> Any:
-        """By name, so that a channel that is gone or new does not take another's watermark."""
-        watermarks, idle, watermark = self._valves[key].snapshot()
-        names = map(_channel_name, self._channels(*key))
-        return dict(zip(names, zip(watermarks, idle))), watermark
+    def _reader(self, edge: ChainedEdge) -> Input | None:
+        """The operator's input that reads an edge inside the chain."""
+        operator = self.operators.get(edge.targetUid)
+        return None if operator is None else operator.inputs[edge.inputIndex]
 
-    def _input(self, edge: ChainedEdge) -> Input:
-        operator = self.operators[edge.targetUid]
-        target = operator.inputs[edge.inputIndex]
-        channels = self._channels(edge.targetUid, edge.inputIndex)
-        if len(channels) > 1:
-            key = (edge.targetUid, edge.inputIndex)
-            valve = self._valves.get(key)
-            if valve is None:
-                valve = self._valves[key] = StatusWatermarkValve(len(channels), target)
-            target = ValveInput(valve, channels.index(edge), target)
-        if isinstance(edge.partitioning, HashPartitioning):
-            target = KeyedInput(target, edge.partitioning, operator.name)
+    def _input(self, edge: ChainedEdge, reader: Input) -> Input:
+        """``reader`` as the edge's output gets to see it."""
+        target = reader
+        if _input_key(edge) in self._valves:
+            valve, channels = self._valves[_input_key(edge)]
+            target = ValveInput(valve, channels.index(edge), reader)
+        if isinstance(edge.partitioning, HashPartitioning) and edge.targetUid in self.operators:
+            name = self.operators[edge.targetUid].name
+            target = KeyedInput(target, edge.partitioning, name)
         return target
 
-    def _channels(self, uid: str, index: int) -> list[ChainedEdge]:
-        """The edges inside the chain into that input."""
-        node = next(node for node in self._nodes if node.uid == uid)
-        return [e for e in node.inputs if e.inputIndex == index and e.sourceUid in self._fed]
+
+def _valves(
+    readers: Sequence[tuple[ChainedEdge, Input | None]],
+) -> dict[tuple[str, int], _JoinedChannels]:
+    """A valve for every input that reads more than one edge."""
+    channels: dict[Input, list[ChainedEdge]] = defaultdict(list)
+    for edge, reader in readers:
+        if reader is not None:
+            channels[reader].append(edge)
+    return {
+        _input_key(edges[0]): (StatusWatermarkValve(len(edges), reader), edges)
+        for reader, edges in channels.items()
+        if len(edges) > 1
+    }
+
+
+def _valve_snapshot(valve: StatusWatermarkValve, channels: Sequence[ChainedEdge]) -> Any:
+    """By name, so that a channel that is gone or new does not take another's watermark."""
+    watermarks, idle, watermark = valve.snapshot()
+    return dict(zip(map(_channel_name, channels), zip(watermarks, idle))), watermark
+
+
+def _input_key(edge: ChainedEdge) -> tuple[str, int]:
+    return edge.targetUid, edge.inputIndex
 
 
 def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:

@@ -17,6 +17,7 @@ from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
 from flinkish.api.elements import (
     MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
     StreamElement,
     StreamRecord,
     Watermark,
@@ -70,18 +71,20 @@ class StreamTestHarness:
             node.uid: HeapKeyedStateBackend(snapshot and snapshot["state"][node.uid])
             for node in graph
         }
-        self._outputs = [Output() for _ in self._sources]
+        self._inputs = [_HarnessInput() for _ in self._sources]
         self._chain = OperatorChain(
             [node for node in graph if not node.isSource and not node.isSink],
             {
-                uid: (output, graph.node(uid).outputs)
-                for uid, output in zip(self._sources, self._outputs)
+                uid: (harness_input.output, graph.node(uid).outputs)
+                for uid, harness_input in zip(self._sources, self._inputs)
             },
             self._context,
             lambda edge: self._sinks[edge.targetUid],
         )
         self._chain.open()
         self._chain.restore(snapshot and snapshot["chain"])
+        for harness_input, state in zip(self._inputs, snapshot["inputs"] if snapshot else ()):
+            harness_input.watermark, harness_input.status = state
 
     @classmethod
     def restore(
@@ -98,6 +101,7 @@ class StreamTestHarness:
                     "clock": self._clock.getCurrentProcessingTime(),
                     "state": {uid: backend.contents for uid, backend in self._backends.items()},
                     "chain": self._chain.snapshot(),
+                    "inputs": [(i.watermark, i.status) for i in self._inputs],
                 }
             )
         )
@@ -117,7 +121,7 @@ class StreamTestHarness:
         self._process_element(1, value, timestamp)
 
     def processWatermark(self, timestamp: int | Watermark) -> None:
-        """A watermark (ms) comes in."""
+        """A watermark (ms) comes in. One that is not higher than the last changes nothing."""
         self._process_watermark(0, timestamp)
 
     def processWatermark1(self, timestamp: int | Watermark) -> None:
@@ -130,15 +134,15 @@ class StreamTestHarness:
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """The input becomes idle or active."""
-        self._output(0).emitWatermarkStatus(status)
+        self._input(0).processWatermarkStatus(status)
 
     def processWatermarkStatus1(self, status: WatermarkStatus) -> None:
         """The first of two inputs becomes idle or active."""
-        self._output(0).emitWatermarkStatus(status)
+        self._input(0).processWatermarkStatus(status)
 
     def processWatermarkStatus2(self, status: WatermarkStatus) -> None:
         """The second of two inputs becomes idle or active."""
-        self._output(1).emitWatermarkStatus(status)
+        self._input(1).processWatermarkStatus(status)
 
     def setProcessingTime(self, now: int) -> None:
         """Set the clock (ms); what is due fires."""
@@ -147,8 +151,8 @@ class StreamTestHarness:
 
     def endInput(self) -> None:
         """The input has ended: ``Watermark(MAX)`` comes in over every input."""
-        for output in self._outputs:
-            output.emitWatermark(MAX_TIMESTAMP)
+        for harness_input in self._inputs:
+            harness_input.processWatermark(MAX_TIMESTAMP)
 
     def close(self) -> None:
         """Close the user functions."""
@@ -183,20 +187,20 @@ class StreamTestHarness:
 
     # ------------------------------------------------------------------ wiring
 
-    def _output(self, index: int) -> Output:
-        if index >= len(self._outputs):
+    def _input(self, index: int) -> _HarnessInput:
+        if index >= len(self._inputs):
             raise IllegalStateError(
                 "the harness has one input, as build takes one stream: let it take two."
             )
-        return self._outputs[index]
+        return self._inputs[index]
 
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
         stamp = NO_TIMESTAMP if timestamp is None else timestamp
-        self._output(index).emitRecords(Records([value], timestamps_of([stamp])))
+        self._input(index).output.emitRecords(Records([value], timestamps_of([stamp])))
 
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
-        self._output(index).emitWatermark(timestamp)
+        self._input(index).processWatermark(timestamp)
 
     def _context(self, node: ChainedNode) -> OperatorContext:
         return OperatorContext(
@@ -208,6 +212,25 @@ class StreamTestHarness:
             TaskInfo(node.name),
             self._interval,
         )
+
+
+class _HarnessInput:
+    """Where the test's elements come in. As in a task, watermarks rise and statuses change."""
+
+    def __init__(self) -> None:
+        self.output = Output()
+        self.watermark = MIN_TIMESTAMP
+        self.status = WatermarkStatus.ACTIVE
+
+    def processWatermark(self, timestamp: int) -> None:
+        if timestamp > self.watermark:
+            self.watermark = timestamp
+            self.output.emitWatermark(timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        if status != self.status:
+            self.status = status
+            self.output.emitWatermarkStatus(status)
 
 
 class _HarnessOutput(Output):
