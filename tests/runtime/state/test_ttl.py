@@ -122,6 +122,18 @@ def test_adding_goes_on_from_an_expired_entry_only_if_it_is_visible(kind, visibl
     assert read(state) == (7 if visible else 4)
 
 
+def test_reducing_nothing_into_an_entry_renews_it():
+    env = Expiring(builder())
+    state = env.state(ReducingStateDescriptor("s", lambda a, b: a + b))
+    state.add(3)
+    env.at(5)
+    state.add(None)
+    env.at(14)
+    assert state.get() == 3
+    env.at(15)
+    assert state.get() is None
+
+
 def test_a_default_is_not_asked_as_in_flink():
     assert Expiring(builder()).state(ValueStateDescriptor("s", default=7)).value() is None
 
@@ -239,13 +251,17 @@ class TestCleanupInBackground:
         env.at(5)
         listed.add(2)
         mapped.put("b", 2)
-        env.at(10)
-        env.states.removeExpired(10)
+        env.at(8)
+        listed.add(3)
         table = env.backend.contents["table", "l"]
-        assert [value for value, _ in table.get("k", None)] == [2]
-        assert [key for key, _ in env.backend.contents["map", "m"].items("k", None)] == ["b"]
-        env.at(15)
-        env.states.removeExpired(15)
+        for now, left in ((10, [2, 3]), (15, [3])):
+            env.at(now)
+            env.states.removeExpired(now)
+            assert [value for value, _ in table.get("k", None)] == left
+            keys = [key for key, _ in env.backend.contents["map", "m"].items("k", None)]
+            assert keys == (["b"] if now == 10 else [])
+        env.at(18)
+        env.states.removeExpired(18)
         assert env.backend.numEntries() == 0
 
     def test_never_runs_where_it_is_off(self):
