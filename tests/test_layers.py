@@ -79,6 +79,18 @@ def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
     assert not found, "\n".join(found)
 
 
+def test_spark_is_used_by_its_public_means_only() -> None:
+    """Spark Connect and managed platforms allow nothing else."""
+    private = ("_jvm", "_jdf", "_jsc", "_jsparkSession", "sparkContext")
+    found = [
+        f"flinkish/{file.relative_to(PACKAGE)}:{node.lineno}: {node.attr}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in private
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_every_package_is_a_layer() -> None:
     packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
     assert packages == set(MAY_IMPORT)

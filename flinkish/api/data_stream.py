@@ -325,11 +325,12 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         """
         if isinstance(jobName, int):
             return self.executeAndCollect("DataStream Collect", jobName)
-        iterator: CloseableIterator[T] = self._environment._collect(self, jobName)
+        if limit is not None and limit <= 0:
+            raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
+        iterator = self.collectAsync()
+        self._environment.executeAsync(jobName)
         if limit is None:
             return iterator
-        if limit <= 0:
-            raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
         with iterator:
             return [element for element, _ in zip(iterator, range(limit))]
 

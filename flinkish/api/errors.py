@@ -69,13 +69,19 @@ class MissingTimestampError(FlinkishError):
 
 
 class UnstableKeyError(FlinkishError, TypeError):
-    """A key whose hash differs between Python processes, so its state could not be found again."""
+    """A key whose state could not be found again: its hash differs between Python processes, or it
+    is NaN, which is not equal to itself."""
 
     def __init__(self, key: object) -> None:
         super().__init__(key)
         self.key = key
 
     def __str__(self) -> str:
+        if self.key != self.key:
+            return (
+                f"keyBy: the key {shown(self.key)}, or a part of it, is not equal to itself, so its"
+                " state could not be found again. Give None or a text in its place."
+            )
         return (
             f"keyBy: the key {shown(self.key)} of type {type(self.key).__name__} cannot be hashed the"
             " same way in every process. Use None, bool, int, float, str, bytes, Decimal, date,"

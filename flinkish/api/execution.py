@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from flinkish.api.data_stream import DataStream
     from flinkish.api.environment import StreamExecutionEnvironment
-    from flinkish.api.job import CloseableIterator, JobClient
+    from flinkish.api.job import JobClient
     from flinkish.api.transformations import SinkTransformation
-
-T = TypeVar("T")
-
 
 class Plan(Protocol):
     """A job's plan, to be shown."""
@@ -36,15 +33,6 @@ class PipelineExecutor(Protocol):
         jobName: str,
     ) -> JobClient:
         """Start the job that ends in ``sinks``."""
-
-    def collect(
-        self,
-        environment: StreamExecutionEnvironment,
-        stream: DataStream[T],
-        sinks: Sequence[SinkTransformation],
-        jobName: str,
-    ) -> CloseableIterator[T]:
-        """Start the job that ends in ``sinks``, and hand ``stream``'s elements back."""
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any

@@ -87,10 +87,12 @@ def _of_any(key: Any) -> int:
 
 
 def _of_number(number: Any) -> int:
+    if number != number:
+        raise UnstableKeyError(number)
     try:
         if number == int(number):
             return _of_int(int(number))
-    except (OverflowError, ValueError):  # infinities and NaN
+    except (OverflowError, ValueError):  # infinities
         return zlib.crc32(str(float(number)).encode(), 5)
     # hash() of a number depends on its value only, never on the process
     return zlib.crc32(struct.pack(">q", hash(number)), 6)

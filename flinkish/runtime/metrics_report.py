@@ -58,7 +58,6 @@ class MetricsTotals:
     def add(self, reports: Iterable[OperatorReport]) -> None:
         """Take in the reports of one task in a batch."""
         for report in reports:
-            self._names[report.uid] = report.name
             counts = self._counts.setdefault(report.uid, [0, 0, 0])
             counts[0] += report.numRecordsIn
             counts[1] += report.numRecordsOut
@@ -74,6 +73,8 @@ class MetricsTotals:
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
             self._last.setdefault(report.uid, {})[report.keyGroup] = report
+            # Last, since metrics() asks in another thread for all else of an operator with a name
+            self._names[report.uid] = report.name
 
     def endBatch(self) -> None:
         """All reports of a batch are in."""
@@ -119,6 +120,6 @@ class MetricsTotals:
                 sum(group.timers for group in groups),
                 sum(group.stateEntries for group in groups),
                 sum(group.statePages for group in groups),
-                self._user[uid],
+                dict(self._user[uid]),
             )
         return result

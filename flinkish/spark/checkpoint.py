@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.task_plan import TaskSettings
-from flinkish.spark.storage import CheckpointStorage
+from flinkish.spark.storage import CheckpointStorage, Directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PLAN = "plan"
 _VERSION = 1
@@ -26,14 +28,16 @@ def parallelism_of(storage: CheckpointStorage) -> tuple[int | None, int | None]:
     return plan["parallelism"], plan["maxParallelism"]
 
 
-def check_compatible(storage: CheckpointStorage, graph: JobGraph, settings: TaskSettings) -> None:
+def check_compatible(
+    session: SparkSession, storage: CheckpointStorage, graph: JobGraph, settings: TaskSettings
+) -> None:
     """Compare a job with the one that ``storage`` is a checkpoint of, and note the new one.
 
     Raises IncompatibleCheckpointError with everything that differs and loses state.
     """
     plan = _described(graph, settings)
     text = storage.readText(_PLAN)
-    _check_file_sinks(graph, new=text is None)
+    _check_file_sinks(session, graph, new=text is None)
     if text is not None:
         problems = list(_problems(json.loads(text), plan))
         if problems:
@@ -46,20 +50,21 @@ def check_compatible(storage: CheckpointStorage, graph: JobGraph, settings: Task
         storage.writeText(_PLAN, json.dumps(plan, indent=2))
 
 
-def _check_file_sinks(graph: JobGraph, new: bool) -> None:
+def _check_file_sinks(session: SparkSession, graph: JobGraph, new: bool) -> None:
     """A file sink owns its directory: what it writes in a batch replaces what is there of it."""
     paths: set[str] = set()
     for vertex in graph.sinks:
         sink = vertex.head.content
         if not isinstance(sink, FileSink):
             continue
-        if sink.path in paths:
+        directory = Directory(session, sink.path)
+        if directory.path in paths:
             raise InvalidProgramError(
                 f"{vertex.head.name}: two FileSinks write to {sink.path}. Give each a directory of"
                 " its own, or write the union of the streams to one."
             )
-        paths.add(sink.path)
-        if new and any(Path(sink.path.removeprefix("file:")).glob("batch=*")):
+        paths.add(directory.path)
+        if new and directory.holds("batch=*"):
             raise InvalidProgramError(
                 f"{vertex.head.name}: {sink.path} holds the output of another run, which this one"
                 " would replace batch by batch. Use a new directory, remove that one, or go on from"

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import queue
+import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from flinkish.api.connectors.sink import CollectSink, DataFrameSink
+from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
 from flinkish.api.environment import StreamExecutionEnvironment
-from flinkish.api.job import CloseableIterator
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.metrics_report import MetricsTotals
+from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.task_plan import TaskSettings
 from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
@@ -32,8 +34,6 @@ from flinkish.spark.translation import translate
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-T = TypeVar("T")
-
 
 class SparkPipelineExecutor:
     """Translates and starts jobs (Flink: a ``PipelineExecutor``)."""
@@ -45,59 +45,9 @@ class SparkPipelineExecutor:
         jobName: str,
     ) -> SparkJobClient:
         """Start the job that ends in ``sinks``."""
-        return self._start(environment, sinks, jobName, lambda values: None)
-
-    def collect(
-        self,
-        environment: StreamExecutionEnvironment,
-        stream: DataStream[T],
-        sinks: Sequence[SinkTransformation],
-        jobName: str,
-    ) -> CloseableIterator[T]:
-        """Start the job that ends in ``sinks``, and hand ``stream``'s elements back."""
-        collected = SinkTransformation("Collect", CollectSink(), stream.getTransformation())
-        results: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        client = self._start(environment, [*sinks, collected], jobName, results.put)
-        client.whenEnded(lambda error: results.put(_End(error)))
-        return CollectedIterator(client, results)
-
-    def toDataFrame(
-        self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
-    ) -> DataFrame:
-        """``stream`` as a streaming DataFrame."""
-        sink = SinkTransformation("toDataFrame", DataFrameSink(schema), stream.getTransformation())
-        directory = environment.getCheckpointConfig().getCheckpointStorage()
-        directory = directory or tempfile.mkdtemp(prefix="flinkish-")
-        session = session_for(environment._sparkSession)
-        # The query is the user's and starts later, so the session keeps what it will need.
-        storage = CheckpointStorage(session, directory)
-        set_job_settings(session, _parallelism(environment, storage))
-        frames, graph, *_ = self._frames(session, environment, [sink], storage)
-        columns = sink_schema(graph.sinks[0].head)
-        assert columns is not None
-        return to_columns(frames.filter(frames["target"] != "metrics"), columns)
-
-    def plan(
-        self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
-    ) -> JobPlan:
-        """The plan of the job that ends in ``sinks``."""
-        return JobPlan(JobGraph(StreamGraph.of(sinks)))
-
-    def _start(
-        self,
-        environment: StreamExecutionEnvironment,
-        sinks: Sequence[SinkTransformation],
-        jobName: str,
-        collected: Callable[[list[Any]], None],
-    ) -> SparkJobClient:
         config = environment.getConfig()
         given = environment.getCheckpointConfig().getCheckpointStorage()
-        directory = given or tempfile.mkdtemp(prefix="flinkish-")
-
-        def clean_up() -> None:
-            if given is None:
-                shutil.rmtree(directory, ignore_errors=True)
-
+        directory, clean_up = _checkpoint_directory(given)
         try:
             session = session_for(environment._sparkSession)
             storage = CheckpointStorage(session, directory)
@@ -105,7 +55,7 @@ class SparkPipelineExecutor:
             with job_settings(session, parallelism, storage.isLocal):
                 frames, graph, sources, control = self._frames(session, environment, sinks, storage)
                 metrics = MetricsTotals()
-                batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics, collected)
+                batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics)
                 checkpoint = storage.child("query")
                 writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
                 return SparkJobClient(
@@ -115,12 +65,36 @@ class SparkPipelineExecutor:
                     control,
                     batch_sinks,
                     metrics,
-                    directory,
+                    given,
                     clean_up,
                 )
         except BaseException:
             clean_up()
             raise
+
+    def toDataFrame(
+        self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
+    ) -> DataFrame:
+        """``stream`` as a streaming DataFrame."""
+        sink = SinkTransformation("toDataFrame", DataFrameSink(schema), stream.getTransformation())
+        given = environment.getCheckpointConfig().getCheckpointStorage()
+        directory, clean_up = _checkpoint_directory(given)
+        # Only the user knows when the query has ended.
+        atexit.register(clean_up)
+        session = session_for(environment._sparkSession)
+        # The query starts later, so the session keeps what it will need.
+        storage = CheckpointStorage(session, directory)
+        set_job_settings(session, _parallelism(environment, storage))
+        frames, graph, *_ = self._frames(session, environment, [sink], storage)
+        columns = sink_schema(graph.sinks[0].head)
+        assert columns is not None
+        return to_columns(frames.filter(frames["target"] != METRICS), columns)
+
+    def plan(
+        self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
+    ) -> JobPlan:
+        """The plan of the job that ends in ``sinks``."""
+        return JobPlan(JobGraph(StreamGraph.of(sinks)))
 
     def _frames(
         self,
@@ -139,7 +113,7 @@ class SparkPipelineExecutor:
             graph.levels,
             config.autoWatermarkInterval,
         )
-        check_compatible(storage, graph, settings)
+        check_compatible(session, storage, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         whole = all(stream.whole for stream in sources.values())
@@ -152,39 +126,19 @@ KEY_GROUPS_A_TASK = 4
 """Key groups for each shuffle partition, if the user does not say how many."""
 
 
+def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
+    """Where the checkpoint is kept, and what removes it where the user named no directory."""
+    if given is not None:
+        return given, lambda: None
+    temporary = tempfile.mkdtemp(prefix="flinkish-")
+    # A URI, since Spark may mean another file system by a plain path
+    return Path(temporary).as_uri(), partial(shutil.rmtree, temporary, ignore_errors=True)
+
+
 def _parallelism(environment: StreamExecutionEnvironment, storage: CheckpointStorage) -> int | None:
     """What the user said, else what the checkpoint was begun with; None: Spark's setting."""
     begun, _ = parallelism_of(storage)
     return environment.getConfig().parallelism or begun
-
-
-class _End:
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error
-
-
-class CollectedIterator(CloseableIterator[T]):
-    """Hands out elements as batches bring them."""
-
-    def __init__(self, client: SparkJobClient, results: queue.SimpleQueue[Any]) -> None:
-        self._client = client
-        self._results = results
-        self._values: list[T] = []
-
-    def __next__(self) -> T:
-        while not self._values:
-            item = self._results.get()
-            if isinstance(item, _End):
-                self._results.put(item)
-                if item.error is not None:
-                    raise item.error
-                raise StopIteration
-            self._values = item[::-1]
-        return self._values.pop()
-
-    def close(self) -> None:
-        self._values = []
-        self._client.cancel()
 
 
 def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:

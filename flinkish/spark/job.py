@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.errors import IllegalStateError
 from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.spark.control import ControlStream
@@ -43,7 +44,7 @@ class SparkJobClient(JobClient):
         control: ControlStream,
         sinks: BatchSinks,
         metrics: MetricsTotals,
-        checkpoint: str,
+        checkpoint: str | None,
         cleanUp: Callable[[], None],
     ) -> None:
         self._name = name
@@ -79,6 +80,11 @@ class SparkJobClient(JobClient):
         self._ended.wait()
 
     def stopWithSavepoint(self) -> str:
+        if self._checkpoint is None:
+            raise IllegalStateError(
+                f"stopWithSavepoint: the job {self._name!r} has no checkpoint directory to go on from."
+                " Call env.enableCheckpointing(directory) before it starts, or cancel() it."
+            )
         self._cancelled = True
         self._sinks.refuseBatches()
         while self._query.isActive and self._query.status["isTriggerActive"]:
@@ -92,15 +98,6 @@ class SparkJobClient(JobClient):
         if self._error is not None:
             raise self._error
         return JobExecutionResult(self._name, self._id, self._runtime, self._metrics.metrics())
-
-    def whenEnded(self, callback: Callable[[BaseException | None], None]) -> None:
-        """Call ``callback`` with the job's error, or None, once it has ended."""
-
-        def wait() -> None:
-            self._ended.wait()
-            callback(self._error)
-
-        threading.Thread(target=wait, daemon=True).start()
 
     def _run(self) -> None:
         try:

@@ -1,13 +1,14 @@
-"""The checkpoint directory: small texts and tables in it, written and read through Spark.
+"""Directories by path or URI: where they are, and the small texts and tables of a checkpoint.
 
-Spark reaches every file system that a checkpoint can be on; a plain local directory is written
-without a Spark job, which is faster for small jobs.
+Spark reaches every file system that a directory can be on; a plain local one is written without a
+Spark job, which is faster for small jobs.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
@@ -16,17 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class CheckpointStorage:
-    """A directory by its path or URI."""
+class Directory:
+    """A directory by its path or URI; a plain path is on the file system that Spark means by it.
+
+    ``path`` is the same text for the same directory.
+    """
 
     def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
-        local_by_default = _default_scheme(session) == "file"
-        self._local = _local_path(path, local_by_default)
-        if self._local is None:
-            self.path = path.rstrip("/")
-        else:
-            self.path = f"{'' if local_by_default else 'file://'}{self._local}"
+        self._local = _local_path(session, path)
+        self.path = path.rstrip("/") if self._local is None else f"file:{self._local}"
 
     @property
     def isLocal(self) -> bool:
@@ -36,6 +36,16 @@ class CheckpointStorage:
     def child(self, name: str) -> str:
         """The path of ``name`` in the directory."""
         return f"{self.path}/{name}"
+
+    def holds(self, pattern: str) -> bool:
+        """Whether there is anything of such a name in the directory."""
+        if self._local is not None:
+            return any(self._local.glob(pattern))
+        return _missing(self._session, self.child(pattern)) is None
+
+
+class CheckpointStorage(Directory):
+    """The directory of a job's checkpoint (Flink: ``CheckpointStorage``)."""
 
     def readText(self, name: str) -> str | None:
         """The text written under ``name``, None if there is none."""
@@ -66,30 +76,37 @@ class CheckpointStorage:
         writer.parquet(self.child(name))
 
     def _read_with_spark(self, name: str) -> str | None:
-        from pyspark.errors import AnalysisException
-
-        try:
-            rows = self._session.read.text(self.child(name), wholetext=True).collect()
-        except AnalysisException:
+        path = self.child(name)
+        if _missing(self._session, path):
             return None
+        rows = self._session.read.text(path, wholetext=True).collect()
         return "".join(row[0] for row in rows).rstrip("\x00") if rows else None
 
 
-def _default_scheme(session: SparkSession) -> str:
-    """That of the file system which Spark means by a path without one: ``file``, ``hdfs``."""
-    configuration = session.sparkContext._jsc.hadoopConfiguration()
-    return str(urlparse(configuration.get("fs.defaultFS")).scheme)
-
-
-def _local_path(path: str, localByDefault: bool) -> Path | None:
+def _local_path(session: SparkSession, path: str) -> Path | None:
     """``path`` on this machine's file system, None if it is elsewhere."""
     uri = urlparse(path)
     if uri.scheme == "file":
-        return Path(unquote(uri.path)).absolute()
+        return Path(os.path.abspath(unquote(uri.path)))
     # One letter before a colon is a drive, not a scheme.
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) or not localByDefault:
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path):
         return None
-    return Path(path).absolute()
+    nowhere = _missing(session, f"/{uuid.uuid4().hex}")
+    return Path(os.path.abspath(path)) if urlparse(nowhere).scheme == "file" else None
+
+
+def _missing(session: SparkSession, path: str) -> str | None:
+    """None if there is something at ``path``, else its whole URI, as Spark says it."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        # Of one path that is not there, Spark also logs a warning with a stack trace.
+        session.read.text([path, path]).inputFiles()
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return str((error.getMessageParameters() or {}).get("path", path))
+    return None
 
 
 def _write_whole(file: Path, text: str) -> None:

@@ -10,6 +10,7 @@ import uuid
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +135,11 @@ def test_remembered_hashes_are_bounded(monkeypatch):
     hashes = KeyHashes()
     assert hashes.column(list(range(100))).tolist() == [stable_hash(i) for i in range(100)]
     assert len(hashes) <= 10
+
+
+@pytest.mark.parametrize("nan", [float("nan"), np.float32("nan"), decimal.Decimal("nan")])
+def test_what_is_not_equal_to_itself_is_no_key(nan):
+    """In Flink all NaN are one key; a Python state table would not find it again."""
+    for key in (nan, ("a", nan), Place("a", nan)):
+        with pytest.raises(UnstableKeyError, match="is not equal to itself.*Give None or a text"):
+            stable_hash(key)

@@ -229,7 +229,7 @@ def test_a_sink_without_its_schema_is_refused(tmp_path):
 def test_two_sinks_on_one_directory_are_refused(env, tmp_path):
     numbers = env.fromElements(1, 2)
     numbers.sinkTo(fl.FileSink.forText(str(tmp_path)))
-    numbers.map(str).sinkTo(fl.FileSink.forText(str(tmp_path)))
+    numbers.map(str).sinkTo(fl.FileSink.forText(f"file://{tmp_path}/"))
     with pytest.raises(fl.InvalidProgramError, match="two FileSinks write to"):
         env.execute()
 

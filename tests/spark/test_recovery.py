@@ -228,6 +228,15 @@ def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path)
     assert before + after == list(range(9, 100, 10))
 
 
+def test_a_job_without_a_checkpoint_directory_has_no_savepoint(env):
+    env.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=10)).print()
+    client = env.executeAsync()
+    with pytest.raises(fl.IllegalStateError, match="enableCheckpointing"):
+        client.stopWithSavepoint()
+    assert client.getJobStatus() is fl.JobStatus.RUNNING
+    client.cancel()
+
+
 def test_what_a_killed_start_left_of_a_source_is_replaced(env, tmp_path):
     """A job that was killed while it wrote its collection into the checkpoint begins anew."""
     assert len(job(env, tmp_path, counted)) == 3

@@ -94,6 +94,13 @@ def test_results_while_a_job_with_other_sinks_runs(env):
     assert seen == [0, 1, 2, 3, 4]
 
 
+def test_results_of_two_streams_of_one_job(env):
+    numbers = env.fromCollection(range(3))
+    squares = numbers.map(lambda n: n * n).collectAsync()
+    assert list(numbers.executeAndCollect()) == [0, 1, 2]
+    assert list(squares) == [0, 1, 4]
+
+
 def test_results_of_a_job_that_fails_end_in_its_error(env):
     results = env.fromElements(1, 0).map(lambda n: 1 // n).collectAsync()
     env.executeAsync()

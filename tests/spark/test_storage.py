@@ -1,32 +1,56 @@
-"""Where a checkpoint directory is: on this machine, or where Spark means by a plain path."""
+"""Where directories are: on this machine, or on the file system that Spark means by a plain path."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from flinkish.spark.storage import CheckpointStorage
+from flinkish.spark.storage import CheckpointStorage, Directory
 
 
-def session_on(file_system):
-    """What CheckpointStorage asks of a session."""
-    configuration = {"fs.defaultFS": file_system}
-    context = SimpleNamespace(_jsc=SimpleNamespace(hadoopConfiguration=lambda: configuration))
-    return SimpleNamespace(sparkContext=context)
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """What is ``/jobs`` elsewhere."""
+    return tmp_path_factory.mktemp("jobs")
+
+
+@pytest.fixture(scope="module")
+def elsewhere(spark, jobs):
+    """A session whose plain paths are on a file system of its own."""
+    session = spark.newSession()
+    session.conf.set("fs.defaultFS", "viewfs://cluster/")
+    session.conf.set("fs.viewfs.mounttable.cluster.link./jobs", jobs.as_uri())
+    return session
 
 
 @pytest.mark.parametrize(
-    ("file_system", "path", "is_local", "for_spark"),
+    ("path", "for_spark"),
     [
-        ("file:///", "/jobs/one/", True, "/jobs/one"),
-        ("file:///", "file:///jobs/a%20b", True, "/jobs/a b"),
-        ("file:///", "s3a://bucket/one/", False, "s3a://bucket/one"),
-        ("hdfs://name:8020", "/jobs/one/", False, "/jobs/one"),
-        ("hdfs://name:8020", "file:///jobs/one", True, "file:///jobs/one"),
+        ("/jobs/one/", "file:/jobs/one"),
+        ("/jobs/./two/../one", "file:/jobs/one"),
+        ("file:///jobs/a%20b", "file:/jobs/a b"),
+        ("s3a://bucket/one/", "s3a://bucket/one"),
     ],
 )
-def test_a_plain_path_is_on_the_file_system_of_spark(file_system, path, is_local, for_spark):
-    """Its own small files and Spark's lie side by side."""
-    storage = CheckpointStorage(session_on(file_system), path)
-    assert (storage.isLocal, storage.path) == (is_local, for_spark)
+def test_a_plain_path_is_local_where_spark_means_this_machine(spark, path, for_spark):
+    directory = Directory(spark, path)
+    assert (directory.isLocal, directory.path) == (for_spark.startswith("file:"), for_spark)
+
+
+def test_a_plain_path_is_elsewhere_where_spark_means_that(elsewhere):
+    """The small files of a checkpoint and Spark's lie side by side."""
+    directory = Directory(elsewhere, "/jobs/one/")
+    assert (directory.isLocal, directory.path) == (False, "/jobs/one")
+    assert Directory(elsewhere, "file:///jobs/one").isLocal
+
+
+def test_texts_are_written_and_read_through_spark(elsewhere, jobs):
+    storage = CheckpointStorage(elsewhere, "/jobs/one")
+    assert storage.readText("plan") is None
+    storage.writeText("plan", "first\nsecond")
+    storage.writeText("plan", "third\nfourth")
+    assert storage.readText("plan") == "third\nfourth"
+    assert not storage.holds("batch=*")
+    storage.appendLine("batch=1", "line", 0)
+    assert storage.holds("batch=*")
+    (file,) = (jobs / "one" / "batch=1").glob("part-*")
+    assert file.read_text() == "line\n"

@@ -24,18 +24,14 @@ class Sink(Generic[T_contra]):
 
 @dataclass(frozen=True, eq=False)
 class PrintSink(Sink[Any]):
-    """Prints every element, to standard output or standard error, with an identifier before it."""
+    """Prints every element, to standard output or standard error, with an identifier before it
+    (Flink: ``PrintSink``)."""
 
     identifier: str = ""
     standardError: bool = False
 
     def __post_init__(self) -> None:
         instance("print: sinkIdentifier", self.identifier, str, "Pass a string.")
-
-
-@dataclass(frozen=True, eq=False)
-class CollectSink(Sink[Any]):
-    """Hands the elements to the program that started the job (``executeAndCollect``)."""
 
 
 @dataclass(frozen=True, eq=False)
