@@ -7,15 +7,17 @@ letter queue. docs/compat/atlas.md sets the two side by side.
 
 from __future__ import annotations
 
+import difflib
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from flinkish.api.all_windowed_stream import AllWindowedStream
+from flinkish.api.arguments import instance, integer, member
 from flinkish.api.arrival_time import DeadLetter, DeadLetterReason
 from flinkish.api.data_stream import DataStream
-from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
 from flinkish.api.functions import Collector, KeySelectorLike
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_functions import ProcessContext
@@ -53,9 +55,10 @@ class Interval:
     unit: Unit
 
     def __post_init__(self) -> None:
-        if self.unit not in _MILLISECONDS:
+        integer("Interval: size", self.size)
+        if self.unit not in tuple(_MILLISECONDS):
             raise IllegalArgumentError(
-                f"Interval: the unit {self.unit!r} is none of {', '.join(_MILLISECONDS)}."
+                f"Interval: the unit {shown(self.unit)} is none of {', '.join(_MILLISECONDS)}."
             )
 
     def toMillis(self) -> int:
@@ -105,7 +108,10 @@ def source(
 
 
 class WindowOptions(TypedDict, total=False):
-    """What both window stages may be told beside their windows and their pipeline."""
+    """What both window stages may be told beside their windows and their pipeline.
+
+    Anything else is refused with IllegalArgumentError; None is as if left out.
+    """
 
     boundary: Boundary
     """Which time counts; by default event time."""
@@ -221,26 +227,27 @@ def _stage(
     groupBy: Any,
     options: WindowOptions,
 ) -> WindowStage[T, R]:
-    boundary = Boundary(options.get("boundary", Boundary.EVENT_TIME))
-    offset = options.get("offset", Interval(0, "ms"))
-    timeout = options.get("idleTimeout")
-    lateness = options.get("allowedLateness", Interval(0, "ms")).toMillis()
+    _refuse_unknown(name, options)
+    size = _length(name, "interval", interval, 1)
+    slide = _length(name, "hopSize", hop, 1)
+    boundary = member(f"{name}: boundary", options.get("boundary") or Boundary.EVENT_TIME, Boundary)
+    offset = _option(name, "offset", options.get("offset"), None)
+    timeout = _option(name, "idleTimeout", options.get("idleTimeout"), 1)
+    lateness = _option(name, "allowedLateness", options.get("allowedLateness"), 0)
     if boundary is Boundary.PROCESSING_TIME and (timeout or lateness):
         raise IllegalArgumentError(
             f"{name}: windows of processing time close by the clock, so neither idleTimeout nor"
             " allowedLateness means anything. Leave them out, or take Boundary.EVENT_TIME."
         )
-    if timeout is not None:
-        step = hop.toMillis()
-        ends = (offset.toMillis() + interval.toMillis()) % step
+    if timeout:
         strategy = WatermarkStrategy[T].forMonotonousTimestamps()
         stream = stream.assignTimestampsAndWatermarks(
-            strategy.withIdleAdvance(timeout.toMillis(), step, ends, lateness)
+            strategy.withIdleAdvance(timeout, slide, (offset + size) % slide, lateness)
         )
     late: OutputTag[T] | None = (
         OutputTag("dead letters") if options.get("deadLetterQueue") else None
     )
-    assigner = _assigner(boundary, interval, hop, offset)
+    assigner = _assigner(boundary, size, slide, offset)
     windowed: Any = (
         stream.windowAll(assigner) if groupBy is None else stream.keyBy(groupBy).window(assigner)
     )
@@ -251,8 +258,33 @@ def _stage(
     return WindowStage(pipeline(windowed), late, name)
 
 
-def _assigner(boundary: Boundary, interval: Interval, hop: Interval, offset: Interval) -> Any:
-    size, slide, start = interval.toMillis(), hop.toMillis(), offset.toMillis()
+def _refuse_unknown(name: str, options: WindowOptions) -> None:
+    known = list(WindowOptions.__annotations__)
+    for option in options:
+        if option not in known:
+            nearest = difflib.get_close_matches(option, known, 1)
+            mend = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
+            raise IllegalArgumentError(f"{name}: there is no option {option}. {mend}")
+
+
+def _option(name: str, option: str, interval: Interval | None, lowest: int | None) -> int:
+    return 0 if interval is None else _length(name, option, interval, lowest)
+
+
+def _length(name: str, option: str, interval: Interval, lowest: int | None) -> int:
+    """``interval`` in ms; refused if it is below ``lowest`` ms."""
+    subject = f"{name}: {option}"
+    instance(subject, interval, Interval, 'Pass one, such as Interval(5, "minute").')
+    length = interval.toMillis()
+    if lowest is not None and length < lowest:
+        bound = "greater than zero" if lowest else "0 or more"
+        raise IllegalArgumentError(
+            f'{subject} is Interval({interval.size}, "{interval.unit}"), but must be {bound}.'
+        )
+    return length
+
+
+def _assigner(boundary: Boundary, size: int, slide: int, start: int) -> Any:
     by_event_time = boundary is Boundary.EVENT_TIME
     if size == slide:
         tumbling = TumblingEventTimeWindows if by_event_time else TumblingProcessingTimeWindows
