@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from flinkish.api.arguments import instance, integer, positive, whole_number
 from flinkish.api.arrival_time import ArrivalTimeStrategy, DeadLetter, OrderingPolicy
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
@@ -56,11 +57,33 @@ class EventOrdering:
     """How long after its event time an event may arrive; -1: any time."""
     eventsOutOfOrderMaxDelayInSeconds: int = 0
     """How far the watermark is behind the latest event time."""
-    eventsOutOfOrderPolicy: OrderingPolicy = OrderingPolicy.ADJUST
-    """What happens to events that come too late or out of order."""
+    eventsOutOfOrderPolicy: OrderingPolicy | Literal["Adjust", "Drop"] = OrderingPolicy.ADJUST
+    """What happens to events that come too late or out of order; also as Azure writes it."""
     earlyArrivalToleranceInSeconds: int | None = 300
     """How long before its event time an event may arrive. Azure fixes it to 5 minutes; None switches
     it off."""
+
+    def __post_init__(self) -> None:
+        late, disorder = (
+            self.eventsLateArrivalMaxDelayInSeconds,
+            self.eventsOutOfOrderMaxDelayInSeconds,
+        )
+        early = self.earlyArrivalToleranceInSeconds
+        whole_number("EventOrdering: eventsLateArrivalMaxDelayInSeconds", late, -1)
+        whole_number("EventOrdering: eventsOutOfOrderMaxDelayInSeconds", disorder)
+        if early is not None:
+            whole_number("EventOrdering: earlyArrivalToleranceInSeconds", early)
+        _ordering_policy(self.eventsOutOfOrderPolicy)
+
+
+def _ordering_policy(policy: OrderingPolicy | str) -> OrderingPolicy:
+    for known in OrderingPolicy:
+        if policy in (known, known.name.capitalize()):
+            return known
+    raise IllegalArgumentError(
+        f"EventOrdering: eventsOutOfOrderPolicy is {shown(policy)}. Pass OrderingPolicy.ADJUST or"
+        ' OrderingPolicy.DROP, or "Adjust" or "Drop".'
+    )
 
 
 def timestampBy(
@@ -79,6 +102,8 @@ def timestampBy(
     event arrives. ``over`` gives each of its values a watermark of its own. Dropped events go to the
     side output ``deadLetters`` of the result.
     """
+    instance("timestampBy: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
+    policy = _ordering_policy(ordering.eventsOutOfOrderPolicy)
     late = ordering.eventsLateArrivalMaxDelayInSeconds
     early = ordering.earlyArrivalToleranceInSeconds
     strategy = ArrivalTimeStrategy(
@@ -86,9 +111,9 @@ def timestampBy(
         arrivalTime=arrivalTime,
         earlyArrivalTolerance=None if early is None else early * 1_000,
         lateArrivalTolerance=None if late == -1 else late * 1_000,
-        lateArrivalPolicy=ordering.eventsOutOfOrderPolicy,
+        lateArrivalPolicy=policy,
         outOfOrderTolerance=ordering.eventsOutOfOrderMaxDelayInSeconds * 1_000,
-        outOfOrderPolicy=ordering.eventsOutOfOrderPolicy,
+        outOfOrderPolicy=policy,
         substreamKey=over,
         deadLetters=deadLetters,
     )
@@ -141,7 +166,9 @@ class Offset:
 
     def toMillis(self) -> int:
         """The offset in ms."""
-        return _milliseconds("Offset", self.timeunit, self.offsetsize)
+        return _milliseconds(
+            "Offset", self.timeunit, integer("Offset: offsetsize", self.offsetsize)
+        )
 
 
 def TumblingWindow(
@@ -159,8 +186,8 @@ def TumblingWindow(
     >>> harness.getOutput()[0].value
     (300000, ['at the end'])
     """
-    size = _milliseconds("TumblingWindow", timeunit, windowsize)
-    return TumblingEventTimeWindows.of(size, _start(offset, size))
+    size = _length("TumblingWindow", "windowsize", timeunit, windowsize)
+    return TumblingEventTimeWindows.of(size, _start("TumblingWindow", offset, size))
 
 
 def HoppingWindow(
@@ -168,14 +195,14 @@ def HoppingWindow(
 ) -> SlidingEventTimeWindows:
     """Windows of ``windowsize``, one every ``hopsize``; each leaves out its start and takes in its
     end."""
-    hop = _milliseconds("HoppingWindow", timeunit, hopsize)
-    size = _milliseconds("HoppingWindow", timeunit, windowsize)
-    return SlidingEventTimeWindows.of(size, hop, _start(offset, hop))
+    hop = _length("HoppingWindow", "hopsize", timeunit, hopsize)
+    size = _length("HoppingWindow", "windowsize", timeunit, windowsize)
+    return SlidingEventTimeWindows.of(size, hop, _start("HoppingWindow", offset, hop))
 
 
 def SlidingWindow(timeunit: TimeUnit, windowsize: int) -> ContentChangeWindows:
     """The last ``windowsize``, each time that an event enters it or leaves it, unless it is empty."""
-    return ContentChangeWindows(_milliseconds("SlidingWindow", timeunit, windowsize))
+    return ContentChangeWindows(_length("SlidingWindow", "windowsize", timeunit, windowsize))
 
 
 def SessionWindow(
@@ -184,8 +211,8 @@ def SessionWindow(
     """Events that follow each other within the timeout, until the maximum duration is up. It is
     checked at multiples of itself, so a window may last for nearly twice as long."""
     return CappedSessionWindows(
-        _milliseconds("SessionWindow", timeunit, timeoutSize),
-        _milliseconds("SessionWindow", timeunit, maxDurationSize),
+        _length("SessionWindow", "timeoutSize", timeunit, timeoutSize),
+        _length("SessionWindow", "maxDurationSize", timeunit, maxDurationSize),
     )
 
 
@@ -207,18 +234,24 @@ class SnapshotWindow(WindowAssigner[object, TimeWindow]):
         return TimeWindow
 
 
+def _length(window: str, argument: str, timeunit: str, size: int) -> int:
+    return _milliseconds(window, timeunit, positive(f"{window}: {argument}", size))
+
+
 def _milliseconds(name: str, timeunit: str, size: int) -> int:
-    if timeunit not in _MILLISECONDS:
+    if timeunit not in tuple(_MILLISECONDS):
         raise IllegalArgumentError(
             f"{name}: the time unit {shown(timeunit)} is none of {', '.join(_MILLISECONDS)}."
         )
     return size * _MILLISECONDS[timeunit]
 
 
-def _start(offset: Offset | None, step: int) -> int:
+def _start(window: str, offset: Offset | None, step: int) -> int:
     """Flink's windows take in their start: a ms later they take in their end instead."""
-    moved = 1 if offset is None else 1 + offset.toMillis()
-    return moved % step if step > 0 else 0
+    if offset is None:
+        return 1 % step
+    instance(f"{window}: offset", offset, Offset, 'Pass one, such as Offset("ms", -1).')
+    return (1 + offset.toMillis()) % step
 
 
 # ---------------------------------------------------------------------- metrics
