@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
+from flinkish.api.arguments import instance, milliseconds, positive, positive_length
 from flinkish.api.data_stream import DataStream
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import TICK
-from flinkish.api.time import Duration, TimeLike, to_milliseconds
+from flinkish.api.time import Duration, TimeLike
 from flinkish.api.transformations import (
     OneInputTransformation,
     Transformation,
@@ -50,7 +51,8 @@ class AdvanceTimeGenerationSettings:
     With a delay of 0 that event itself is not final yet; with -1, a tick, it is. One that is not
     above the last is left out.
 
-    Raises IllegalArgumentError if the frequency is not greater than zero.
+    Raises IllegalArgumentError if the frequency is not greater than zero, and InvalidProgramError for
+    a flag that is none.
     """
 
     def __init__(
@@ -59,16 +61,17 @@ class AdvanceTimeGenerationSettings:
         delay: TimeLike = 0,
         advanceToInfinityOnShutdown: bool = True,
     ) -> None:
-        self.eventCount = frequency if isinstance(frequency, int) else None
-        self.duration = None if isinstance(frequency, int) else to_milliseconds(frequency)
-        self.delay = to_milliseconds(delay)
-        self.advanceToInfinityOnShutdown = advanceToInfinityOnShutdown
+        subject = "AdvanceTimeGenerationSettings: frequency"
+        self.eventCount = positive(subject, frequency) if isinstance(frequency, int) else None
+        self.duration = None if isinstance(frequency, int) else positive_length(subject, frequency)
+        self.delay = milliseconds("AdvanceTimeGenerationSettings: delay", delay)
+        self.advanceToInfinityOnShutdown = instance(
+            "AdvanceTimeGenerationSettings: advanceToInfinityOnShutdown",
+            advanceToInfinityOnShutdown,
+            bool,
+            "Pass True or False.",
+        )
         """Whether the end of the stream is an increment at infinity, which makes all final."""
-        if (self.eventCount or self.duration or 0) <= 0:
-            raise IllegalArgumentError(
-                f"AdvanceTimeGenerationSettings: the frequency is {frequency!r}. Pass a number of"
-                " events or a length of time, greater than zero."
-            )
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ class AdvanceTimeImportSettings:
     """Increments taken from ``stream``: its watermarks, whatever made them. Its elements are not."""
 
     stream: DataStream[Any]
+
+    def __post_init__(self) -> None:
+        mend = "Pass the stream itself, whose time this is to be."
+        instance("AdvanceTimeImportSettings", self.stream, DataStream, mend)
 
 
 @dataclass(frozen=True)
@@ -95,11 +102,19 @@ class AdvanceTimeSettings:
                 "AdvanceTimeSettings: neither generation nor import is given, so time would never"
                 " advance. Pass AdvanceTimeGenerationSettings, AdvanceTimeImportSettings or both."
             )
-        if not isinstance(self.policy, AdvanceTimePolicy):
-            raise InvalidProgramError(
-                f"AdvanceTimeSettings: {shown(self.policy)} is not an AdvanceTimePolicy. Pass"
-                " AdvanceTimePolicy.Drop or AdvanceTimePolicy.Adjust."
+        if self.generation is not None:
+            mend = "Pass AdvanceTimeGenerationSettings(10), or None first and then the import."
+            instance(
+                "AdvanceTimeSettings: generation",
+                self.generation,
+                AdvanceTimeGenerationSettings,
+                mend,
             )
+        if self.import_ is not None:
+            mend = "Pass AdvanceTimeImportSettings(stream), or None."
+            instance("AdvanceTimeSettings: import", self.import_, AdvanceTimeImportSettings, mend)
+        mend = "Pass AdvanceTimePolicy.Drop or AdvanceTimePolicy.Adjust."
+        instance("AdvanceTimeSettings: policy", self.policy, AdvanceTimePolicy, mend)
 
     @staticmethod
     def increasingStartTime() -> AdvanceTimeSettings:

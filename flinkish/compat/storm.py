@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from flinkish.api import time
+from flinkish.api.arguments import length_from_zero, positive_length
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.fields import Field, field_getter
@@ -159,12 +160,12 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
 
     def withLag(self, duration: TimeLike) -> Self:
         """How far the watermark stays behind the latest timestamp. By default 0."""
-        self._lag = duration
+        self._lag = length_from_zero("withLag", duration)
         return self
 
     def withWatermarkInterval(self, interval: TimeLike) -> Self:
         """How often the watermark is computed, in processing time. By default every second."""
-        self._interval = interval
+        self._interval = positive_length("withWatermarkInterval", interval)
         return self
 
     def withLateTupleStream(self, streamId: str) -> Self:

@@ -310,9 +310,12 @@ def test_one_of_generation_and_import_is_required():
         AdvanceTimeSettings(None, None, DROP)
 
 
-@pytest.mark.parametrize("frequency", [0, -1, fl.Duration.ofMillis(0)])
-def test_a_frequency_is_positive(frequency):
-    with pytest.raises(fl.IllegalArgumentError, match="greater than zero"):
+@pytest.mark.parametrize(
+    "frequency",
+    [0, -1, True, fl.Duration.ofMillis(0), timedelta(-1), 2.5, "10", None],
+)
+def test_a_frequency_is_a_number_of_events_or_a_length_of_time_above_zero(frequency):
+    with pytest.raises(fl.IllegalArgumentError, match="AdvanceTimeGenerationSettings: frequency"):
         AdvanceTimeGenerationSettings(frequency)
 
 
