@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.key_groups import key_group_of, stable_hash
-from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
 
 TICK = -1

@@ -15,8 +15,8 @@ from typing import Any
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.elements import Records
 from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.gates import FrameRow, Gate
 from flinkish.runtime.output import Input
-from flinkish.runtime.record_writer import FrameRow, Gate
 from flinkish.runtime.watermark_valve import StatusWatermarkValve
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import cloudpickle
 
+from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import OperatorReport, encode_reports
-from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.task_plan import Subtask, TaskSettings, VertexPlan
 from flinkish.runtime.vertex_task import ONE_SUBTASK, KeyGroupTask

@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass
 
 from flinkish.runtime.element_columns import ElementColumns
+from flinkish.runtime.gates import Gate
 from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode
-from flinkish.runtime.record_writer import Gate
 
 
 class Exchange(enum.Enum):

@@ -10,6 +10,7 @@ from flinkish.api.runtime_context import TaskInfo
 from flinkish.runtime.clock_ticks import TICK, single_key_group
 from flinkish.runtime.elements import Records
 from flinkish.runtime.garbage_collection import collection_paused
+from flinkish.runtime.gates import FrameRow, Slice
 from flinkish.runtime.input_gates import InputGates
 from flinkish.runtime.metrics_report import OperatorReport
 from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode, OperatorChain
@@ -18,12 +19,10 @@ from flinkish.runtime.output import Input, Output
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.record_writer import (
     BroadcastRecordWriter,
-    FrameRow,
     KeyedRecordWriter,
     RecordWriter,
     SingleRecordWriter,
     SinkRecordWriter,
-    Slice,
 )
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
@@ -187,8 +186,10 @@ class KeyGroupTask(VertexTask):
         self._begin(Slice(key_group, clock), snapshot and snapshot["chain"])
         self._gates.restore(snapshot and snapshot["gates"])
         with collection_paused():
+            # What the clock has reached is due before the batch's elements come.
             self._chain.advanceProcessingTime(clock)
             self._gates.process(row for row in rows if row.gate != TICK)
+            # A timer that an element sets for now, or before, fires at once in Flink: not a batch later.
             self._chain.advanceProcessingTime(clock)
             written = self._finish()
         directory = {

@@ -35,9 +35,9 @@ _TYPES = {
 }
 
 
-def arrow_schema(schema: StructType) -> pa.Schema | None:
-    """``schema`` as Arrow has it, None if Arrow would read one of its types in another way than
-    Spark (dates, times, decimals), or if an empty line could be a row."""
+def csv_schema(schema: StructType) -> pa.Schema | None:
+    """The schema that Arrow's reader of CSV parses ``schema`` by, None if it would read one of the
+    types in another way than Spark (dates, times, decimals), or if an empty line could be a row."""
     types = [(field.name, _TYPES.get(field.dataType.simpleString())) for field in schema]
     if len(types) < 2 or any(kind is None for _, kind in types):
         return None

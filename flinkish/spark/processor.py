@@ -11,7 +11,7 @@ import cloudpickle
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from flinkish.runtime.record_writer import FrameRow
+from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.stage_task import StageTask
 from flinkish.runtime.task_plan import Subtask
 from flinkish.spark.frame_rows import frame_rows, spark_rows

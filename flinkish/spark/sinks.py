@@ -8,15 +8,15 @@ from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.sink import CollectSink, ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalStateError, NotSupportedError
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
-from flinkish.runtime.record_writer import FrameRow
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.user_code import user_code_of
-from flinkish.spark.element_columns import LinesFunction, columns_of_frames, csv_line, json_line
+from flinkish.spark.frame_decoding import LinesFunction, columns_of_frames, csv_line, json_line
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.sink_columns import sink_schema
 
@@ -43,6 +43,7 @@ class BatchSinks:
         self,
         sinks: Sequence[StreamNode],
         metrics: MetricsTotals,
+        collected: Callable[[list[Any]], None],
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
         self._files = {
@@ -50,6 +51,7 @@ class BatchSinks:
         }
         self._metrics = metrics
         self._refusing = False
+        self._collected = collected
 
     def refuseBatches(self) -> None:
         """Write no batch from now on; the one that is being written is finished."""
@@ -102,6 +104,10 @@ class BatchSinks:
         prefix = f"{sink.identifier}> " if sink.identifier else ""
         stream.write("".join(f"{prefix}{value}\n" for value in values))
         stream.flush()
+
+    @_write.register
+    def _collect(self, sink: CollectSink, values: list[Any], batchId: int) -> None:
+        self._collected(values)
 
     @_write.register
     def _call(self, sink: ForEachBatchSink, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]

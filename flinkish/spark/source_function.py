@@ -10,7 +10,7 @@ import cloudpickle
 import pyarrow as pa
 
 from flinkish.runtime.clock_ticks import clock_ticks
-from flinkish.runtime.record_writer import FrameRow, Slice
+from flinkish.runtime.gates import FrameRow, Slice
 from flinkish.runtime.stage_task import metrics_row
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
 from flinkish.runtime.vertex_task import SourceTask

@@ -40,7 +40,7 @@ from flinkish.spark.arrow_decoding import (
     RowDecoder,
     SingleColumnDecoder,
 )
-from flinkish.spark.csv_lines import CsvLinesDecoder, arrow_schema
+from flinkish.spark.csv_lines import CsvLinesDecoder, csv_schema
 from flinkish.spark.storage import CheckpointStorage
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class SourceReader:
         options = {**_STRICT.get(source.format, {}), **source.options}
         stream = reader.options(**options).load(_directory_or_pattern(source.path))
         if source.format == "csv" and not source.options:
-            schema = arrow_schema(stream.schema)
+            schema = csv_schema(stream.schema)
             if schema is not None:
                 lines = self._lines(source)
                 return SourceStream(lines, CsvLinesDecoder(schema), False, source.path)

@@ -15,7 +15,7 @@ from flinkish.api.errors import InvalidProgramError
 from flinkish.api.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.record_writer import Gate
+from flinkish.runtime.gates import Gate
 from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexPlan
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers

@@ -14,7 +14,7 @@ from typing import Any
 import cloudpickle
 
 from flinkish import StreamExecutionEnvironment
-from flinkish.api.connectors.sink import PrintSink
+from flinkish.api.connectors.sink import CollectSink
 from flinkish.api.connectors.source import CollectionSource
 from flinkish.api.data_stream import DataStream
 from flinkish.api.transformations import SinkTransformation
@@ -23,8 +23,8 @@ from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.frames import decode_frame
+from flinkish.runtime.gates import FrameRow, Slice
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
-from flinkish.runtime.record_writer import FrameRow, Slice
 from flinkish.runtime.stage_task import METRICS, StageTask
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task_plan import TaskSettings
@@ -61,7 +61,7 @@ class MicroBatches:
         built = build(source)
         streams = [built] if isinstance(built, DataStream) else list(built)
         sinks = [
-            SinkTransformation(f"Sink {i}", PrintSink(), stream.getTransformation())
+            SinkTransformation(f"Sink {i}", CollectSink(), stream.getTransformation())
             for i, stream in enumerate(streams)
         ]
         self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))

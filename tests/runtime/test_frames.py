@@ -13,8 +13,9 @@ from flinkish.api.errors import FlinkishError
 from flinkish.api.row import Row
 from flinkish.runtime.elements import Records, timestamps_of
 from flinkish.runtime.frames import Frame, MarksBuilder, decode_frame, encode_frame
+from flinkish.runtime.gates import Gate, Slice
 from flinkish.runtime.key_groups import key_group_of, stable_hash
-from flinkish.runtime.record_writer import Gate, KeyedRecordWriter, Slice
+from flinkish.runtime.record_writer import KeyedRecordWriter
 from flinkish.runtime.row_columns import RowColumns
 
 values = st.one_of(

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from flinkish.runtime.elements import Records
 from flinkish.runtime.frames import encode_frame
+from flinkish.runtime.gates import FrameRow, Gate
 from flinkish.runtime.input_gates import InputGates
 from flinkish.runtime.output import Input
-from flinkish.runtime.record_writer import FrameRow, Gate
 from tests.runtime.test_frames import frame_of
 
 

@@ -240,6 +240,24 @@ def test_a_timer_fires_without_elements():
     assert operator.startswith("Window")
 
 
+class AtOnce(fl.KeyedProcessFunction):
+    """Sets a timer for the time it is."""
+
+    def processElement(self, value, ctx, out):
+        timers = ctx.timerService()
+        timers.registerProcessingTimeTimer(timers.currentProcessingTime())
+
+    def onTimer(self, timestamp, ctx, out):
+        out.collect((ctx.getCurrentKey(), timestamp))
+
+
+def test_a_timer_for_the_time_it_is_fires_in_the_batch_that_sets_it():
+    job = MicroBatches(lambda stream: stream.keyBy(key).process(AtOnce()), 4)
+    job.process([[(("k0", 1, 0), None)]], clock=10)
+    assert [(r.batch, r.value) for r in job.results[0]] == [(0, ("k0", 10))]
+    assert job.tickDue(10) == {}
+
+
 def test_only_key_groups_that_are_due_get_a_tick():
     job = MicroBatches(BUILDS["tumbling"], 16)
     job.process([[((f"k{i}", 1, 0), None) for i in range(3)]], clock=10)

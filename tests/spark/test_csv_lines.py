@@ -13,7 +13,7 @@ from pyspark.sql import types as spark_types
 
 import flinkish as fl
 from flinkish.api.errors import MalformedRecordError
-from flinkish.spark.csv_lines import CsvLinesDecoder, arrow_schema
+from flinkish.spark.csv_lines import CsvLinesDecoder, csv_schema
 
 SCHEMA = "name string, count long, small int, share double, good boolean"
 TYPES = {
@@ -63,7 +63,7 @@ def written(rows):
 
 
 def decoded(text):
-    decoder = CsvLinesDecoder(arrow_schema(schema_of(SCHEMA)))
+    decoder = CsvLinesDecoder(csv_schema(schema_of(SCHEMA)))
     batch = pa.RecordBatch.from_pydict({"value": pa.array(text.split("\n")[:-1], pa.string())})
     return [tuple(row) for _, records in decoder.decode(batch) for row in records.values]
 
@@ -97,7 +97,7 @@ def test_a_line_that_does_not_fit_is_named(line, reason):
 
 def test_types_that_arrow_reads_in_another_way_are_left_to_spark():
     for ddl in ("at timestamp, n long", "day date, n long", "price decimal, n long", "n long"):
-        assert arrow_schema(schema_of(ddl)) is None
+        assert csv_schema(schema_of(ddl)) is None
 
 
 def test_both_ways_read_the_same(env, tmp_path):
