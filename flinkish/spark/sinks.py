@@ -8,7 +8,7 @@ from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.sink import CollectSink, ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalStateError, NotSupportedError
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.frames import decode_frame
@@ -43,7 +43,6 @@ class BatchSinks:
         self,
         sinks: Sequence[StreamNode],
         metrics: MetricsTotals,
-        collected: Callable[[list[Any]], None],
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
         self._files = {
@@ -51,7 +50,6 @@ class BatchSinks:
         }
         self._metrics = metrics
         self._refusing = False
-        self._collected = collected
 
     def refuseBatches(self) -> None:
         """Write no batch from now on; the one that is being written is finished."""
@@ -104,10 +102,6 @@ class BatchSinks:
         prefix = f"{sink.identifier}> " if sink.identifier else ""
         stream.write("".join(f"{prefix}{value}\n" for value in values))
         stream.flush()
-
-    @_write.register
-    def _collect(self, sink: CollectSink, values: list[Any], batchId: int) -> None:
-        self._collected(values)
 
     @_write.register
     def _call(self, sink: ForEachBatchSink, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]

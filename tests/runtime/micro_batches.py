@@ -14,7 +14,7 @@ from typing import Any
 import cloudpickle
 
 from flinkish import StreamExecutionEnvironment
-from flinkish.api.connectors.sink import CollectSink
+from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import CollectionSource
 from flinkish.api.data_stream import DataStream
 from flinkish.api.transformations import SinkTransformation
@@ -61,7 +61,7 @@ class MicroBatches:
         built = build(source)
         streams = [built] if isinstance(built, DataStream) else list(built)
         sinks = [
-            SinkTransformation(f"Sink {i}", CollectSink(), stream.getTransformation())
+            SinkTransformation(f"Sink {i}", PrintSink(), stream.getTransformation())
             for i, stream in enumerate(streams)
         ]
         self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))
