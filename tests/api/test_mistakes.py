@@ -267,6 +267,30 @@ def test_a_field_that_cannot_be_set_is_an_error_of_the_element():
         with_field("ada", 1, 7)
 
 
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: fl.CountTrigger.of("3"), "CountTrigger: maxCount: '3' is not a whole number"),
+        (lambda: fl.CountEvictor.of(None), "CountEvictor: maxCount: None is not a whole number"),
+        (lambda: fl.TimeEvictor.of("x"), "TimeEvictor: windowSize: 'x' is not a length of time"),
+        (lambda: fl.DeltaTrigger.of("x", max), "DeltaTrigger: threshold: 'x' is not a number"),
+        (lambda: fl.DeltaEvictor.of(3, abs), "DeltaEvictor: .* cannot be called with 2 arguments"),
+        (lambda: fl.PurgingTrigger.of(3), "PurgingTrigger: 3 of type int is not a Trigger. Pass"),
+        (lambda: fl.ProcessingTimeoutTrigger.of(3, 5), "ProcessingTimeoutTrigger: 3 .* a Trigger"),
+        (lambda: fl.GlobalWindows(3), "GlobalWindows: 3 of type int is not a Trigger"),
+        (lambda: fl.TumblingEventTimeWindows.of("x"), "TumblingEventTimeWindows: size: 'x' is not"),
+        (lambda: fl.TumblingEventTimeWindows.of(5, 0, 3), "windowStagger: 3 .* a WindowStagger"),
+        (lambda: fl.SlidingEventTimeWindows.of(5, None), "SlidingEventTimeWindows: slide: None is"),
+        (lambda: fl.EventTimeSessionWindows.withGap(0), "EventTimeSessionWindows: gap is 0 ms, b"),
+        (lambda: fl.EventTimeSessionWindows.withDynamicGap(pow), "withDynamicGap: .* 1 argument"),
+        (lambda: fl.HoppingLifetimeWindows(5, "x"), "HoppingLifetimeWindows: hop: 'x' is not a le"),
+    ],
+)
+def test_a_piece_of_a_window_is_checked_as_it_is_made(build, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        build()
+
+
 def test_what_is_no_stream_has_no_part_in_a_union():
     stream = fl.StreamExecutionEnvironment().fromElements("a")
     with pytest.raises(fl.IllegalArgumentError, match="union: 3 of type int is not a stream"):

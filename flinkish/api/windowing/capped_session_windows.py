@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.arguments import positive_length
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.content_windows import ContentChange, ContentWindows
 from flinkish.api.windowing.windows import TimeWindow
 
@@ -40,19 +40,15 @@ class CappedSessionWindows(ContentWindows):
     [([3, 7, 11, 15, 19], 20), ([23], 28)]
     """
 
-    def __init__(self, gap: int, maxDuration: int) -> None:
-        if gap <= 0 or maxDuration <= 0:
-            raise IllegalArgumentError(
-                f"{type(self).__name__}: the gap is {gap} ms and the longest duration {maxDuration}"
-                " ms, but both must be greater than zero."
-            )
-        self.gap = gap
-        self.maxDuration = maxDuration
+    def __init__(self, gap: TimeLike, maxDuration: TimeLike) -> None:
+        name = type(self).__name__
+        self.gap = positive_length(f"{name}: gap", gap)
+        self.maxDuration = positive_length(f"{name}: maxDuration", maxDuration)
 
     @staticmethod
     def of(gap: TimeLike, maxDuration: TimeLike) -> CappedSessionWindows:
         """Sessions that end ``gap`` after an element, or when they get too long."""
-        return CappedSessionWindows(to_milliseconds(gap), to_milliseconds(maxDuration))
+        return CappedSessionWindows(gap, maxDuration)
 
     def changes(self, timestamp: int) -> Sequence[int]:
         # its own end, and the checks that may end a session which it begins or goes on with

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from flinkish.api.arguments import length_from_zero
 from flinkish.api.elements import MAX_TIMESTAMP
-from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.windows import TimeWindow, Window
 
@@ -31,18 +31,15 @@ class AfterAllowedLatenessTrigger(Trigger[object, TimeWindow]):
     [Watermark(timestamp=12), StreamRecord(value=3, timestamp=9), Watermark(timestamp=14)]
     """
 
-    def __init__(self, allowedLateness: int) -> None:
-        if allowedLateness < 0:
-            raise IllegalArgumentError(
-                f"{type(self).__name__}: the allowed lateness is {allowedLateness} ms, but cannot be"
-                " negative."
-            )
-        self.allowedLateness = allowedLateness
+    def __init__(self, allowedLateness: TimeLike) -> None:
+        self.allowedLateness = length_from_zero(
+            f"{type(self).__name__}: allowedLateness", allowedLateness
+        )
 
     @staticmethod
     def of(allowedLateness: TimeLike) -> AfterAllowedLatenessTrigger:
         """The trigger for windows that wait so long for late elements."""
-        return AfterAllowedLatenessTrigger(to_milliseconds(allowedLateness))
+        return AfterAllowedLatenessTrigger(allowedLateness)
 
     def onElement(
         self, element: object, timestamp: int, window: TimeWindow, ctx: TriggerContext

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.arguments import positive_length
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.time_triggers import EventTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
@@ -82,17 +82,13 @@ class ContentChangeWindows(ContentWindows):
     [(1, 3), (3, 7), (2, 13)]
     """
 
-    def __init__(self, size: int) -> None:
-        if size <= 0:
-            raise IllegalArgumentError(
-                f"{type(self).__name__}: the size is {size} ms, but must be greater than zero."
-            )
-        self.size = size
+    def __init__(self, size: TimeLike) -> None:
+        self.size = positive_length(f"{type(self).__name__}: size", size)
 
     @staticmethod
     def of(size: TimeLike) -> ContentChangeWindows:
         """Windows of ``size``."""
-        return ContentChangeWindows(to_milliseconds(size))
+        return ContentChangeWindows(size)
 
     def changes(self, timestamp: int) -> Sequence[int]:
         return timestamp, timestamp + self.size

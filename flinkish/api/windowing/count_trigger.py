@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import add
 
+from flinkish.api.arguments import integer
 from flinkish.api.state import ReducingStateDescriptor
 from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.windows import Window
@@ -15,7 +16,7 @@ class CountTrigger(Trigger[object, Window]):
     """Fires each time that ``maxCount`` more elements have come (Flink: ``CountTrigger``)."""
 
     def __init__(self, maxCount: int) -> None:
-        self._max_count = maxCount
+        self._max_count = integer("CountTrigger: maxCount", maxCount)
 
     @staticmethod
     def of(maxCount: int) -> CountTrigger:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar, Union
 
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.callables import checked_callable
 from flinkish.api.functions import Function
 
 T = TypeVar("T")
@@ -28,8 +28,4 @@ def delta_call(owner: str, function: DeltaLike[T]) -> Callable[[T, T], float]:
     """The distance itself."""
     if isinstance(function, DeltaFunction):
         return function.getDelta
-    if not callable(function):
-        raise InvalidProgramError(
-            f"{owner}: {function!r} is not a function. Pass a DeltaFunction or f(old, new)."
-        )
-    return function
+    return checked_callable(owner, function, "a DeltaFunction or f(old, new)", 2)

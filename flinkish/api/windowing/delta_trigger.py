@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from flinkish.api.arguments import number
 from flinkish.api.state import ValueStateDescriptor
 from flinkish.api.types import TypeInformation
 from flinkish.api.windowing.delta_function import DeltaLike, delta_call
@@ -23,7 +24,7 @@ class DeltaTrigger(Trigger[T, Window], Generic[T]):
         deltaFunction: DeltaLike[T],
         stateType: TypeInformation[T] | None = None,
     ) -> None:
-        self._threshold = threshold
+        self._threshold = number("DeltaTrigger: threshold", threshold)
         self._function = deltaFunction
         self._delta = delta_call("DeltaTrigger", deltaFunction)
         self._last_element = ValueStateDescriptor[T]("last-element", stateType)

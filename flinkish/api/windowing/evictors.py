@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.arguments import integer, milliseconds, number
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.delta_function import DeltaLike, delta_call
 from flinkish.api.windowing.evictor import EvictableElements, Evictor, EvictorContext
 from flinkish.api.windowing.windows import Window
@@ -49,7 +50,7 @@ class CountEvictor(_OneSidedEvictor[Any]):
 
     def __init__(self, maxCount: int, doEvictAfter: bool = False) -> None:
         super().__init__(doEvictAfter)
-        self._max_count = maxCount
+        self._max_count = integer("CountEvictor: maxCount", maxCount)
 
     @staticmethod
     def of(maxCount: int, doEvictAfter: bool = False) -> CountEvictor:
@@ -70,14 +71,14 @@ class TimeEvictor(_OneSidedEvictor[Any]):
     Elements without timestamps all stay (Flink: ``TimeEvictor``).
     """
 
-    def __init__(self, windowSize: int, doEvictAfter: bool = False) -> None:
+    def __init__(self, windowSize: TimeLike, doEvictAfter: bool = False) -> None:
         super().__init__(doEvictAfter)
-        self._window_size = windowSize
+        self._window_size = milliseconds("TimeEvictor: windowSize", windowSize)
 
     @staticmethod
     def of(windowSize: TimeLike, doEvictAfter: bool = False) -> TimeEvictor:
         """An evictor that keeps the last ``windowSize``."""
-        return TimeEvictor(to_milliseconds(windowSize), doEvictAfter)
+        return TimeEvictor(windowSize, doEvictAfter)
 
     def getWindowSize(self) -> int:
         """The length of time that is kept, in ms."""
@@ -101,7 +102,7 @@ class DeltaEvictor(_OneSidedEvictor[T], Generic[T]):
         self, threshold: float, deltaFunction: DeltaLike[T], doEvictAfter: bool = False
     ) -> None:
         super().__init__(doEvictAfter)
-        self._threshold = threshold
+        self._threshold = number("DeltaEvictor: threshold", threshold)
         self._function = deltaFunction
         self._delta = delta_call("DeltaEvictor", deltaFunction)
 

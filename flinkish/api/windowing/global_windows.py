@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flinkish.api.arguments import instance
 from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
 from flinkish.api.windowing.windows import GlobalWindow, Window
@@ -51,7 +52,9 @@ class GlobalWindows(WindowAssigner[object, GlobalWindow]):
     """
 
     def __init__(self, defaultTrigger: Trigger[Any, GlobalWindow] | None = None) -> None:
-        self._default_trigger = defaultTrigger or NeverTrigger()
+        mend = "Pass one, or call GlobalWindows.create() for one that never fires."
+        trigger = NeverTrigger() if defaultTrigger is None else defaultTrigger
+        self._default_trigger = instance("GlobalWindows", trigger, Trigger, mend)
 
     @staticmethod
     def create() -> GlobalWindows:

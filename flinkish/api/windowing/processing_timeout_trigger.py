@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from flinkish.api.arguments import instance, milliseconds
 from flinkish.api.state import ValueStateDescriptor
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.trigger import Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.windows import Window
 
@@ -26,12 +27,13 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
     def __init__(
         self,
         nestedTrigger: Trigger[T, W],
-        interval: int,
+        interval: TimeLike,
         resetTimerOnNewRecord: bool,
         shouldClearOnTimeout: bool,
     ) -> None:
-        self._nested = nestedTrigger
-        self._interval = interval
+        mend = "Pass the one to give a timeout, such as CountTrigger.of(3)."
+        self._nested = instance("ProcessingTimeoutTrigger", nestedTrigger, Trigger, mend)
+        self._interval = milliseconds("ProcessingTimeoutTrigger: timeout", interval)
         self._reset = resetTimerOnNewRecord
         self._clear_on_timeout = shouldClearOnTimeout
 
@@ -48,7 +50,7 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
         the state of ``nestedTrigger`` when it is over.
         """
         return ProcessingTimeoutTrigger(
-            nestedTrigger, to_milliseconds(timeout), resetTimerOnNewRecord, shouldClearOnTimeout
+            nestedTrigger, timeout, resetTimerOnNewRecord, shouldClearOnTimeout
         )
 
     def onElement(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from flinkish.api.arguments import instance
 from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.windows import Window
 
@@ -15,7 +16,8 @@ class PurgingTrigger(Trigger[T, W], Generic[T, W]):
     """Whenever the trigger in it fires, fires and purges (Flink: ``PurgingTrigger``)."""
 
     def __init__(self, nestedTrigger: Trigger[T, W]) -> None:
-        self._nested = nestedTrigger
+        mend = "Pass the one to purge after, such as CountTrigger.of(3)."
+        self._nested = instance("PurgingTrigger", nestedTrigger, Trigger, mend)
 
     @staticmethod
     def of(nestedTrigger: Trigger[T, W]) -> PurgingTrigger[T, W]:

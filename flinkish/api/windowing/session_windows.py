@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, Union
 
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.arguments import positive_length
+from flinkish.api.callables import checked_callable
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.functions import Function
 from flinkish.api.java_long import to_long
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import (
@@ -49,13 +51,8 @@ class SessionWindows(MergingWindowAssigner[T_contra, TimeWindow]):
 class _FixedGap(SessionWindows[object]):
     """The same gap after every element."""
 
-    def __init__(self, sessionTimeout: int) -> None:
-        if sessionTimeout <= 0:
-            raise IllegalArgumentError(
-                f"{type(self).__name__}: the gap is {sessionTimeout} ms, but 0 < gap must hold."
-                " Choose a gap above 0."
-            )
-        self.sessionTimeout = sessionTimeout
+    def __init__(self, sessionTimeout: TimeLike) -> None:
+        self.sessionTimeout = positive_length(f"{type(self).__name__}: gap", sessionTimeout)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.sessionTimeout})"
@@ -68,13 +65,9 @@ class _DynamicGap(SessionWindows[T], Generic[T]):
         extractor = sessionWindowTimeGapExtractor
         if isinstance(extractor, SessionWindowTimeGapExtractor):
             self._gap: Callable[[T], int] = extractor.extract
-        elif callable(extractor):
-            self._gap = extractor
         else:
-            raise InvalidProgramError(
-                f"withDynamicGap: {extractor!r} is not a function. Pass a"
-                " SessionWindowTimeGapExtractor or f(element)."
-            )
+            wanted = "a SessionWindowTimeGapExtractor or f(element)"
+            self._gap = checked_callable("withDynamicGap", extractor, wanted, 1)
 
     def _window_from(self, element: T, begin: int) -> Sequence[TimeWindow]:
         gap = self._gap(element)
@@ -92,7 +85,7 @@ class EventTimeSessionWindows(_FixedGap):
     @staticmethod
     def withGap(size: TimeLike) -> EventTimeSessionWindows:
         """Sessions that end when no element has come for ``size``."""
-        return EventTimeSessionWindows(to_milliseconds(size))
+        return EventTimeSessionWindows(size)
 
     @staticmethod
     def withDynamicGap(
@@ -119,7 +112,7 @@ class ProcessingTimeSessionWindows(_FixedGap):
     @staticmethod
     def withGap(size: TimeLike) -> ProcessingTimeSessionWindows:
         """Sessions that end when no element has come for ``size``."""
-        return ProcessingTimeSessionWindows(to_milliseconds(size))
+        return ProcessingTimeSessionWindows(size)
 
     @staticmethod
     def withDynamicGap(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flinkish.api.arguments import milliseconds
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.java_long import to_long
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
@@ -20,10 +21,13 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
     With a slide greater than the size there are gaps, and elements in them go nowhere.
     """
 
-    def __init__(self, size: int, slide: int, offset: int = 0) -> None:
+    def __init__(self, size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> None:
+        name = type(self).__name__
+        size, slide = milliseconds(f"{name}: size", size), milliseconds(f"{name}: slide", slide)
+        offset = milliseconds(f"{name}: offset", offset)
         if abs(offset) >= slide or size <= 0:
             raise IllegalArgumentError(
-                f"{type(self).__name__}: size is {size} ms, slide {slide} ms and offset {offset} ms,"
+                f"{name}: size is {size} ms, slide {slide} ms and offset {offset} ms,"
                 " but abs(offset) < slide and size > 0 must hold. Choose a size and a slide above"
                 " 0, and an offset within the slide."
             )
@@ -76,9 +80,7 @@ class SlidingEventTimeWindows(SlidingWindows):
         Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
         below ``slide``.
         """
-        return SlidingEventTimeWindows(
-            to_milliseconds(size), to_milliseconds(slide), to_milliseconds(offset)
-        )
+        return SlidingEventTimeWindows(size, slide, offset)
 
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
@@ -107,9 +109,7 @@ class SlidingProcessingTimeWindows(SlidingWindows):
         Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
         below ``slide``.
         """
-        return SlidingProcessingTimeWindows(
-            to_milliseconds(size), to_milliseconds(slide), to_milliseconds(offset)
-        )
+        return SlidingProcessingTimeWindows(size, slide, offset)
 
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext

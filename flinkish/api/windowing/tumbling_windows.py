@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flinkish.api.arguments import instance, milliseconds
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.java_long import remainder, to_long
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
@@ -19,16 +20,22 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
     """What the two have in common: windows of one size, side by side."""
 
     def __init__(
-        self, size: int, offset: int = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
+        self,
+        size: TimeLike,
+        offset: TimeLike = 0,
+        windowStagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> None:
+        name = type(self).__name__
+        size, offset = milliseconds(f"{name}: size", size), milliseconds(f"{name}: offset", offset)
         if abs(offset) >= size:
             raise IllegalArgumentError(
-                f"{type(self).__name__}: size is {size} ms and offset {offset} ms, but abs(offset) <"
+                f"{name}: size is {size} ms and offset {offset} ms, but abs(offset) <"
                 " size must hold. Choose a size above 0, and an offset within it."
             )
         self.size = size
         self.offset = offset
-        self.windowStagger = windowStagger
+        mend = "Pass one, such as WindowStagger.RANDOM."
+        self.windowStagger = instance(f"{name}: windowStagger", windowStagger, WindowStagger, mend)
         self.staggerOffset: int | None = None
         """By how much windows are moved here: settled with the first element."""
 
@@ -81,9 +88,7 @@ class TumblingEventTimeWindows(TumblingWindows):
 
         Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
         """
-        return TumblingEventTimeWindows(
-            to_milliseconds(size), to_milliseconds(offset), windowStagger
-        )
+        return TumblingEventTimeWindows(size, offset, windowStagger)
 
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
@@ -123,9 +128,7 @@ class TumblingProcessingTimeWindows(TumblingWindows):
 
         Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
         """
-        return TumblingProcessingTimeWindows(
-            to_milliseconds(size), to_milliseconds(offset), windowStagger
-        )
+        return TumblingProcessingTimeWindows(size, offset, windowStagger)
 
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext

@@ -111,6 +111,6 @@ def test_parameters_out_of_range_are_refused(make, wrong):
 
 def test_a_gap_that_is_no_function_is_refused():
     with pytest.raises(
-        InvalidProgramError, match=r"withDynamicGap: 5 is not a function.*f\(element"
+        InvalidProgramError, match=r"withDynamicGap: 5 of type int is not a function.*f\(element"
     ):
         EventTimeSessionWindows.withDynamicGap(5)

@@ -148,7 +148,7 @@ def test_it_emits_ahead_of_the_watermark_that_closes() -> None:
 
 
 def test_a_negative_lateness_is_refused() -> None:
-    with pytest.raises(IllegalArgumentError, match="the allowed lateness is -1 ms"):
+    with pytest.raises(IllegalArgumentError, match="allowedLateness is -1 ms"):
         AfterAllowedLatenessTrigger.of(-1)
 
 
