@@ -144,6 +144,24 @@ def test_windows_wait_for_the_watermark():
     assert values(harness) == [[3], [12, 3]]
 
 
+def test_windows_go_on_while_there_are_elements_and_no_longer():
+    harness = harness_of(20, 10)
+    at(harness, 3)
+    for watermark in (9, 19, 29):
+        harness.processWatermark(watermark)
+    assert stamped(harness) == [(10, [3]), (20, [3])]
+    assert harness.numEventTimeTimers() == harness.numKeyedStateEntries() == 0
+
+
+def test_they_do_by_the_clock_too():
+    harness = harness_of(Time.seconds(10), Time.seconds(5), eventTime=False)
+    arriving(harness, 1)
+    for second in (5, 10, 15):
+        harness.setProcessingTime(second * 1000 + 1)
+    assert stamped(harness) == [(5_000, ["e1"]), (10_000, ["e1"])]
+    assert harness.numProcessingTimeTimers() == harness.numKeyedStateEntries() == 0
+
+
 def test_new_and_expired():
     harness = harness_of(20, 10, difference)
     at(harness, 3, 14, 25)

@@ -106,14 +106,17 @@ def test_a_trigger_must_return_a_trigger_result():
         harness.processElement(("a", 1), 5)
 
 
-def test_windows_must_not_be_merged_into_the_past():
-    class IntoThePast(MergingWindowAssigner):
+def test_windows_must_not_be_merged_into_what_the_watermark_has_reached():
+    class UpTo(MergingWindowAssigner):
+        def __init__(self, end):
+            self.end = end
+
         def assignWindows(self, element, timestamp, context):
             return [TimeWindow(timestamp, timestamp + 10)]
 
         def mergeWindows(self, windows, callback):
             if len(windows) > 1:
-                callback.merge(windows, TimeWindow(0, 1))
+                callback.merge(windows, TimeWindow(0, self.end))
 
         def getDefaultTrigger(self):
             return EventTimeTrigger.create()
@@ -121,11 +124,17 @@ def test_windows_must_not_be_merged_into_the_past():
         def isEventTime(self):
             return True
 
-    harness = harness_of(IntoThePast())
-    harness.processWatermark(4)
-    harness.processElement(("a", 1), 5)
-    with pytest.raises(NotSupportedError, match="watermark is at 4"):
+    def merged(end):
+        harness = harness_of(UpTo(end))
+        harness.processWatermark(4)
+        harness.processElement(("a", 1), 5)
         harness.processElement(("a", 2), 5)
+        harness.processWatermark(5)
+        return values(harness)
+
+    with pytest.raises(NotSupportedError, match=r"end=5\), whose time is up.* watermark is at 4"):
+        merged(5)
+    assert merged(6) == [("a", TimeWindow(0, 6), [("a", 1), ("a", 2)])]
 
 
 def test_state_per_window_is_refused_where_windows_merge():
@@ -341,9 +350,10 @@ def test_triggers_and_evictors_have_the_metrics_of_the_operator():
 def test_state_per_window_may_expire(trigger):
     class Expiring(ProcessWindowFunction):
         def process(self, key, context, elements, out):
-            seen = ValueStateDescriptor("seen")
-            seen.enableTimeToLive(StateTtlConfig.newBuilder(Time.milliseconds(10)).build())
-            for states in (context.windowState(), context.globalState()):
+            both = {"window": context.windowState(), "global": context.globalState()}
+            for name, states in both.items():
+                seen = ValueStateDescriptor(name)
+                seen.enableTimeToLive(StateTtlConfig.newBuilder(Time.milliseconds(10)).build())
                 states.getState(seen).update(key)
 
     harness = StreamTestHarness(
