@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, Union
 
+from flinkish.api.callables import checked_callable
 from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.api.fields import Field, checked_field, field_getter, position_of, with_field
+from flinkish.api.field_access import field_read
+from flinkish.api.fields import (
+    Field,
+    checked_field,
+    field_getter,
+    field_type,
+    position_of,
+    with_field,
+)
 from flinkish.api.functions import ReduceFunction
+from flinkish.api.types import TypeInformation
 
 T = TypeVar("T")
 
 AggregationKind = Literal["min", "max", "minBy", "maxBy"]
+
+FieldLike = Union[Field, Callable[[T], Any]]
+"""A field, or a function of the element. For ``sum``, ``min`` and ``max``, which set the field, the
+function reads one, such as ``lambda flight: flight.delay``."""
 
 
 class FieldAggregator(ReduceFunction[T]):
     """Base of both: reads and sets one field (Flink: ``AggregationFunction``).
 
     ``field``: a position from 0 in tuples, lists, Rows and dataclasses; a name in dicts, Rows,
-    NamedTuples and dataclasses; ``f0`` and so on in tuples; a path such as ``airport.delay``; 0 or
-    ``*`` for elements that are single values.
+    NamedTuples, dataclasses and objects; ``f0`` and so on in tuples; a path such as
+    ``airport.delay``; 0 or ``*`` for elements that are single values; or a function.
     """
 
-    def __init__(self, field: Field) -> None:
-        self.field = checked_field("aggregation", field)
-        self._getter = field_getter(field)
-        self._position = field if isinstance(field, int) else position_of(field)
+    def __init__(self, method: str, field: FieldLike[T], setsField: bool = True) -> None:
+        self.method = method
+        if not callable(field):
+            self.field: Field | None = checked_field(method, field)
+        else:
+            checked_callable(method, field, "a field or f(value)", 1)
+            self.field = field_read(field)
+            if self.field is None and setsField:
+                raise InvalidProgramError(
+                    f"{method}: {shown(field)} does more than read a field of the element, so there is"
+                    f" no field to put the result in. Name the field, such as {method}('delay'), or"
+                    " use map(f) before it, or reduce(f) or aggregate(f) in its place."
+                )
+            self._getter: Callable[[Any], Any] = field
+        if self.field is not None:
+            self._getter = field_getter(self.field)
+        self._position = position_of(self.field) if isinstance(self.field, str) else self.field
+
+    def checkType(self, elements: TypeInformation[Any]) -> None:
+        """Raises InvalidProgramError if elements of that type have no such field, or none that can be
+        aggregated so."""
+        if self.field is not None:
+            self.checkFieldType(field_type(elements, self.field, self.method))
+
+    def checkFieldType(self, kind: TypeInformation[Any] | None) -> None:
+        """Raises InvalidProgramError if fields of that type cannot be aggregated so; None: unknown."""
 
     def fieldsOf(self, value1: T, value2: T) -> tuple[Any, Any]:
         """The field's values in both elements."""
@@ -45,6 +82,7 @@ class FieldAggregator(ReduceFunction[T]):
             items[self._position] = value
             changed = tuple(items)
         else:
+            assert self.field is not None  # else nothing is set
             changed = with_field(changed, self.field, value)
         result: T = changed
         return result
@@ -56,6 +94,16 @@ class SumAggregator(FieldAggregator[T]):
     >>> SumAggregator(1).reduce(("a", 2, "first"), ("a", 3, "second"))
     ('a', 5, 'first')
     """
+
+    def __init__(self, field: FieldLike[T]) -> None:
+        super().__init__("sum", field)
+
+    def checkFieldType(self, kind: TypeInformation[Any] | None) -> None:
+        if kind is not None and kind.kind in _WITHOUT_SUM:
+            raise InvalidProgramError(
+                f"sum: field {self.field!r} is of type {kind}, which has no sum. Name a field of"
+                " numbers, or use reduce(f) to join such values."
+            )
 
     def reduce(self, value1: T, value2: T) -> T:
         field1, field2 = self.fieldsOf(value1, value2)
@@ -80,10 +128,10 @@ class ComparableAggregator(FieldAggregator[T]):
     ('a', 3, 'second')
     """
 
-    def __init__(self, field: Field, kind: AggregationKind, first: bool = True) -> None:
-        super().__init__(field)
+    def __init__(self, field: FieldLike[T], kind: AggregationKind, first: bool = True) -> None:
         self._highest = kind in ("max", "maxBy")
         self._by = kind in ("minBy", "maxBy")
+        super().__init__(kind, field, setsField=not self._by)
         self._first = first
 
     def reduce(self, value1: T, value2: T) -> T:
@@ -102,3 +150,9 @@ def _greater(a: Any, b: Any) -> bool:
 
 
 _NOT_NUMBERS = (str, bytes, bytearray, tuple, list)
+
+_WITHOUT_SUM = {
+    *("String", "Character", "Boolean", "Enum", "List", "Array", "Map"),
+    *("Tuple", "NamedTuple", "Row", "Dataclass"),
+    *("Instant", "Timestamp", "LocalDateTime", "Date", "Time"),
+}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self, TypeVar
 
-from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.aggregations import (
+    ComparableAggregator,
+    FieldAggregator,
+    FieldLike,
+    SumAggregator,
+)
 from flinkish.api.environment import StreamExecutionEnvironment
-from flinkish.api.fields import Field, field_type
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
@@ -42,32 +46,33 @@ class BaseWindowedStream(WindowSettings[T, W]):
 
     # ------------------------------------------------------------------ by field
 
-    def sum(self, field: Field) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the sum of ``field`` in it."""
+    def sum(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the sum of ``field`` in it: a position, a name, or a
+        function that reads one field, such as ``lambda flight: flight.delay``."""
         return self._aggregated(SumAggregator(field))
 
-    def min(self, field: Field) -> SingleOutputStreamOperator[T]:
+    def min(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
         """The first element of the window, with the lowest ``field`` in it."""
         return self._aggregated(ComparableAggregator(field, "min"))
 
-    def max(self, field: Field) -> SingleOutputStreamOperator[T]:
+    def max(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
         """The first element of the window, with the highest ``field`` in it."""
         return self._aggregated(ComparableAggregator(field, "max"))
 
-    def minBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the lowest ``field``; of equal ones the first, or with ``first=False``
-        the last."""
+    def minBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the lowest ``field``, which may be any function of it; of equal ones the
+        first, or with ``first=False`` the last."""
         return self._aggregated(ComparableAggregator(field, "minBy", first))
 
-    def maxBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the highest ``field``; of equal ones the first, or with ``first=False``
-        the last."""
+    def maxBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the highest ``field``, which may be any function of it; of equal ones the
+        first, or with ``first=False`` the last."""
         return self._aggregated(ComparableAggregator(field, "maxBy", first))
 
     # ------------------------------------------------------------------ building
 
     def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
-        field_type(self.getInputType(), aggregator.field, "aggregation")
+        aggregator.checkType(self.getInputType())
         return self._result(self._builder.reduce(aggregator, None, None), None)
 
     def _result(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from flinkish.api.job import JobClient
     from flinkish.api.transformations import SinkTransformation
 
+
 class Plan(Protocol):
     """A job's plan, to be shown."""
 

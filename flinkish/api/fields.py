@@ -6,6 +6,7 @@ element itself.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -167,6 +168,10 @@ def _with_named_field(element: Any, name: str, value: Any) -> Any:
         return dataclasses.replace(element, **{name: value})
     if name in names:
         return _with_positioned_field(element, names.index(name), value)
+    if name in getattr(element, "__dict__", ()):
+        changed = copy.copy(element)
+        setattr(changed, name, value)
+        return changed
     position = position_of(name)
     if position is None:
         raise _no_settable_field(element, name)
@@ -194,7 +199,7 @@ def _with_positioned_field(element: Any, position: int, value: Any) -> Any:
 def _no_settable_field(element: Any, field: Field) -> UnfitElementError:
     return UnfitElementError(
         f"the field {field!r} of the element {shown(element)} cannot be set. Make the elements tuples,"
-        " NamedTuples, Rows, lists, dicts or dataclasses, with map."
+        " NamedTuples, Rows, lists, dicts, dataclasses or other objects with attributes, with map."
     )
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from flinkish.api.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.aggregations import (
+    ComparableAggregator,
+    FieldAggregator,
+    FieldLike,
+    SumAggregator,
+)
 from flinkish.api.callables import function_of, reduce_call
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.fields import Field, field_type
 from flinkish.api.functions import ReduceLike
 from flinkish.api.interval_join import IntervalJoin
 from flinkish.api.operators import OperatorDescription
@@ -83,30 +87,31 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
         """For each element the reduction of all elements of its key up to it."""
         return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
 
-    def sum(self, field: Field) -> SingleOutputStreamOperator[T]:
-        """The first element of the key, with the sum so far in ``field`` (a position or a name)."""
+    def sum(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+        """The first element of the key, with the sum so far in ``field``: a position, a name, or a
+        function that reads one field, such as ``lambda flight: flight.delay``."""
         return self._aggregate(SumAggregator(field))
 
-    def min(self, field: Field) -> SingleOutputStreamOperator[T]:
+    def min(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
         """The first element of the key, with the lowest value so far in ``field``."""
         return self._aggregate(ComparableAggregator(field, "min"))
 
-    def max(self, field: Field) -> SingleOutputStreamOperator[T]:
+    def max(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
         """The first element of the key, with the highest value so far in ``field``."""
         return self._aggregate(ComparableAggregator(field, "max"))
 
-    def minBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the lowest value of ``field`` so far; of equal ones the first, or with
-        ``first=False`` the last."""
+    def minBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the lowest value of ``field``, which may be any function of it, so far; of
+        equal ones the first, or with ``first=False`` the last."""
         return self._aggregate(ComparableAggregator(field, "minBy", first))
 
-    def maxBy(self, field: Field, first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the highest value of ``field`` so far; of equal ones the first, or with
-        ``first=False`` the last."""
+    def maxBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the highest value of ``field``, which may be any function of it, so far; of
+        equal ones the first, or with ``first=False`` the last."""
         return self._aggregate(ComparableAggregator(field, "maxBy", first))
 
     def _aggregate(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
-        field_type(self.getType(), aggregator.field, "aggregation")
+        aggregator.checkType(self.getType())
         return self._transform(
             KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
         )

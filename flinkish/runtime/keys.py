@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.field_access import field_read
 from flinkish.runtime.elements import Hashes
-from flinkish.runtime.field_access import field_read
 from flinkish.runtime.key_groups import KeyHashes
 from flinkish.runtime.row_columns import RowColumns, python_values
 from flinkish.runtime.user_code import mapped

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import Row
 
+from flinkish import StreamExecutionEnvironment, TumblingEventTimeWindows, Types
 from flinkish.api.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.testing import StreamTestHarness
 
 
 class Reading(NamedTuple):
@@ -102,3 +105,57 @@ def test_an_element_without_the_field_is_named(element, field):
 def test_a_sum_of_texts_is_refused():
     with pytest.raises(InvalidProgramError, match="no number"):
         SumAggregator(1).reduce(("a", "x"), ("a", "y"))
+
+
+class Plain:
+    """An object with attributes, Flink's POJO."""
+
+    def __init__(self, sensor, degrees):
+        self.sensor = sensor
+        self.degrees = degrees
+
+
+def test_the_attributes_of_plain_objects_are_aggregated():
+    first, second = Plain("a", 2), Plain("b", 5)
+    total = SumAggregator("degrees").reduce(first, second)
+    assert (type(total), total.sensor, total.degrees) == (Plain, "a", 7)
+    assert ComparableAggregator("degrees", "max").reduce(first, second).degrees == 5
+    assert (first.degrees, second.degrees) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    "field", [lambda e: e.degrees, lambda e: e[1], attrgetter("degrees"), itemgetter(1)]
+)
+def test_a_function_that_reads_a_field_is_that_field(field):
+    first, second = Reading("a", 2, 1), Reading("a", 5, 2)
+    assert SumAggregator(field).reduce(first, second) == Reading("a", 7, 1)
+    assert ComparableAggregator(field, "max").reduce(first, second) == Reading("a", 5, 1)
+    assert ComparableAggregator(field, "maxBy").reduce(first, second) == second
+
+
+def test_the_element_of_the_lowest_or_highest_value_of_any_function():
+    first, second = Reading("a", -7.0, 1), Reading("a", 5, 2)
+    by_size = ComparableAggregator(lambda e: abs(e.degrees), "maxBy")
+    assert by_size.reduce(first, second) == first
+    harness = StreamTestHarness(lambda s: s.keyBy("sensor").minBy(lambda e: abs(e.degrees)))
+    for reading in (first, second):
+        harness.processElement(reading)
+    assert [record.value for record in harness.getOutput()] == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["min", "max"])
+def test_a_function_that_computes_has_no_field_for_the_result(kind):
+    with pytest.raises(InvalidProgramError, match=f"^{kind}: .* does more than read a field"):
+        ComparableAggregator(lambda e: abs(e.degrees), kind)
+    with pytest.raises(InvalidProgramError, match=r"sum: .* cannot be called with 1 argument"):
+        SumAggregator(lambda a, b: a)
+
+
+@pytest.mark.parametrize("kind", [Types.STRING(), Types.BOOLEAN(), Types.LIST(Types.LONG())])
+def test_a_sum_of_what_is_known_to_be_no_number_is_refused_at_once(kind):
+    elements = StreamExecutionEnvironment().fromCollection([], Types.TUPLE([kind, Types.LONG()]))
+    for stream in (elements.keyBy(1), elements.windowAll(TumblingEventTimeWindows.of(1))):
+        with pytest.raises(InvalidProgramError, match=rf"sum: field 0 is of type {kind}, which"):
+            stream.sum(0)
+        stream.sum(1)
+        stream.min(0)

@@ -11,8 +11,8 @@ from pyspark.sql import Row as SparkRow
 import flinkish as fl
 from flinkish.api.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.errors import InvalidProgramError
+from flinkish.api.field_access import field_read
 from flinkish.api.fields import field_getter, with_field
-from flinkish.runtime.field_access import field_read
 from flinkish.testing import StreamTestHarness
 
 

@@ -254,7 +254,7 @@ def test_a_source_or_a_file_sink_is_checked_where_it_is_made(build, says):
         (lambda s: s.print(3), "print: sinkIdentifier: 3 of type int is not a str"),
         (lambda s: s.keyBy(-1), "keyBy: -1 is not a field. Pass a position from 0 on, or the"),
         (lambda s: s.keyBy(""), "keyBy: '' is not a field"),
-        (lambda s: s.keyBy(0).sum(-1), "aggregation: -1 is not a field"),
+        (lambda s: s.keyBy(0).sum(-1), "sum: -1 is not a field"),
     ],
 )
 def test_what_is_done_with_a_stream_is_checked(call, says):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from flinkish.api.elements import MIN_TIMESTAMP
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.field_access import field_read
 from flinkish.api.operators import SourceWatermarksDescription
 from flinkish.runtime.elements import Records
-from flinkish.runtime.field_access import field_read
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.timestamps_and_watermarks import TimestampsAndWatermarksOperator
 from flinkish.runtime.row_columns import RowColumns

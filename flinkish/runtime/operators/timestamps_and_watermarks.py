@@ -8,10 +8,10 @@ from typing import Any
 
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.field_access import field_read
 from flinkish.api.operators import TimestampsAndWatermarksDescription
 from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
 from flinkish.runtime.elements import Records, Timestamps, timestamps_of
-from flinkish.runtime.field_access import field_read
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import Output
 from flinkish.runtime.row_columns import integer_column

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from types import FunctionType
 from typing import Any
 
@@ -31,9 +31,9 @@ def field_read(function: Callable[..., Any]) -> Field | None:
         return function.name
     if isinstance(function, PositionedField):
         return function.position
-    if isinstance(function, itemgetter):
+    if isinstance(function, (itemgetter, attrgetter)):
         items = function.__reduce__()[1]
-        return items[0] if len(items) == 1 and isinstance(items[0], (int, str)) else None
+        return items[0] if len(items) == 1 and _is_field(items[0]) else None
     if isinstance(function, FunctionType):
         return _read_by(function.__code__)
     return None
@@ -52,8 +52,15 @@ def _read_by(code: Any) -> Field | None:
         return str(middle[0].argval)
     if len(middle) == 2 and middle[0].opname in _CONSTANTS and _subscripts(middle[1]):
         field = middle[0].argval
-        return field if isinstance(field, (int, str)) and not isinstance(field, bool) else None
+        return field if _is_field(field) else None
     return None
+
+
+def _is_field(value: object) -> bool:
+    # A path is no column
+    return (isinstance(value, int) and not isinstance(value, bool)) or (
+        isinstance(value, str) and "." not in value
+    )
 
 
 def _subscripts(step: dis.Instruction) -> bool:
