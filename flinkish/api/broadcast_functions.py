@@ -221,14 +221,16 @@ class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
     @abstractmethod
     def processElement(
         self, value: IN1, ctx: BroadcastReadOnlyContext, out: Collector[OUT]
-    ) -> None:
-        """Called for elements of the first stream; what goes to ``out`` gets their timestamp."""
+    ) -> Iterable[OUT] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
 
     @abstractmethod
     def processBroadcastElement(
         self, value: IN2, ctx: BroadcastContext, out: Collector[OUT]
-    ) -> None:
-        """Called for broadcast elements; what goes to ``out`` gets their timestamp."""
+    ) -> Iterable[OUT] | None:
+        """Called for broadcast elements; write to ``out``, or return or yield the results, which get
+        their timestamp."""
 
 
 class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
@@ -252,14 +254,16 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
     @abstractmethod
     def processElement(
         self, value: IN1, ctx: KeyedBroadcastReadOnlyContext[K], out: Collector[OUT]
-    ) -> None:
-        """Called for elements of the keyed stream; what goes to ``out`` gets their timestamp."""
+    ) -> Iterable[OUT] | None:
+        """Called for elements of the keyed stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
 
     @abstractmethod
     def processBroadcastElement(
         self, value: IN2, ctx: KeyedBroadcastContext[K], out: Collector[OUT]
-    ) -> None:
-        """Called for broadcast elements; what goes to ``out`` gets their timestamp.
+    ) -> Iterable[OUT] | None:
+        """Called for broadcast elements; write to ``out``, or return or yield the results, which get
+        their timestamp.
 
         On Spark every key group calls it, since each has a copy of the broadcast state, and what it
         emits comes once all the same: from one of them. So it must not depend on what was seen of
@@ -269,8 +273,10 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
 
     def onTimer(
         self, timestamp: int, ctx: KeyedBroadcastTimerContext[K], out: Collector[OUT]
-    ) -> None:
+    ) -> Iterable[OUT] | None:
         """Called when a timer is due, under the key it was registered under.
 
-        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
         """
+        return None

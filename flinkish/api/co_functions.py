@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Generic, TypeAlias, TypeVar
 
 from flinkish.api.functions import Collector, Function, RichFunction
@@ -35,12 +36,14 @@ class CoFlatMapFunction(Function, ABC, Generic[IN1, IN2, OUT]):
     """One element in, from either stream, any number out (Flink: ``CoFlatMapFunction``)."""
 
     @abstractmethod
-    def flatMap1(self, value: IN1, out: Collector[OUT]) -> None:
-        """Called for elements of the first stream. The timestamp stays."""
+    def flatMap1(self, value: IN1, out: Collector[OUT]) -> Iterable[OUT] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results.
+        The timestamp stays."""
 
     @abstractmethod
-    def flatMap2(self, value: IN2, out: Collector[OUT]) -> None:
-        """Called for elements of the second stream. The timestamp stays."""
+    def flatMap2(self, value: IN2, out: Collector[OUT]) -> Iterable[OUT] | None:
+        """Called for elements of the second stream; write to ``out``, or return or yield the results.
+        The timestamp stays."""
 
 
 class RichCoMapFunction(RichFunction, CoMapFunction[IN1, IN2, OUT]):
@@ -62,18 +65,28 @@ class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
     OnTimerContext: TypeAlias = TimerContext
 
     @abstractmethod
-    def processElement1(self, value: IN1, ctx: ProcessContext, out: Collector[OUT]) -> None:
-        """Called for elements of the first stream; what goes to ``out`` gets their timestamp."""
+    def processElement1(
+        self, value: IN1, ctx: ProcessContext, out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
 
     @abstractmethod
-    def processElement2(self, value: IN2, ctx: ProcessContext, out: Collector[OUT]) -> None:
-        """Called for elements of the second stream; what goes to ``out`` gets their timestamp."""
+    def processElement2(
+        self, value: IN2, ctx: ProcessContext, out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
+        """Called for elements of the second stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
 
-    def onTimer(self, timestamp: int, ctx: TimerContext, out: Collector[OUT]) -> None:
+    def onTimer(
+        self, timestamp: int, ctx: TimerContext, out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
         """Called when a timer is due, under the key it was registered under.
 
-        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
         """
+        return None
 
 
 class KeyedCoProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
@@ -96,15 +109,25 @@ class KeyedCoProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
     OnTimerContext: TypeAlias = KeyedTimerContext
 
     @abstractmethod
-    def processElement1(self, value: IN1, ctx: KeyedProcessContext[K], out: Collector[OUT]) -> None:
-        """Called for elements of the first stream; what goes to ``out`` gets their timestamp."""
+    def processElement1(
+        self, value: IN1, ctx: KeyedProcessContext[K], out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
 
     @abstractmethod
-    def processElement2(self, value: IN2, ctx: KeyedProcessContext[K], out: Collector[OUT]) -> None:
-        """Called for elements of the second stream; what goes to ``out`` gets their timestamp."""
+    def processElement2(
+        self, value: IN2, ctx: KeyedProcessContext[K], out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
+        """Called for elements of the second stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
 
-    def onTimer(self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[OUT]) -> None:
+    def onTimer(
+        self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
         """Called when a timer is due, under the key it was registered under.
 
-        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
         """
+        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
@@ -149,15 +149,15 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
     @overload
     def flatMap(
         self,
-        flatMapper: Callable[[T, Collector[R]], None],
+        flatMapper: Callable[[T, Collector[R]], Iterable[R] | None],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
     def flatMap(
         self, flatMapper: Any, outputType: TypeInformation[Any] | None = None
     ) -> SingleOutputStreamOperator[Any]:
-        """Any number of elements for each: ``f(value)`` returns them, ``f(value, out)`` or a
-        FlatMapFunction collects them."""
+        """Any number of elements for each: ``f(value)`` returns or yields them, ``f(value, out)`` or a
+        FlatMapFunction may write them to ``out`` too."""
         call, iterate = flat_map_calls(flatMapper)
         description = FlatMapDescription(function_of(flatMapper), call, iterate)
         return self._transform(description, outputType)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, Union
 
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import IllegalStateError, InvalidProgramError
 from flinkish.api.runtime_context import OpenContext, RuntimeContext
 
 T = TypeVar("T")
@@ -106,8 +106,9 @@ class FlatMapFunction(Function, ABC, Generic[T, R]):
     """
 
     @abstractmethod
-    def flatMap(self, value: T, out: Collector[R]) -> None:
-        """Put the elements that take the place of ``value`` into ``out``. The timestamp stays."""
+    def flatMap(self, value: T, out: Collector[R]) -> Iterable[R] | None:
+        """Put the elements that take the place of ``value`` into ``out``, or return or yield them.
+        The timestamp stays."""
 
 
 class KeySelector(Function, ABC, Generic[T, K]):
@@ -172,7 +173,7 @@ class AggregateFunction(Function, ABC, Generic[IN, ACC, OUT]):
 
     def merge(self, a: ACC, b: ACC) -> ACC:
         """The accumulator of both. Only asked for where windows merge (sessions)."""
-        raise NotImplementedError(
+        raise InvalidProgramError(
             f"{type(self).__name__}.merge is needed because the windows merge (session windows do)."
             " Implement merge(a, b), or use a window assigner that does not merge."
         )

@@ -34,8 +34,9 @@ class FlatJoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
     """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
 
     @abstractmethod
-    def join(self, first: IN1, second: IN2, out: Collector[OUT]) -> None:
-        """Put the results of a pair of the same key and window into ``out``."""
+    def join(self, first: IN1, second: IN2, out: Collector[OUT]) -> Iterable[OUT] | None:
+        """Put the results of a pair of the same key and window into ``out``, or return or yield
+        them."""
 
 
 class CoGroupFunction(Function, ABC, Generic[IN1, IN2, OUT]):
@@ -95,8 +96,11 @@ class ProcessJoinFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
     Context: TypeAlias = JoinContext
 
     @abstractmethod
-    def processElement(self, left: IN1, right: IN2, ctx: JoinContext, out: Collector[OUT]) -> None:
-        """Called for every pair; what goes to ``out`` gets the later of the two timestamps."""
+    def processElement(
+        self, left: IN1, right: IN2, ctx: JoinContext, out: Collector[OUT]
+    ) -> Iterable[OUT] | None:
+        """Called for every pair; write to ``out``, or return or yield the results, which get the later
+        of the two timestamps."""
 
 
 JoinLike = Union[
@@ -106,5 +110,6 @@ CoGroupLike = Union[
     CoGroupFunction[IN1, IN2, OUT], Callable[[Iterable[IN1], Iterable[IN2]], Iterable[OUT]]
 ]
 ProcessJoinLike = Union[
-    ProcessJoinFunction[IN1, IN2, OUT], Callable[[IN1, IN2, JoinContext, Collector[OUT]], None]
+    ProcessJoinFunction[IN1, IN2, OUT],
+    Callable[[IN1, IN2, JoinContext, Collector[OUT]], Iterable[OUT] | None],
 ]

@@ -107,11 +107,11 @@ class FilterDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class FlatMapDescription(OperatorDescription):
-    """``DataStream.flatMap``; ``call(value, out)`` writes to the collector, ``iterate(value)``
-    gives an iterable; just one of them is there."""
+    """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
+    ``iterate(value)`` does not; both give an iterable or None, and just one of them is there."""
 
     function: Function | None
-    call: Callable[[Any, Any], None] | None
+    call: Callable[[Any, Any], Any] | None
     iterate: Callable[[Any], Iterable[Any]] | None
 
     @property

@@ -125,7 +125,9 @@ def _projected(elements: TypeInformation[Any], fields: tuple[Field, ...]) -> _Ty
 def _flat_map(operator: FlatMapDescription, transformation: Transformation) -> _Type:
     [function] = operator.userFunctions
     if isinstance(function, FlatMapFunction):
-        return generic_argument(function, FlatMapFunction, 1) or collected_type(function.flatMap)
+        return generic_argument(function, FlatMapFunction, 1) or _written_or_returned(
+            function.flatMap
+        )
     return _written_or_returned(function)
 
 

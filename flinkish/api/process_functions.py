@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Generic, TypeAlias, TypeVar, Union
 
@@ -120,8 +120,11 @@ class ProcessFunction(RichFunction, ABC, Generic[T, R]):
     OnTimerContext: TypeAlias = TimerContext
 
     @abstractmethod
-    def processElement(self, value: T, ctx: ProcessContext, out: Collector[R]) -> None:
-        """Called for every element. What goes to ``out`` gets the element's timestamp."""
+    def processElement(
+        self, value: T, ctx: ProcessContext, out: Collector[R]
+    ) -> Iterable[R] | None:
+        """Called for every element; write to ``out``, or return or yield the results, which get the
+        element's timestamp."""
 
 
 class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
@@ -145,19 +148,28 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
     OnTimerContext: TypeAlias = KeyedTimerContext
 
     @abstractmethod
-    def processElement(self, value: T, ctx: KeyedProcessContext[K], out: Collector[R]) -> None:
-        """Called for every element. What goes to ``out`` gets the element's timestamp."""
+    def processElement(
+        self, value: T, ctx: KeyedProcessContext[K], out: Collector[R]
+    ) -> Iterable[R] | None:
+        """Called for every element; write to ``out``, or return or yield the results, which get the
+        element's timestamp."""
 
-    def onTimer(self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[R]) -> None:
+    def onTimer(
+        self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[R]
+    ) -> Iterable[R] | None:
         """Called when a timer is due, under the key it was registered under.
 
-        What goes to ``out`` gets the timer's timestamp in event time, and none in processing time.
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
         """
+        return None
 
 
-ProcessLike = Union[ProcessFunction[T, R], Callable[[T, ProcessContext, Collector[R]], None]]
+ProcessLike = Union[
+    ProcessFunction[T, R], Callable[[T, ProcessContext, Collector[R]], Iterable[R] | None]
+]
 KeyedProcessLike = Union[
     KeyedProcessFunction[K, T, R],
     ProcessFunction[T, R],
-    Callable[[T, KeyedProcessContext[K], Collector[R]], None],
+    Callable[[T, KeyedProcessContext[K], Collector[R]], Iterable[R] | None],
 ]

@@ -52,7 +52,7 @@ def keyed_process_description(function: Any) -> OperatorDescription:
     return KeyedProcessDescription(None, _plain(function, "a KeyedProcessFunction"))
 
 
-def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], None]:
+def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], Any]:
     if isinstance(function, type):
         raise InvalidProgramError(
             f"process: {function.__name__} is a class. Pass an instance: {function.__name__}()."
@@ -61,7 +61,7 @@ def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], None]:
         raise InvalidProgramError(
             f"process: {function!r} is not a process function. Pass {wanted} or f(value, ctx, out)."
         )
-    call: Callable[[Any, Any, Any], None] = function
+    call: Callable[[Any, Any, Any], Any] = function
     return call
 
 
@@ -72,7 +72,7 @@ class ProcessDescription(OperatorDescription):
     seesTime: ClassVar[bool] = True
 
     function: Function | None
-    call: Callable[[Any, Any, Any], None]
+    call: Callable[[Any, Any, Any], Any]
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ class KeyedProcessDescription(OperatorDescription):
     keyed: ClassVar[bool] = True
 
     function: KeyedProcessFunction[Any, Any, Any] | None
-    call: Callable[[Any, Any, Any], None]
+    call: Callable[[Any, Any, Any], Any]
 
     @property
     def name(self) -> str:
@@ -287,7 +287,7 @@ class IntervalJoinDescription(TwoInputDescription):
     keyed: ClassVar[bool] = True
 
     function: Function | None
-    call: Callable[[Any, Any, Any, Any], None]
+    call: Callable[[Any, Any, Any, Any], Any]
     lower: int
     upper: int
     leftLateTag: OutputTag[Any] | None = None

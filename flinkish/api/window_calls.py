@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from flinkish.api.callables import positional_arity
-from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
+from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector
 from flinkish.api.window_functions import (
     AllWindowFunction,
@@ -63,22 +63,6 @@ def all_window_function_call(function: Any) -> WindowCall:
     if isinstance(function, AllWindowFunction):
         return apply_all_call(function)
     return process_all_call(function)
-
-
-def results_of(returned: Any) -> Iterable[Any]:
-    """What a window function has returned, as its results.
-
-    Raises UnfitElementError for a single value that would come apart if it were iterated.
-    """
-    if returned is None:
-        return ()
-    if isinstance(returned, (str, bytes, tuple, dict)) or not isinstance(returned, Iterable):
-        raise UnfitElementError(
-            f"the window function returned {shown(returned)} of type {type(returned).__name__},"
-            " but must return its results as a list, yield them, or write them to out. For one"
-            " result return a list of it: [result]."
-        )
-    return returned
 
 
 def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from flinkish.api.elements import WatermarkStatus
 from flinkish.api.functions import Collector
+from flinkish.api.returned_results import results_of
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
 
 
@@ -135,3 +136,9 @@ class TimestampedCollector(Collector[Any]):
 
     def collect(self, value: Any) -> None:
         self._output.collect(value, self.timestamp)
+
+    def collectReturned(self, returned: Any, tuples: bool = False) -> None:
+        """Emit what the function has returned or yields: a generator runs here, under the key and
+        timestamp at hand. ``tuples``: a tuple is one of results."""
+        for result in results_of(returned, tuples=tuples):
+            self.collect(result)

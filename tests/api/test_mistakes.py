@@ -23,12 +23,12 @@ def keyed(request):
 
 
 class TestFlatMap:
-    @pytest.mark.parametrize("returned", [3, "ada", b"ada"])
+    @pytest.mark.parametrize("returned", [3, "ada", b"ada", {"a": 1}, fl.Row(name="ada")])
     def test_a_single_value_is_refused(self, keyed, returned):
         with pytest.raises(UnfitElementError, match=r"^twice: .* returned .*\[result\]"):
             values(lambda s: keyed(s).flatMap(lambda value: returned).name("twice"), 1)
 
-    @pytest.mark.parametrize("returned", [["a", "b"], ("a", "b"), {"a": 1, "b": 2}])
+    @pytest.mark.parametrize("returned", [["a", "b"], ("a", "b"), {"a": 1, "b": 2}.keys()])
     def test_whatever_can_be_iterated_will_do(self, keyed, returned):
         assert values(lambda s: keyed(s).flatMap(lambda value: returned), 1) == ["a", "b"]
 
@@ -289,6 +289,70 @@ def test_a_field_that_cannot_be_set_is_an_error_of_the_element():
 def test_a_piece_of_a_window_is_checked_as_it_is_made(build, says):
     with pytest.raises(fl.FlinkishError, match=says):
         build()
+
+
+def ttl():
+    return fl.StateTtlConfig.newBuilder(5)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda s: s.join(3), "join: 3 of type int is not a DataStream. Pass the stream to join"),
+        (lambda s: s.coGroup(None), "coGroup: None of type NoneType is not a DataStream"),
+        (
+            lambda s: s.keyBy(0).intervalJoin(s),
+            "intervalJoin: .* is not a keyed stream. Call keyBy",
+        ),
+        (lambda s: joined(s).process(len), "intervalJoin: .* cannot be called with 4 arguments"),
+        (lambda s: joined(s).sideOutputLeftLateData("x"), "sideOutputLeftLateData: 'x' of .* Outp"),
+        (lambda s: policies(s).sideOutputLateData("x"), "sideOutputLateData: 'x' .* an OutputTag"),
+        (lambda s: policies(3), "policy windows: 3 of type int is not a DataStream"),
+        (lambda s: fl.Count.of("x"), "Count: 'x' is not a whole number from 1 on"),
+        (lambda s: lifetimes(s).sideOutputLateData("x"), "sideOutputLateData: 'x' .* an OutputTag"),
+        (lambda s: lifetimes(3), "lifetime windows: 3 of type int is not a DataStream"),
+        (lambda s: fl.committed(3), "committed: 3 of type int is not a DataStream"),
+        (lambda s: fl.shiftEventTime(3, 5), "shiftEventTime: 3 of type int is not a DataStream"),
+        (lambda s: fl.shiftEventTime(s, "x"), "shiftEventTime: shift: 'x' is not a length of time"),
+        (lambda s: fl.alterEventDuration(s, 5), "alterEventLifetime: 5 of type int is not a funct"),
+        (lambda s: fl.temporalJoin(s, 3, max, max), "temporalJoin: 3 of type int is not a DataSt"),
+        (lambda s: fl.temporalJoin(s, s, max, abs), "temporalJoin: select: .* with 2 arguments"),
+        (
+            lambda s: fl.ReducingStateDescriptor("a", 3),
+            r"ReducingStateDescriptor\('a'\): 3 of type",
+        ),
+        (lambda s: fl.AggregatingStateDescriptor("a", 3), r"\('a'\): 3 .* an AggregateFunction"),
+        (
+            lambda s: fl.ValueStateDescriptor("a").enableTimeToLive(3),
+            "3 .* is not a StateTtlConfig",
+        ),
+        (lambda s: ttl().setUpdateType(3), "StateTtlConfig: updateType: 3 .* an UpdateType"),
+        (lambda s: ttl().cleanupIncrementally("x", True), "cleanupSize: 'x' is not a whole number"),
+        (lambda s: s.fullWindowPartition().sortPartition(0, 3), "sortPartition: 3 .* an Order"),
+        (lambda s: fl.OutputTag(""), "OutputTag: id: '' will not do"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(build, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        build(fl.StreamExecutionEnvironment().fromElements(("a", 1)))
+
+
+def joined(stream):
+    return stream.keyBy(0).intervalJoin(stream.keyBy(0)).between(0, 5)
+
+
+def policies(stream):
+    return fl.PolicyWindowedStream.of(stream, fl.Count(2))
+
+
+def lifetimes(stream):
+    return fl.LifetimeWindowedStream(stream, fl.SnapshotWindows())
+
+
+@pytest.mark.parametrize("kind", [fl.PolicyWindowFunction, fl.MapFunction, fl.WindowFunction])
+def test_a_function_without_its_method_cannot_be_made(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
 
 
 def test_what_is_no_stream_has_no_part_in_a_union():

@@ -150,31 +150,37 @@ class StreamOperator(ABC):
 
     def collectElements(
         self,
-        function: Callable[[Any, Any], None],
+        function: Callable[[Any, Any], Any],
         collector: TimestampedCollector,
         records: Records,
     ) -> None:
-        """Call ``function(value, collector)`` for every record; an error names the value."""
+        """Call ``function(value, collector)`` for every record and emit what it returns; an error
+        names the value."""
         value = None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):
                 collector.timestamp = timestamp
-                function(value, collector)
+                returned = function(value, collector)
+                if returned is not None:
+                    collector.collectReturned(returned, tuples=True)
         self.output.flush()
 
     def processElements(
         self,
-        function: Callable[[Any, Any, Any], None],
+        function: Callable[[Any, Any, Any], Any],
         context: ElementContext,
         collector: TimestampedCollector,
         records: Records,
     ) -> None:
-        """Call ``function(value, context, collector)`` for every record; an error names the value."""
+        """Call ``function(value, context, collector)`` for every record and emit what it returns; an
+        error names the value."""
         value = None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):
                 context.elementTimestamp = collector.timestamp = timestamp
-                function(value, context, collector)
+                returned = function(value, context, collector)
+                if returned is not None:
+                    collector.collectReturned(returned)
         self.output.flush()
 
 

@@ -63,7 +63,7 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
         self._process(self._function.processBroadcastElement, self._broadcast_context, records)
 
     def _process(
-        self, function: Callable[[Any, Any, Any], None], context: ElementContext, records: Records
+        self, function: Callable[[Any, Any, Any], Any], context: ElementContext, records: Records
     ) -> None:
         self.metrics.numRecordsIn += len(records)
         self.processElements(function, context, self._collector, records)

@@ -62,7 +62,7 @@ class CoStreamFlatMap(TwoInputOperator):
     def processRecords2(self, records: Records) -> None:
         self._process(self._function.flatMap2, records)
 
-    def _process(self, call: Callable[[Any, Any], None], records: Records) -> None:
+    def _process(self, call: Callable[[Any, Any], Any], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         self.collectElements(call, self._collector, records)
 
@@ -90,7 +90,7 @@ class CoProcessOperator(TwoInputOperator):
     def processRecords2(self, records: Records) -> None:
         self._process(self._function.processElement2, records)
 
-    def _process(self, call: Callable[[Any, Any, Any], None], records: Records) -> None:
+    def _process(self, call: Callable[[Any, Any, Any], Any], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         self.processElements(call, self._context, self._collector, records)
 

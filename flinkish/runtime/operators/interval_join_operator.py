@@ -76,13 +76,19 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     def _join_left(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
         self._at(timestamp, other)
+        call, context, collector = self._call, self._context, self._collector
         for partner in partners:
-            self._call(value, partner, self._context, self._collector)
+            returned = call(value, partner, context, collector)
+            if returned is not None:
+                collector.collectReturned(returned)
 
     def _join_right(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
         self._at(other, timestamp)
+        call, context, collector = self._call, self._context, self._collector
         for partner in partners:
-            self._call(partner, value, self._context, self._collector)
+            returned = call(partner, value, context, collector)
+            if returned is not None:
+                collector.collectReturned(returned)
 
     def _at(self, left: int, right: int) -> None:
         context = self._context

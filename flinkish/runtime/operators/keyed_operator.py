@@ -51,7 +51,7 @@ class KeyedOperator(StreamOperator):
 
     def collectElements(
         self,
-        function: Callable[[Any, Any], None],
+        function: Callable[[Any, Any], Any],
         collector: TimestampedCollector,
         records: Records,
     ) -> None:
@@ -61,12 +61,14 @@ class KeyedOperator(StreamOperator):
             for key, value, timestamp in keyed_elements(records):
                 backend.currentKey = key
                 collector.timestamp = timestamp
-                function(value, collector)
+                returned = function(value, collector)
+                if returned is not None:
+                    collector.collectReturned(returned, tuples=True)
         self.output.flush()
 
     def processElements(
         self,
-        function: Callable[[Any, Any, Any], None],
+        function: Callable[[Any, Any, Any], Any],
         context: ElementContext,
         collector: TimestampedCollector,
         records: Records,
@@ -77,7 +79,9 @@ class KeyedOperator(StreamOperator):
             for key, value, timestamp in keyed_elements(records):
                 backend.currentKey = key
                 context.elementTimestamp = collector.timestamp = timestamp
-                function(value, context, collector)
+                returned = function(value, context, collector)
+                if returned is not None:
+                    collector.collectReturned(returned)
         self.output.flush()
 
 

@@ -14,7 +14,7 @@ from flinkish.runtime.operators.process_context import OperatorProcessContext, S
 from flinkish.runtime.output import TimestampedCollector
 from flinkish.runtime.state.backend import Timer
 
-OnTimer = Callable[[int, Any, Any], None]
+OnTimer = Callable[[int, Any, Any], Any]
 
 
 class OnTimerOperator(TimerOperator):
@@ -34,7 +34,7 @@ class OnTimerOperator(TimerOperator):
         context = self.context
         context.elementTimestamp = self.collector.timestamp = timestamp
         context.domain = TimeDomain.EVENT_TIME
-        self.onTimer(timestamp, context, self.collector)
+        self.collector.collectReturned(self.onTimer(timestamp, context, self.collector))
 
     def onProcessingTime(self, timer: Timer) -> None:
         self.timer = timer
@@ -43,9 +43,9 @@ class OnTimerOperator(TimerOperator):
         context.elementTimestamp = timer.timestamp
         self.collector.timestamp = NO_TIMESTAMP
         context.domain = TimeDomain.PROCESSING_TIME
-        self.onTimer(timer.timestamp, context, self.collector)
+        self.collector.collectReturned(self.onTimer(timer.timestamp, context, self.collector))
 
-    def processRun(self, function: Callable[[Any, Any, Any], None], records: Records) -> None:
+    def processRun(self, function: Callable[[Any, Any, Any], Any], records: Records) -> None:
         """Call ``function(value, context, collector)`` for every record, under its key."""
         self.metrics.numRecordsIn += len(records)
         self.context.domain = None

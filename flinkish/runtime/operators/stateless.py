@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 
-from flinkish.api.errors import UnfitElementError, shown
 from flinkish.api.operators import (
     FilterDescription,
     FlatMapDescription,
     InOrderDescription,
     MapDescription,
 )
+from flinkish.api.returned_results import results_of
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import TimestampedCollector
@@ -61,22 +61,6 @@ class StreamFilter(StatelessOperator):
             self.output.emitRecords(Records(values, records.timestamps[kept]))
 
 
-def flat_map_results(returned: Any) -> list[Any]:
-    """What a function of ``flatMap`` has returned, as its results; None is none.
-
-    Raises UnfitElementError for a single value, also one of text, which would come apart.
-    """
-    if returned is None:
-        return []
-    if isinstance(returned, (str, bytes)) or not isinstance(returned, Iterable):
-        raise UnfitElementError(
-            f"the function of flatMap returned {shown(returned)} of type {type(returned).__name__},"
-            " but must return its results as a list, yield them, or write them to out. For one"
-            " result use map, or return a list of it: [result]."
-        )
-    return list(returned)
-
-
 class StreamFlatMap(StatelessOperator):
     """``flatMap`` (Flink: ``StreamFlatMap``)."""
 
@@ -94,7 +78,7 @@ class StreamFlatMap(StatelessOperator):
             self.collectElements(self._call, self._collector, records)
 
     def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
-        lists = self.mapped(lambda value: flat_map_results(iterate(value)), records)
+        lists = self.mapped(lambda value: list(results_of(iterate(value), tuples=True)), records)
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         values = list(chain.from_iterable(lists))
         self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))

@@ -9,8 +9,8 @@ from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector
 from flinkish.api.lifetime_windows import LifetimeWindowDescription
+from flinkish.api.returned_results import results_of
 from flinkish.api.temporal_events import EdgeEvent, EdgeType, IntervalEvent, PointEvent
-from flinkish.api.window_calls import results_of
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
@@ -180,7 +180,9 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._collector.window = window
         # An apply call looks at no context
         call: Any = self._description.call
-        for payload in results_of(call(key, window, None, events, self._collector)):
+        for payload in results_of(
+            call(key, window, None, events, self._collector), "the window function"
+        ):
             self._collector.collect(payload)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.policy_windows import PolicyWindow, PolicyWindowDescription
-from flinkish.api.window_calls import results_of
+from flinkish.api.returned_results import results_of
 from flinkish.api.windowing.eviction_policy import Event, EvictionContext
 from flinkish.api.windowing.trigger_policy import TriggerPolicyContext
 from flinkish.runtime.elements import NO_TIMESTAMP, Records
@@ -114,7 +114,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
     def _activate(self, window: PolicyWindow[Any]) -> None:
         collector = self._collector
         collector.timestamp = window.endTimestamp
-        for result in results_of(self._description.call(window, collector)):
+        for result in results_of(self._description.call(window, collector), "the window function"):
             collector.collect(result)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flinkish.api.returned_results import results_of
 from flinkish.api.runtime_context import KeyedStateStore
-from flinkish.api.window_calls import results_of
 from flinkish.api.window_functions import ProcessAllWindowFunction, ProcessWindowFunction
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.operators.keyed_operator import KeyedOperator
@@ -55,7 +55,9 @@ class WindowFunctionRunner:
                 collector.collect(element)
             return
         self._context.current = window
-        for result in results_of(self._call(key, window, self._context, elements, collector)):
+        for result in results_of(
+            self._call(key, window, self._context, elements, collector), "the window function"
+        ):
             collector.collect(result)
 
     def clear(self, window: Any) -> None:
