@@ -155,7 +155,9 @@ def advanceTime(
     if settings.import_ is None:
         transformation: Transformation = OneInputTransformation(description, source)
     else:
-        imported = unpartitioned(settings.import_.stream.getTransformation())
+        stream = settings.import_.stream
+        events._check_environment("advanceTime", stream.getExecutionEnvironment())
+        imported = unpartitioned(stream.getTransformation())
         transformation = TwoInputTransformation(description, source, imported)
     return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
 

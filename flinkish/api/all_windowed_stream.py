@@ -78,7 +78,8 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
         outputType: TypeInformation[Any] | None = None,
     ) -> SingleOutputStreamOperator[Any]:
         """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
-        ``process``, or an AllWindowFunction) then gets that one."""
+        ``process``, or an AllWindowFunction) then gets that one. Results have the timestamp
+        ``window.maxTimestamp()``."""
         call = None if windowFunction is None else all_window_function_call(windowFunction)
         return self._result(self._builder.reduce(function, windowFunction, call), outputType)
 
@@ -118,7 +119,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or an AllWindowFunction) then gets the one result. A result of None is
-        no result, as in Flink."""
+        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
         call = None if windowFunction is None else all_window_function_call(windowFunction)
         description = self._builder.aggregate(aggregateFunction, windowFunction, call)
         return self._result(description, outputType)
@@ -150,7 +151,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(context, elements[, out])`` when the
-        window fires."""
+        window fires. Results have the timestamp ``window.maxTimestamp()``."""
         description = self._builder.collect(function, process_all_call(function))
         return self._result(description, outputType)
 
@@ -181,7 +182,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(window, elements[, out])`` when the
-        window fires."""
+        window fires. Results have the timestamp ``window.maxTimestamp()``."""
         return self._result(self._builder.collect(function, apply_all_call(function)), outputType)
 
 

@@ -25,7 +25,11 @@ W = TypeVar("W", bound=Window)
 
 
 class BaseWindowedStream(WindowSettings[T, W]):
-    """A stream cut into windows, keyed or under one constant key."""
+    """A stream cut into windows, keyed or under one constant key.
+
+    What a window gives, also by field, has the timestamp ``window.maxTimestamp()``. The aggregations
+    by field raise InvalidProgramError if the type of the elements has no such field.
+    """
 
     def __init__(self, input: KeyedStream[T, Any], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
         super().__init__(windowAssigner)

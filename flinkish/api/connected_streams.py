@@ -88,7 +88,7 @@ class _TwoStreams(Generic[IN1, IN2, SECOND]):
     def __init__(
         self, environment: StreamExecutionEnvironment, input1: DataStream[IN1], input2: SECOND
     ) -> None:
-        _check_environments(input1, input2.getExecutionEnvironment())
+        input1._check_environment("connect", input2.getExecutionEnvironment())
         self._environment = environment
         self._input1 = input1
         self._input2 = input2
@@ -291,12 +291,4 @@ def _check(method: str, function: Any, *kinds: type[Any]) -> None:
         raise InvalidProgramError(
             f"{method} of connected streams: {function!r} of type {type(function).__name__} is not"
             f" a function of two streams. Pass a {wanted}."
-        )
-
-
-def _check_environments(first: DataStream[Any], environment: StreamExecutionEnvironment) -> None:
-    if first.getExecutionEnvironment() is not environment:
-        raise InvalidProgramError(
-            "connect: the two streams come from different environments. Make both from one"
-            " StreamExecutionEnvironment."
         )

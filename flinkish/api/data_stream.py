@@ -191,7 +191,8 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
     # ------------------------------------------------------------------ several streams
 
     def union(self, *streams: DataStream[T]) -> DataStream[T]:
-        """This stream and ``streams`` as one; its watermark is the lowest of theirs."""
+        """This stream and ``streams``, of the same environment, as one; its watermark is the lowest of
+        theirs, and timestamps stay."""
         if not streams:
             raise IllegalArgumentError("union: pass at least one other stream.")
         for stream in streams:
@@ -200,6 +201,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
                     f"union: {shown(stream)} of type {type(stream).__name__} is not a stream. Pass"
                     " DataStreams of one environment."
                 )
+            self._check_environment("union", stream.getExecutionEnvironment())
         inputs = [stream._transformation for stream in (self, *streams)]
         return DataStream(self._environment, UnionTransformation(inputs))
 
@@ -276,7 +278,12 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     def keyBy(self, key: Any, keyType: TypeInformation[Any] | None = None) -> KeyedStream[T, Any]:
         """Partition by key: ``f(element)``, a KeySelector, or a field by its name (``"origin"``),
-        position (``0`` or ``"f0"``) or path (``"airport.code"``)."""
+        position (``0`` or ``"f0"``) or path (``"airport.code"``). Timestamps stay.
+
+        Raises InvalidProgramError if the type of the elements has no such field. When the job runs,
+        UnfitElementError stops it at an element without the field, UnstableKeyError at a key that
+        cannot be told in another process, such as one of a class with the default hash.
+        """
         from flinkish.api.keyed_stream import KeyedStream
 
         found = key_type(key, self.getType()) if keyType is None else keyType
@@ -361,6 +368,14 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         return self._environment._toDataFrame(self, schema)
 
     # ------------------------------------------------------------------ building
+
+    def _check_environment(self, method: str, environment: StreamExecutionEnvironment) -> None:
+        """Refuse a stream of another environment: one job cannot read both."""
+        if environment is not self._environment:
+            raise InvalidProgramError(
+                f"{method}: the two streams come from different environments. Make both from one"
+                " StreamExecutionEnvironment."
+            )
 
     def _transform(
         self, operator: OperatorDescription, outputType: TypeInformation[Any] | None = None

@@ -86,6 +86,7 @@ class JoinedStreams(Generic[T1, T2]):
     """
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        input1._check_environment("join", input2.getExecutionEnvironment())
         self._inputs = (input1, input2)
 
     def where(
@@ -101,6 +102,7 @@ class CoGroupedStreams(Generic[T1, T2]):
     """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        input1._check_environment("coGroup", input2.getExecutionEnvironment())
         self._inputs = (input1, input2)
 
     def where(
@@ -215,7 +217,8 @@ class JoinWithWindow(_WithWindow[T1, T2, KEY, W]):
         self, function: JoinLike[T1, T2, R], outputType: TypeInformation[R] | None = None
     ) -> SingleOutputStreamOperator[R]:
         """Call ``function`` for every pair: a JoinFunction or ``f(first, second)`` returns one
-        result, a FlatJoinFunction or ``f(first, second, out)`` writes any number."""
+        result, a FlatJoinFunction or ``f(first, second, out)`` writes any number. Results have the
+        timestamp ``window.maxTimestamp()``."""
         given = outputType or (returned_type(function) if callable(function) else None)
         return self._apply(function, _join_call(function), given)
 
@@ -227,7 +230,7 @@ class CoGroupWithWindow(_WithWindow[T1, T2, KEY, W]):
         self, function: CoGroupLike[T1, T2, R], outputType: TypeInformation[R] | None = None
     ) -> SingleOutputStreamOperator[R]:
         """Call ``function`` for every key and window: a CoGroupFunction or
-        ``f(first, second[, out])``."""
+        ``f(first, second[, out])``. Results have the timestamp ``window.maxTimestamp()``."""
         given = outputType or (returned_item_type(function) if callable(function) else None)
         return self._apply(function, _co_group_call(function), given)
 

@@ -84,30 +84,32 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
     # ------------------------------------------------------------------ rolling aggregations
 
     def reduce(self, reducer: ReduceLike[T]) -> SingleOutputStreamOperator[T]:
-        """For each element the reduction of all elements of its key up to it."""
+        """For each element the reduction of all elements of its key up to it, with the element's
+        timestamp."""
         return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
 
     def sum(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
-        """The first element of the key, with the sum so far in ``field``: a position, a name, or a
-        function that reads one field, such as ``lambda flight: flight.delay``."""
+        """For each element the first of its key, with the sum so far in ``field``: a position, a
+        name, or a function that reads one field, such as ``lambda flight: flight.delay``. The
+        timestamp is that of the element that came, as with all of these."""
         return self._aggregate(SumAggregator(field))
 
     def min(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
-        """The first element of the key, with the lowest value so far in ``field``."""
+        """For each element the first of its key, with the lowest value so far in ``field``."""
         return self._aggregate(ComparableAggregator(field, "min"))
 
     def max(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
-        """The first element of the key, with the highest value so far in ``field``."""
+        """For each element the first of its key, with the highest value so far in ``field``."""
         return self._aggregate(ComparableAggregator(field, "max"))
 
     def minBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the lowest value of ``field``, which may be any function of it, so far; of
-        equal ones the first, or with ``first=False`` the last."""
+        """For each element the one of its key with the lowest value of ``field``, which may be any
+        function of it, so far; of equal ones the first, or with ``first=False`` the last. The
+        timestamp is that of the element that came."""
         return self._aggregate(ComparableAggregator(field, "minBy", first))
 
     def maxBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the highest value of ``field``, which may be any function of it, so far; of
-        equal ones the first, or with ``first=False`` the last."""
+        """As ``minBy``, with the highest value."""
         return self._aggregate(ComparableAggregator(field, "maxBy", first))
 
     def _aggregate(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
@@ -142,6 +144,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
             raise InvalidProgramError(
                 "intervalJoin: the other stream is not keyed. Call keyBy(...) on it too."
             )
+        self._check_environment("intervalJoin", otherStream.getExecutionEnvironment())
         return IntervalJoin(self, otherStream)
 
     # ------------------------------------------------------------------ what there is no use for

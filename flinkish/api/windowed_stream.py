@@ -79,7 +79,8 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
         outputType: TypeInformation[Any] | None = None,
     ) -> SingleOutputStreamOperator[Any]:
         """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
-        ``process``, or a WindowFunction) then gets that one."""
+        ``process``, or a WindowFunction) then gets that one. Results have the timestamp
+        ``window.maxTimestamp()``."""
         call = None if windowFunction is None else window_function_call(windowFunction)
         return self._result(self._builder.reduce(function, windowFunction, call), outputType)
 
@@ -119,7 +120,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or a WindowFunction) then gets the one result. A result of None is
-        no result, as in Flink."""
+        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
         call = None if windowFunction is None else window_function_call(windowFunction)
         description = self._builder.aggregate(aggregateFunction, windowFunction, call)
         return self._result(description, outputType)
@@ -151,7 +152,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(key, context, elements[, out])``
-        when the window fires."""
+        when the window fires. Results have the timestamp ``window.maxTimestamp()``."""
         return self._result(self._builder.collect(function, process_call(function)), outputType)
 
     @overload
@@ -181,7 +182,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(key, window, elements[, out])``
-        when the window fires."""
+        when the window fires. Results have the timestamp ``window.maxTimestamp()``."""
         return self._result(self._builder.collect(function, apply_call(function)), outputType)
 
     def enableAsyncState(self) -> Self:

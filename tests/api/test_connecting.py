@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from flinkish import (
+    AdvanceTimeImportSettings,
+    AdvanceTimeSettings,
     BroadcastProcessFunction,
     CoMapFunction,
     CoProcessFunction,
@@ -17,6 +19,7 @@ from flinkish import (
     Types,
     ValueStateDescriptor,
     WatermarkStrategy,
+    advanceTime,
 )
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
 
@@ -149,12 +152,26 @@ def test_the_broadcast_function_fits_the_stream(numbers, keyed):
     assert numbers.connect(rules).process(Broadcast()).getName() == "Co-Process-Broadcast"
 
 
-def test_streams_of_different_environments_are_not_connected(numbers):
+def timed_by(stream):
+    return AdvanceTimeSettings(import_=AdvanceTimeImportSettings(stream))
+
+
+@pytest.mark.parametrize(
+    ("method", "combine"),
+    [
+        ("connect", lambda one, other: one.connect(other)),
+        ("connect", lambda one, other: one.connect(other.broadcast(RULES))),
+        ("union", lambda one, other: one.union(one, other)),
+        ("intervalJoin", lambda one, other: one.keyBy(str).intervalJoin(other.keyBy(str))),
+        ("join", lambda one, other: one.join(other)),
+        ("coGroup", lambda one, other: one.coGroup(other)),
+        ("advanceTime", lambda one, other: advanceTime(one, timed_by(other))),
+    ],
+)
+def test_streams_of_different_environments_are_not_combined(numbers, method, combine):
     other = StreamExecutionEnvironment().fromElements(1)
-    with pytest.raises(InvalidProgramError, match="different environments"):
-        numbers.connect(other)
-    with pytest.raises(InvalidProgramError, match="different environments"):
-        numbers.connect(other.broadcast(RULES))
+    with pytest.raises(InvalidProgramError, match=f"^{method}: .* different environments"):
+        combine(numbers, other)
 
 
 def test_an_interval_join_wants_keyed_streams_and_bounds_in_order(numbers, keyed):
