@@ -11,14 +11,18 @@ _COMES_APART = (str, bytes, bytearray, Mapping)
 
 
 def results_of(
-    returned: Any, function: str = "the function", tuples: bool = False
+    returned: Any, function: str = "the function", tuples: bool = False, wrote: bool = False
 ) -> Iterable[Any]:
-    """What ``function`` has returned, as its results; None is none. ``tuples``: a tuple is one of results,
-    not one result.
+    """What ``function`` has returned, as its results; None is none.
+
+    ``tuples``: a tuple is one of results, not one result. ``wrote``: it may have written to ``out``,
+    so what a lambda makes of several calls, ``[out.collect(1), out.collect(2)]``, is none either.
 
     Raises UnfitElementError for a single value, also one that would come apart if it were iterated.
     """
     if returned is None:
+        return ()
+    if wrote and type(returned) in (list, tuple) and returned.count(None) == len(returned):
         return ()
     apart = _COMES_APART if tuples and type(returned) is tuple else (*_COMES_APART, tuple)
     if isinstance(returned, apart) or not isinstance(returned, Iterable):

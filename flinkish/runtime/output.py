@@ -140,5 +140,5 @@ class TimestampedCollector(Collector[Any]):
     def collectReturned(self, returned: Any, tuples: bool = False) -> None:
         """Emit what the function has returned or yields: a generator runs here, under the key and
         timestamp at hand. ``tuples``: a tuple is one of results."""
-        for result in results_of(returned, tuples=tuples):
+        for result in results_of(returned, tuples=tuples, wrote=True):
             self.collect(result)

@@ -183,6 +183,17 @@ def test_a_generator_runs_under_the_key_and_timestamp_of_its_element():
     assert all(result.timestamp == result.value[1] for result in results)
 
 
+@pytest.mark.parametrize("several", [list, tuple])
+def test_the_nones_of_several_calls_in_a_lambda_are_no_results(several):
+    harness = StreamTestHarness(
+        lambda stream: stream.process(
+            lambda value, ctx, out: several((out.collect(value), out.collect(value)))
+        )
+    )
+    harness.processElement("a", 1)
+    assert harness.getOutput() == [fl.StreamRecord("a", 1), fl.StreamRecord("a", 1)]
+
+
 @pytest.mark.parametrize("returned", [3, "ada", {"a": 1}, ("a", 1), fl.Row(name="ada")])
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_single_result_of_a_process_function_is_refused(keyed, returned):
