@@ -54,7 +54,7 @@ class LagWatermarks(WatermarkGenerator[Tagged[Any]]):
         now = self.clock.relativeTimeMillis()
         if now < self.due:
             return
-        self.due = now + self.interval
+        self.due += ((now - self.due) // self.interval + 1) * self.interval
         watermark = self._watermark()
         if watermark is not None:
             self.emitted = watermark

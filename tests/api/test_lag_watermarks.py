@@ -45,6 +45,19 @@ def test_it_is_computed_once_an_interval():
     assert watermarks(harness) == [94, 194]
 
 
+@pytest.mark.parametrize("interval", [50, 70, 300])
+def test_it_is_computed_at_multiples_of_the_interval(interval):
+    """Whatever the auto-watermark interval is, which is 200 here."""
+    harness, moved = harness_of(watermarkInterval=interval), []
+    for now in range(0, 1200, 10):
+        harness.processElement1("a", now)
+        harness.processElement2("b", now)
+        before = len(watermarks(harness))
+        harness.setProcessingTime(now)
+        moved += [now] * (len(watermarks(harness)) > before)
+    assert moved == list(range(interval, 1200, interval))
+
+
 def test_an_element_at_the_watermark_is_not_late():
     def build(one, two):
         windows = fl.PolicyWindowedStream.of(fl.unionWithLag(one, two, lag=5), 10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from flinkish.api.elements import MIN_TIMESTAMP
@@ -86,15 +86,14 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             split.generation.onPeriodicEmit(split.periodicOutput, now)
         self._multiplexer.onPeriodicEmit()
 
-    def nextProcessingTimeTimer(self) -> int | None:
+    def _running(self) -> Iterable[WatermarkGeneration]:
         if self._emitter.idle:
-            return None
-        looks = (
-            self._look(split.generation)
+            return []
+        return [
+            split.generation
             for index, split in enumerate(self._splits.values())
             if not self._multiplexer.status.isIdle(index)
-        )
-        return min((look for look in looks if look is not None), default=None)
+        ]
 
     def _register(self, names: Sequence[Any]) -> None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import Any
 
@@ -125,8 +125,12 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def advanceProcessingTime(self, now: int) -> None:
         # In a batch the elements come first: they were there before the clock says that none came.
-        if self._interval > 0 and now >= self._nextEmit and not self._emits_after_slices:
+        if self._interval <= 0 or self._emits_after_slices:
+            return
+        if now >= self._nextEmit:
             self.onPeriodicEmit()
+        elif any(_is_due(generation, now) for generation in self._running()):
+            self._ask_generators(now)
 
     @property
     def reportedWatermark(self) -> int:
@@ -135,22 +139,32 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def onPeriodicEmit(self) -> None:
         now = self.clock.getCurrentProcessingTime()
         self._nextEmit = now + self._interval
+        self._ask_generators(now)
+
+    def _ask_generators(self, now: int) -> None:
         with self.userCode("onPeriodicEmit()"):
             self._emit_periodically(now)
 
     def _emit_periodically(self, now: int) -> None:
         self._generation.onPeriodicEmit(self._emitter, now)
 
+    def _running(self) -> Iterable[WatermarkGeneration]:
+        """The generators whose input is not idle."""
+        return () if self._emitter.idle else (self._generation,)
+
     def nextProcessingTimeTimer(self) -> int | None:
-        return None if self._emitter.idle else self._look(self._generation)
+        looks = map(self._look, self._running())
+        return min((look for look in looks if look is not None), default=None)
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
         """When the clock is wanted: by the generator, or to see whether what feeds it is idle."""
         wanted = generation.nextPeriodicEmit()
+        if wanted is not None and wanted <= self._nextEmit - self._interval:
+            wanted = self._nextEmit  # it has been asked since then
         if generation.idleness is not None:
-            due = generation.idleness.due() or self._nextEmit
-            wanted = due if wanted is None else min(due, wanted)
-        return None if wanted is None else max(wanted, self._nextEmit)
+            idle = max(generation.idleness.due() or 0, self._nextEmit)
+            wanted = idle if wanted is None else min(idle, wanted)
+        return wanted
 
     def _checked(self, timestamp: Any) -> int:
         try:
@@ -161,6 +175,11 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                 f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
                 " int(seconds * 1000)."
             ) from None
+
+
+def _is_due(generation: WatermarkGeneration, now: int) -> bool:
+    wish = generation.nextPeriodicEmit()
+    return wish is not None and now >= wish
 
 
 class WatermarkEmitter(WatermarkOutput):
