@@ -60,22 +60,18 @@ class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
         self._advance = advance
         self._generator = generator
         self._clock = clock
-        self._came = False
-        """Whether an element has come since the last look at the clock."""
         self._last: int | None = None
-        """When the last element came, as far as a look can tell."""
+        """When the last element came."""
         self._watermark = MIN_TIMESTAMP
 
     def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
-        self._came = True
+        self._last = self._clock.relativeTimeMillis()
         self._generator.onEvent(event, eventTimestamp, _Noting(self, output))
 
     def onPeriodicEmit(self, output: WatermarkOutput) -> None:
         noting = _Noting(self, output)
         self._generator.onPeriodicEmit(noting)
         now = self._clock.relativeTimeMillis()
-        if self._came:
-            self._came, self._last = False, now
         advance = self._advance
         if self._last is not None and now - self._last >= advance.idleTimeout:
             ended = advance.endAt(now - advance.idleTimeout)
@@ -92,12 +88,11 @@ class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
 
     def _due(self) -> int | None:
         """When the next window to close has been over for long enough, if nothing comes."""
-        last = self._clock.relativeTimeMillis() if self._came else self._last
-        if last is None:
+        if self._last is None:
             return None
         advance = self._advance
         closed = advance.endAt(self._watermark - advance.allowedLateness + 1)
-        return max(closed + advance.every, last) + advance.idleTimeout
+        return max(closed + advance.every, self._last) + advance.idleTimeout
 
 
 class _Noting(WatermarkOutput):

@@ -18,7 +18,7 @@ from flinkish import (
     WatermarkStrategy,
 )
 from flinkish.testing import StreamTestHarness
-from tests.compat.atlas_example import IDLENESS, MINUTE, at
+from tests.compat.atlas_example import IDLENESS, MINUTE, at, step
 from tests.runtime.micro_batches import MicroBatches
 
 STRATEGY = (
@@ -48,9 +48,7 @@ class TestTheWorkedExample:
     def test_watermark_by_watermark(self) -> None:
         harness, watermark = StreamTestHarness(assigned), None
         for minute, event, expected in IDLENESS:
-            if event is not None:
-                harness.processElement(at(event))
-            harness.setProcessingTime(at(minute))
+            step(harness, minute, event)
             watermark = _last_watermark(harness) or watermark
             assert watermark == at(expected) - 1, minute
 
@@ -62,9 +60,7 @@ class TestTheWorkedExample:
             if row == cut:
                 harness = StreamTestHarness.restore(windows, harness.snapshot())
             before = len(harness.getOutput())
-            if event is not None:
-                harness.processElement(at(event))
-            harness.setProcessingTime(at(minute))
+            step(harness, minute, event)
             new = harness.getOutput()[before:]
             closed += [(minute, e.value) for e in new if isinstance(e, StreamRecord)]
         assert closed == CLOSED
@@ -91,6 +87,26 @@ def test_before_the_first_element_nothing_moves() -> None:
     harness = StreamTestHarness(assigned)
     harness.setProcessingTime(at(30))
     assert harness.getOutput() == []
+
+
+def test_the_timeout_counts_from_the_element_and_is_over_to_the_millisecond() -> None:
+    harness = StreamTestHarness(assigned)
+    harness.setProcessingTime(at(5) + 30_017)
+    harness.processElement(at(5))
+    harness.setProcessingTime(at(6) + 30_016)
+    assert _last_watermark(harness) == at(5) - 1
+    harness.setProcessingTime(at(7) - 1)
+    assert _last_watermark(harness) == at(5) - 1
+    harness.setProcessingTime(at(7))
+    assert _last_watermark(harness) == at(6) - 1
+
+
+def test_it_closes_at_the_first_look_if_the_timeout_is_over_by_then() -> None:
+    harness = StreamTestHarness(assigned)
+    harness.setProcessingTime(at(5))
+    harness.processElement(at(5))
+    harness.setProcessingTime(at(30))
+    assert _last_watermark(harness) == at(27) - 1
 
 
 def test_lateness_and_offset_say_where_windows_close() -> None:
@@ -120,22 +136,22 @@ def test_the_watermark_never_falls_and_keeps_a_timeout_behind_the_clock(
         lambda s: s.assignTimestampsAndWatermarks(strategy), autoWatermarkInterval=1
     )
     now = 1_000
-    highest = idle = -1
-    for step, timestamp in steps:
+    harness.setProcessingTime(now)
+    highest, came = -1, None
+    for passed, timestamp in steps:
         if timestamp is not None:
             harness.processElement(timestamp, timestamp)
-            highest, idle = max(highest, timestamp), -1
-        now += step
+            highest, came = max(highest, timestamp), now
+        now += passed
         harness.setProcessingTime(now)
-        idle = 0 if timestamp is not None or idle < 0 else idle + step
         watermarks = [e.timestamp for e in harness.getOutput() if isinstance(e, Watermark)]
         assert watermarks == sorted(set(watermarks))
         if watermarks:
             last = watermarks[-1]
             assert last == highest - 1 or (last + 1) % 100 == 0
             assert last < max(highest, now - 70)
-            if idle >= 70:
-                assert last >= (now - 70) // 100 * 100 - 1 or highest < 0
+            if came is not None and now - came >= 70:
+                assert last >= (now - 70) // 100 * 100 - 1
 
 
 def test_idleness_that_stops_the_watermark_cannot_be_had_too() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from flinkish.testing import StreamTestHarness
+
 MINUTE = 60_000
 NOON = 12 * 60 * MINUTE
 
@@ -56,3 +58,12 @@ IDLENESS: list[tuple[int, int | None, int]] = [
 ]
 """Windows of 3 minutes with an idle timeout of 1. (The document's table says 12:00 for the watermark
 at 12:07 and 12:08, its text 12:06; a watermark never falls.)"""
+
+
+def step(harness: StreamTestHarness, minute: int, event: int | None) -> None:
+    """The clock comes to that minute. An event comes a second before, as it counts before a timeout
+    that is over at that moment, and the watermark follows it within the auto-watermark interval."""
+    if event is not None:
+        harness.setProcessingTime(at(minute) - 1_000)
+        harness.processElement(at(event))
+    harness.setProcessingTime(at(minute))

@@ -23,7 +23,7 @@ from flinkish import (
 from flinkish.compat import atlas
 from flinkish.compat.atlas import Boundary, Interval
 from flinkish.testing import StreamTestHarness
-from tests.compat.atlas_example import IDLENESS, LATENESS, WATERMARKS, at
+from tests.compat.atlas_example import IDLENESS, LATENESS, WATERMARKS, at, step
 from tests.runtime.micro_batches import MicroBatches
 
 Windows = AllWindowedStream[int, TimeWindow]
@@ -164,9 +164,7 @@ class TestIdleTimeout:
         watermarks, closed = [], []
         for minute, event, _ in IDLENESS:
             before = len(harness.getOutput())
-            if event is not None:
-                harness.processElement(at(event))
-            harness.setProcessingTime(at(minute))
+            step(harness, minute, event)
             for element in harness.getOutput()[before:]:
                 if isinstance(element, StreamRecord):
                     closed.append((minute, element.value))
