@@ -6,7 +6,6 @@ from enum import Enum
 from typing import TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
-from flinkish.api.output_tag import OutputTag
 from flinkish.api.time import TimeLike, to_milliseconds
 
 T = TypeVar("T")
@@ -82,12 +81,6 @@ def number(subject: str, value: float) -> float:
             f"{subject}: {shown(value)} is not a number. Pass an int or float."
         )
     return value
-
-
-def output_tag(subject: str, tag: OutputTag[T]) -> OutputTag[T]:
-    """``tag``; raises InvalidProgramError unless it is an OutputTag."""
-    mend = 'Pass one, such as OutputTag("late"), and read it with getSideOutput on the result.'
-    return instance(subject, tag, OutputTag, mend)
 
 
 def instance(subject: str, value: T, kind: type[object], mend: str) -> T:

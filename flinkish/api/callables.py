@@ -111,11 +111,11 @@ def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
     )
 
 
-def reduce_call(function: ReduceLike[T]) -> Callable[[T, T], T]:
+def reduce_call(function: ReduceLike[T], method: str = "reduce") -> Callable[[T, T], T]:
     """The reduction itself."""
     if isinstance(function, ReduceFunction):
         return function.reduce
-    return checked_callable("reduce", function, "a ReduceFunction or f(a, b)", 2)
+    return checked_callable(method, function, "a ReduceFunction or f(a, b)", 2)
 
 
 def positional_arity(function: Callable[..., Any]) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from flinkish.api.callables import function_of
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
+from flinkish.api.arguments import milliseconds
+from flinkish.api.callables import checked_callable, function_of
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
 from flinkish.api.join_functions import ProcessJoinFunction, ProcessJoinLike
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.process_operators import IntervalJoinDescription
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 from flinkish.api.transformations import TwoInputTransformation
 from flinkish.api.types import TypeInformation
 
@@ -46,7 +47,8 @@ class IntervalJoin(Generic[IN1, IN2, K]):
     def between(self, lowerBound: TimeLike, upperBound: TimeLike) -> IntervalJoined[IN1, IN2, K]:
         """Join ``left`` and ``right`` if left's timestamp + lowerBound <= right's timestamp <=
         left's timestamp + upperBound. Bounds may be negative."""
-        lower, upper = to_milliseconds(lowerBound), to_milliseconds(upperBound)
+        lower = milliseconds("between: lowerBound", lowerBound)
+        upper = milliseconds("between: upperBound", upperBound)
         if lower > upper:
             raise IllegalArgumentError(
                 f"intervalJoin: the lower bound ({lower} ms) is above the upper bound ({upper} ms)."
@@ -78,12 +80,12 @@ class IntervalJoined(Generic[IN1, IN2, K]):
 
     def sideOutputLeftLateData(self, outputTag: OutputTag[IN1]) -> IntervalJoined[IN1, IN2, K]:
         """Emit left elements that come after the watermark to a side output; else they are lost."""
-        return replace(self, leftLateTag=_tag("sideOutputLeftLateData", outputTag))
+        return replace(self, leftLateTag=checked_tag("sideOutputLeftLateData", outputTag))
 
     def sideOutputRightLateData(self, outputTag: OutputTag[IN2]) -> IntervalJoined[IN1, IN2, K]:
         """Emit right elements that come after the watermark to a side output; else they are
         lost."""
-        return replace(self, rightLateTag=_tag("sideOutputRightLateData", outputTag))
+        return replace(self, rightLateTag=checked_tag("sideOutputRightLateData", outputTag))
 
     def enableAsyncState(self) -> IntervalJoined[IN1, IN2, K]:
         """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
@@ -95,14 +97,12 @@ class IntervalJoined(Generic[IN1, IN2, K]):
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]:
         """Call the function for every pair. Results have the later of the pair's timestamps."""
-        call: Any = processJoinFunction
+        call: Any
         if isinstance(processJoinFunction, ProcessJoinFunction):
             call = processJoinFunction.processElement
-        elif not callable(processJoinFunction):
-            raise InvalidProgramError(
-                f"intervalJoin: {processJoinFunction!r} is not a function. Pass a"
-                " ProcessJoinFunction or f(left, right, ctx, out)."
-            )
+        else:
+            wanted = "a ProcessJoinFunction or f(left, right, ctx, out)"
+            call = checked_callable("intervalJoin", processJoinFunction, wanted, 4)
         operator = IntervalJoinDescription(
             function_of(processJoinFunction),
             call,
@@ -116,9 +116,3 @@ class IntervalJoined(Generic[IN1, IN2, K]):
         )
         transformation.outputType = outputType
         return SingleOutputStreamOperator(self.left.getExecutionEnvironment(), transformation)
-
-
-def _tag(method: str, tag: OutputTag[Any]) -> OutputTag[Any]:
-    if not isinstance(tag, OutputTag):
-        raise InvalidProgramError(f"{method}: pass an OutputTag, not {tag!r}.")
-    return tag

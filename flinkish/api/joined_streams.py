@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from flinkish.api.callables import key_call, positional_arity
+from flinkish.api.arguments import instance
+from flinkish.api.callables import checked_callable, key_call, positional_arity
 from flinkish.api.data_stream import DataStream
-from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector, KeySelectorLike, MapFunction
 from flinkish.api.join_functions import (
     CoGroupFunction,
@@ -87,6 +87,7 @@ class JoinedStreams(Generic[T1, T2]):
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
         input1._check_environment("join", input2.getExecutionEnvironment())
+        instance("join", input2, DataStream, "Pass the stream to join with.")
         self._inputs = (input1, input2)
 
     def where(
@@ -95,7 +96,7 @@ class JoinedStreams(Generic[T1, T2]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> JoinWhere[T1, T2, KEY]:
         """The key of the first stream's elements."""
-        return JoinWhere(*self._inputs, key_call(keySelector))
+        return JoinWhere(*self._inputs, key_call(keySelector, "where"))
 
 
 class CoGroupedStreams(Generic[T1, T2]):
@@ -103,6 +104,7 @@ class CoGroupedStreams(Generic[T1, T2]):
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
         input1._check_environment("coGroup", input2.getExecutionEnvironment())
+        instance("coGroup", input2, DataStream, "Pass the stream to group with.")
         self._inputs = (input1, input2)
 
     def where(
@@ -111,7 +113,7 @@ class CoGroupedStreams(Generic[T1, T2]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> CoGroupWhere[T1, T2, KEY]:
         """The key of the first stream's elements."""
-        return CoGroupWhere(*self._inputs, key_call(keySelector))
+        return CoGroupWhere(*self._inputs, key_call(keySelector, "where"))
 
 
 class _Keys(Generic[T1, T2, KEY]):
@@ -155,7 +157,7 @@ class JoinWhere(_Keys[T1, T2, KEY]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> JoinEqualTo[T1, T2, KEY]:
         """The key of the second stream's elements."""
-        return JoinEqualTo(self._input1, self._input2, self._key1, key_call(keySelector))
+        return JoinEqualTo(self._input1, self._input2, self._key1, key_call(keySelector, "equalTo"))
 
 
 class JoinEqualTo(_Keys[T1, T2, KEY]):
@@ -177,7 +179,9 @@ class CoGroupWhere(_Keys[T1, T2, KEY]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> CoGroupEqualTo[T1, T2, KEY]:
         """The key of the second stream's elements."""
-        return CoGroupEqualTo(self._input1, self._input2, self._key1, key_call(keySelector))
+        return CoGroupEqualTo(
+            self._input1, self._input2, self._key1, key_call(keySelector, "equalTo")
+        )
 
 
 class CoGroupEqualTo(_Keys[T1, T2, KEY]):
@@ -261,11 +265,8 @@ def _join_call(function: Any) -> WindowCall:
     join: Any = function
     if isinstance(function, (JoinFunction, FlatJoinFunction)):
         join = function.join
-    if not callable(join) or isinstance(join, type):
-        raise InvalidProgramError(
-            f"apply: {shown(join)} is not a function. Pass a JoinFunction, a FlatJoinFunction,"
-            " f(first, second) or f(first, second, out)."
-        )
+    wanted = "a JoinFunction, a FlatJoinFunction, f(first, second) or f(first, second, out)"
+    checked_callable("apply", join, wanted, 2, 3)
     flat = flat or positional_arity(join) == 3
 
     def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> None:
@@ -282,11 +283,8 @@ def _join_call(function: Any) -> WindowCall:
 
 def _co_group_call(function: Any) -> WindowCall:
     group: Any = function.coGroup if isinstance(function, CoGroupFunction) else function
-    if not callable(group) or isinstance(group, type):
-        raise InvalidProgramError(
-            f"apply: {shown(group)} is not a function. Pass a CoGroupFunction, f(first, second) or"
-            " f(first, second, out)."
-        )
+    wanted = "a CoGroupFunction, f(first, second) or f(first, second, out)"
+    checked_callable("apply", group, wanted, 2, 3)
     writes = positional_arity(group) == 3
 
     def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> Any:

@@ -13,7 +13,7 @@ from flinkish.api.aggregations import (
 )
 from flinkish.api.callables import function_of, reduce_call
 from flinkish.api.data_stream import DataStream
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import ReduceLike
 from flinkish.api.interval_join import IntervalJoin
 from flinkish.api.operators import OperatorDescription
@@ -142,7 +142,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
         ``a.intervalJoin(b).between(lower, upper).process(f)``."""
         if not isinstance(otherStream, KeyedStream):
             raise InvalidProgramError(
-                "intervalJoin: the other stream is not keyed. Call keyBy(...) on it too."
+                f"intervalJoin: {shown(otherStream)} is not a keyed stream. Call keyBy(...) on it too."
             )
         self._check_environment("intervalJoin", otherStream.getExecutionEnvironment())
         return IntervalJoin(self, otherStream)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from flinkish.api.arguments import instance, milliseconds
+from flinkish.api.callables import checked_callable
 from flinkish.api.data_stream import DataStream
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
@@ -16,7 +18,7 @@ from flinkish.api.temporal_events import (
     PointEvent,
     TemporalEvent,
 )
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time import TimeLike
 
 T = TypeVar("T")
 
@@ -34,8 +36,8 @@ def shiftEventTime(
     >>> harness.getOutput()[0].value, harness.getOutput()[1]
     (PointEvent(startTime=105, payload='p'), Watermark(timestamp=107))
     """
-    milliseconds = to_milliseconds(shift)
-    return _changed(events, milliseconds, lambda event: _shifted(event, milliseconds))
+    millis = milliseconds("shiftEventTime: shift", shift)
+    return _changed("shiftEventTime", events, millis, lambda event: _shifted(event, millis))
 
 
 def alterEventLifetime(
@@ -48,15 +50,20 @@ def alterEventLifetime(
 
     End edges go: how long an event lasts is known from its start.
     """
-    milliseconds = to_milliseconds(shift)
+    millis = milliseconds("alterEventLifetime: shift", shift)
+    length_of = checked_callable("alterEventLifetime", duration, "f(event)", 1)
 
     def altered(event: TemporalEvent[T]) -> TemporalEvent[T] | None:
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
-        start = event.startTime + milliseconds
-        return IntervalEvent(start, start + to_milliseconds(duration(event)), event.payload)
+        start = event.startTime + millis
+        return IntervalEvent(
+            start,
+            start + milliseconds("alterEventLifetime: duration", length_of(event)),
+            event.payload,
+        )
 
-    return _changed(events, milliseconds, altered)
+    return _changed("alterEventLifetime", events, millis, altered)
 
 
 def alterEventDuration(
@@ -78,10 +85,12 @@ def _shifted(event: TemporalEvent[T], shift: int) -> TemporalEvent[T]:
 
 
 def _changed(
+    method: str,
     events: DataStream[TemporalEvent[T]],
     shift: int,
     change: Callable[[TemporalEvent[T]], TemporalEvent[T] | None],
 ) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    instance(method, events, DataStream, "Pass the stream of events first.")
     return events._transform(LifetimeChangeDescription(shift, change))
 
 

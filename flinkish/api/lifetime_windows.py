@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.all_windowed_stream import constant_key
-from flinkish.api.arguments import milliseconds, positive, positive_length
+from flinkish.api.arguments import instance, milliseconds, positive, positive_length
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import OperatorDescription
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import IntervalEvent, PointEvent, TemporalEvent
 from flinkish.api.time import TimeLike
@@ -108,6 +108,7 @@ class LifetimeWindowedStream(Generic[T]):
     """
 
     def __init__(self, stream: DataStream[TemporalEvent[T]], windows: LifetimeWindows) -> None:
+        instance("lifetime windows", stream, DataStream, "Pass the stream first, then the windows.")
         if not isinstance(windows, LifetimeWindows):
             raise InvalidProgramError(
                 f"lifetime windows: {shown(windows)} will not do. Pass HoppingLifetimeWindows,"
@@ -121,7 +122,7 @@ class LifetimeWindowedStream(Generic[T]):
     def sideOutputLateData(self, outputTag: OutputTag[TemporalEvent[T]]) -> Self:
         """Send events that the watermark has passed there, instead of counting and dropping
         them."""
-        self._late_tag = outputTag
+        self._late_tag = checked_tag("sideOutputLateData", outputTag)
         return self
 
     def apply(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar, get_args
 
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.arguments import instance, text
 from flinkish.api.type_extraction import type_of_annotation
 from flinkish.api.types import TypeInformation
 
@@ -28,11 +28,7 @@ class OutputTag(Generic[T]):
         id: str,  # noqa: A002 - Flink's name
         type: TypeInformation[T] | None = None,  # noqa: A002 - Flink's name
     ) -> None:
-        if not isinstance(id, str) or not id:
-            raise IllegalArgumentError(
-                f"OutputTag: the id must be a string that is not empty, not {id!r}."
-            )
-        self.id = id
+        self.id = text("OutputTag: id", id)
         self.type = type
 
     def getId(self) -> str:
@@ -54,3 +50,9 @@ class OutputTag(Generic[T]):
 
     def __repr__(self) -> str:
         return f"OutputTag({self.id!r})"
+
+
+def checked_tag(method: str, tag: OutputTag[T]) -> OutputTag[T]:
+    """``tag``; raises InvalidProgramError, which names ``method``, unless it is an OutputTag."""
+    mend = 'Pass one, such as OutputTag("late"), and read it with getSideOutput on the result.'
+    return instance(method, tag, OutputTag, mend)

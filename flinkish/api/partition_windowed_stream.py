@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Generic, TypeVar, Union
 
-from flinkish.api.callables import key_call, positional_arity
+from flinkish.api.arguments import instance
+from flinkish.api.callables import checked_callable, key_call, positional_arity
 from flinkish.api.data_stream import DataStream
-from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.fields import Field
 from flinkish.api.functions import (
     AggregateFunction,
@@ -87,7 +87,8 @@ class PartitionWindowedStream(Generic[T]):
     ) -> SingleOutputStreamOperator[T]:
         """The elements of a partition sorted by a field or ``f(element)``; equal ones as they
         came."""
-        key, descending = key_call(field), order is Order.DESCENDING
+        instance("sortPartition", order, Order, "Pass Order.ASCENDING or Order.DESCENDING.")
+        key, descending = key_call(field, "sortPartition"), order is Order.DESCENDING
 
         def ordered(values: Iterable[T]) -> Iterable[T]:
             return sorted(values, key=key, reverse=descending)
@@ -114,11 +115,6 @@ class PartitionWindowedStream(Generic[T]):
 def _partition_call(function: Any) -> Callable[[Iterable[Any], Collector[Any]], Any]:
     if isinstance(function, MapPartitionFunction):
         return function.mapPartition
-    if not callable(function) or isinstance(function, type):
-        raise InvalidProgramError(
-            f"mapPartition: {shown(function)} is not a function. Pass a MapPartitionFunction,"
-            " f(values) or f(values, out)."
-        )
-    if positional_arity(function) == 2:
-        return function  # type: ignore[no-any-return]
-    return lambda values, out: function(values)
+    wanted = "a MapPartitionFunction, f(values) or f(values, out)"
+    call = checked_callable("mapPartition", function, wanted, 1, 2)
+    return call if positional_arity(call) == 2 else lambda values, out: call(values)

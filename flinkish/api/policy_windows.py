@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, Union
 
 from flinkish.api.all_windowed_stream import constant_key
+from flinkish.api.arguments import instance, positive
 from flinkish.api.callables import positional_arity
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import OperatorDescription
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.time import TimeLike
 from flinkish.api.types import TypeInformation
@@ -41,6 +43,9 @@ class Count:
     """A number of elements, as the length or the slide of a window (Storm: ``Count``)."""
 
     value: int
+
+    def __post_init__(self) -> None:
+        positive("Count", self.value)
 
     @classmethod
     def of(cls, value: int) -> Count:
@@ -86,13 +91,13 @@ class PolicyWindow(Generic[T]):
         return self.endTimestamp
 
 
-class PolicyWindowFunction(RichFunction, Generic[T, R]):
+class PolicyWindowFunction(RichFunction, ABC, Generic[T, R]):
     """Turns a window into results; may have keyed state (Storm: a windowed bolt)."""
 
+    @abstractmethod
     def process(self, window: PolicyWindow[T], out: Collector[R]) -> Iterable[R] | None:
         """Called when a window fires that has elements. May write to ``out``, or return or yield
         the results; they get the end of the window as their timestamp."""
-        raise NotImplementedError
 
 
 PolicyWindowLike: TypeAlias = Union[
@@ -126,6 +131,7 @@ class PolicyWindowedStream(Generic[T]):
         evictionPolicy: EvictionPolicy[T],
     ) -> None:
         """Raises InvalidProgramError if one policy goes by event time and the other does not."""
+        instance("policy windows", stream, DataStream, "Pass the stream first, then the windows.")
         for policy, kind in ((triggerPolicy, TriggerPolicy), (evictionPolicy, EvictionPolicy)):
             if not isinstance(policy, kind):
                 raise InvalidProgramError(
@@ -167,7 +173,7 @@ class PolicyWindowedStream(Generic[T]):
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
         """Send elements that the watermark has passed there, instead of counting and dropping
         them."""
-        self._late_tag = outputTag
+        self._late_tag = checked_tag("sideOutputLateData", outputTag)
         return self
 
     def process(

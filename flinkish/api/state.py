@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
-from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.arguments import instance, text
+from flinkish.api.errors import NotSupportedError
 from flinkish.api.types import TypeInformation
 
 if TYPE_CHECKING:
@@ -151,12 +152,7 @@ class StateDescriptor(Generic[T]):
     """The name of a state, its type, and how long its entries live (Flink: ``StateDescriptor``)."""
 
     def __init__(self, name: str, type: _TypeLike[T] = None) -> None:  # noqa: A002
-        if not isinstance(name, str) or not name:
-            raise IllegalArgumentError(
-                f"{self.__class__.__name__}: the name must be a string that is not empty, not"
-                f" {name!r}."
-            )
-        self.name = name
+        self.name = text(f"{self.__class__.__name__}: name", name)
         self.type = _given(type)
         self.ttlConfig: StateTtlConfig | None = None
 
@@ -177,7 +173,10 @@ class StateDescriptor(Generic[T]):
 
     def enableTimeToLive(self, ttlConfig: StateTtlConfig) -> None:
         """Let entries expire as ``ttlConfig`` says."""
-        self.ttlConfig = ttlConfig
+        from flinkish.api.state_ttl import StateTtlConfig
+
+        mend = "Pass one, as StateTtlConfig.newBuilder(Duration.ofHours(1)).build()."
+        self.ttlConfig = instance(f"{self}: enableTimeToLive", ttlConfig, StateTtlConfig, mend)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -231,8 +230,11 @@ class ReducingStateDescriptor(StateDescriptor[T]):
         reduceFunction: ReduceLike[T],
         type: _TypeLike[T] = None,  # noqa: A002 - Flink's name
     ) -> None:
+        from flinkish.api.callables import reduce_call
+
         super().__init__(name, type)
         self.reduceFunction = reduceFunction
+        reduce_call(reduceFunction, f"ReducingStateDescriptor({name!r})")
 
 
 class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
@@ -245,8 +247,13 @@ class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
         aggregateFunction: AggregateFunction[IN, ACC, OUT],
         type: _TypeLike[ACC] = None,  # noqa: A002 - Flink's name
     ) -> None:
+        from flinkish.api.functions import AggregateFunction
+
         super().__init__(name, type)
-        self.aggregateFunction = aggregateFunction
+        mend = "Pass one, with createAccumulator, add and getResult."
+        self.aggregateFunction = instance(
+            f"AggregatingStateDescriptor({name!r})", aggregateFunction, AggregateFunction, mend
+        )
 
 
 class MapStateDescriptor(StateDescriptor[Any], Generic[UK, UV]):

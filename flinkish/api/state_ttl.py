@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
+from flinkish.api.arguments import instance, integer, milliseconds, positive
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.time import Duration, TimeLike, to_milliseconds
+from flinkish.api.time import Duration, TimeLike
 
 
 class UpdateType(Enum):
@@ -61,6 +62,14 @@ class StateTtlConfig:
     cleanupInBackground: bool = True
     """Whether expired entries go without being touched."""
 
+    def __post_init__(self) -> None:
+        integer("StateTtlConfig: timeToLive", self.timeToLive)
+        mend = "Pass one of its members."
+        instance("StateTtlConfig: updateType", self.updateType, _UpdateType, mend)
+        instance("StateTtlConfig: stateVisibility", self.stateVisibility, _StateVisibility, mend)
+        clock = self.ttlTimeCharacteristic
+        instance("StateTtlConfig: ttlTimeCharacteristic", clock, _TtlTimeCharacteristic, mend)
+
     UpdateType = _UpdateType
     StateVisibility = _StateVisibility
     TtlTimeCharacteristic = _TtlTimeCharacteristic
@@ -71,7 +80,7 @@ class StateTtlConfig:
         """A builder of a config for a life of ``ttl``, or one that begins as a copy of a config."""
         if isinstance(ttl, StateTtlConfig):
             return StateTtlConfigBuilder(ttl)
-        return StateTtlConfigBuilder(StateTtlConfig(to_milliseconds(ttl)))
+        return StateTtlConfigBuilder(StateTtlConfig(milliseconds("StateTtlConfig: ttl", ttl)))
 
     def isEnabled(self) -> bool:
         """Whether entries expire at all."""
@@ -139,7 +148,7 @@ class StateTtlConfigBuilder:
 
     def setTimeToLive(self, ttl: TimeLike) -> StateTtlConfigBuilder:
         """How long an entry lives."""
-        return self._with(timeToLive=to_milliseconds(ttl))
+        return self._with(timeToLive=milliseconds("setTimeToLive", ttl))
 
     def disableCleanupInBackground(self) -> StateTtlConfigBuilder:
         """Remove expired entries only when they are touched."""
@@ -154,10 +163,7 @@ class StateTtlConfigBuilder:
     ) -> StateTtlConfigBuilder:
         """Accepted for ported jobs: background clean-up knows what has expired, and visits no
         more than that."""
-        if cleanupSize <= 0:
-            raise IllegalArgumentError(
-                f"cleanupIncrementally: cleanupSize is {cleanupSize}, but must be greater than zero."
-            )
+        positive("cleanupIncrementally: cleanupSize", cleanupSize)
         return self
 
     def cleanupInRocksdbCompactFilter(
@@ -171,7 +177,7 @@ class StateTtlConfigBuilder:
         if self._config.timeToLive <= 0:
             raise IllegalArgumentError(
                 f"StateTtlConfig: the time to live is {self._config.timeToLive} ms, but must be"
-                " greater than zero."
+                " greater than zero. Pass a longer one, such as Duration.ofHours(1)."
             )
         return self._config
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from flinkish.api.all_windowed_stream import constant_key
+from flinkish.api.arguments import instance
+from flinkish.api.callables import checked_callable
 from flinkish.api.co_functions import KeyedCoProcessFunction
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError
@@ -54,6 +56,10 @@ def temporalJoin(
     >>> harness.getOutput()[0].value
     IntervalEvent(startTime=5, endTime=8, payload='ab')
     """
+    for stream in (left, right):
+        instance("temporalJoin", stream, DataStream, "Pass the two streams of events first.")
+    checked_callable("temporalJoin: where", where, "f(left, right)", 2)
+    checked_callable("temporalJoin: select", select, "f(left, right)", 2)
     keyed = [isinstance(stream, KeyedStream) for stream in (left, right)]
     if any(keyed) and not all(keyed):
         raise InvalidProgramError(
@@ -207,6 +213,7 @@ def committed(events: DataStream[TemporalEvent[T]]) -> SingleOutputStreamOperato
 
     StreamInsight gives its output so; flinkish hands elements on as they come.
     """
+    instance("committed", events, DataStream, "Pass the stream of events.")
     return events.keyBy(constant_key).process(CommitFunction()).name("Commit")
 
 

@@ -131,7 +131,6 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
 
     def execute(self, inputWindow: TupleWindow[T], collector: OutputCollector[R]) -> None:
         """Called with each window that has tuples."""
-        raise NotImplementedError(f"{type(self).__name__} has no execute.")
 
     def cleanup(self) -> None:
         """Called at the end, as often as ``prepare``."""
@@ -198,6 +197,12 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
             raise IllegalArgumentError(
                 f"setBolt: {type(self).__name__} has a late tuple stream but no timestamps, so no"
                 " tuple is late. Call withTimestampField on it."
+            )
+        own = type(self).execute is not BaseWindowedBolt.execute
+        if self._function is None and not own:
+            raise InvalidProgramError(
+                f"setBolt: {type(self).__name__} has nothing to do. Write its"
+                " execute(inputWindow, collector), or pass BaseWindowedBolt a function."
             )
         stream = self._timed(streams)
         windows = PolicyWindowedStream.of(

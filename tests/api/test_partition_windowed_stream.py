@@ -73,7 +73,7 @@ def test_a_sorted_partition_keeps_its_type():
     assert str(pairs.fullWindowPartition().sortPartition(0).getType()) == "Tuple<String, Long>"
 
 
-@pytest.mark.parametrize("function", [None, 3, int])
+@pytest.mark.parametrize("function", [None, 3, fl.MapPartitionFunction, lambda: 1])
 def test_what_is_no_function_is_refused(function):
     pairs = fl.StreamExecutionEnvironment().fromElements(*ELEMENTS)
     with pytest.raises(InvalidProgramError, match="MapPartitionFunction"):

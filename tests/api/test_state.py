@@ -20,7 +20,7 @@ def test_a_type_may_be_a_python_type():
 
 @pytest.mark.parametrize("name", ["", None, 3])
 def test_a_state_has_a_name(name):
-    with pytest.raises(IllegalArgumentError, match="the name must be a string"):
+    with pytest.raises(IllegalArgumentError, match=r"ValueStateDescriptor: name: .* Pass a string"):
         fl.ValueStateDescriptor(name)
 
 

@@ -260,6 +260,11 @@ def test_results_are_a_stream_like_any_other():
     [
         (BaseWindowedBolt(), fl.InvalidProgramError, "withWindow"),
         (
+            BaseWindowedBolt().withWindow(Count(1)),
+            fl.InvalidProgramError,
+            "nothing to do. Write its",
+        ),
+        (
             BaseWindowedBolt().withTumblingWindow(Count(1)).withLateTupleStream("late"),
             fl.IllegalArgumentError,
             "withTimestampField",

@@ -113,7 +113,7 @@ def test_trigger_evictor_and_gap_see_tagged_elements():
 
 @pytest.mark.parametrize("build", [joined, grouped])
 def test_a_function_that_is_none_is_refused(build):
-    with pytest.raises(InvalidProgramError, match="apply: 5 is not a function"):
+    with pytest.raises(InvalidProgramError, match="apply: 5 of type int is not a function"):
         results(lambda a, b: build(a, b).window(TEN).apply(5))
 
 
