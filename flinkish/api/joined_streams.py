@@ -86,8 +86,8 @@ class JoinedStreams(Generic[T1, T2]):
     """
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
-        input1._check_environment("join", input2.getExecutionEnvironment())
         instance("join", input2, DataStream, "Pass the stream to join with.")
+        input1._check_environment("join", input2.getExecutionEnvironment())
         self._inputs = (input1, input2)
 
     def where(
@@ -103,8 +103,8 @@ class CoGroupedStreams(Generic[T1, T2]):
     """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
-        input1._check_environment("coGroup", input2.getExecutionEnvironment())
         instance("coGroup", input2, DataStream, "Pass the stream to group with.")
+        input1._check_environment("coGroup", input2.getExecutionEnvironment())
         self._inputs = (input1, input2)
 
     def where(
