@@ -78,7 +78,11 @@ class PolicyWindow(Generic[T]):
         return self.newElements
 
     def getExpired(self) -> Sequence[T]:
-        """The elements that have left since then."""
+        """Those that expired as this window fired (Storm: the same).
+
+        A window without elements is not handed on. What expires when one would have fired is in no
+        window's ``getExpired``.
+        """
         return self.expiredElements
 
     def getStartTimestamp(self) -> int | None:

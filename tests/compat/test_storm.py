@@ -122,6 +122,17 @@ def test_get_new_and_get_expired():
     ]
 
 
+def test_what_expires_at_an_empty_window_is_in_no_get_expired():
+    """As with Storm's WindowManager: the window from 10 to 20 has no tuple and is not fired."""
+    bolt = BaseWindowedBolt(lambda w: [(w.getEndTimestamp(), w.get(), w.getExpired())])
+    bolt.withTumblingWindow(Duration.of(10)).withTimestampExtractor(lambda element: element)
+    harness = StreamTestHarness(lambda s: setBolt(bolt, s))
+    for element in (5, 25, 28, 33):
+        harness.processElement(element)
+    harness.endInput()
+    assert values(harness) == [(10, [5], []), (30, [25, 28], []), (40, [33], [25, 28])]
+
+
 ROWS = [(number, number * 1700 + 1) for number in range(6)]
 FORMS = [
     (lambda bolt: bolt.withTumblingWindow(Duration.seconds(5)), [[0, 1, 2], [3, 4, 5]]),
