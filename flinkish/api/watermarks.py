@@ -65,7 +65,8 @@ class WatermarkGenerator(ABC, Generic[T_contra]):
 
         Flink calls every interval and so needs no such method. On Spark a call without elements
         costs a batch, so a generator that reads the clock (``getInputActivityClock`` of the context
-        it is made with) says when the next is worth it.
+        it is made with) says when the next is worth it. The harness calls then too, beside every
+        auto-watermark interval.
         """
         return None
 
