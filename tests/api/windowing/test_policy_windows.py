@@ -354,9 +354,30 @@ def test_an_element_without_a_timestamp_is_an_error():
         harness_of(10).processElement("e1")
 
 
-def test_a_function_that_is_none_is_refused():
+class OfAWindow:
+    def __init__(self, window):
+        self.window = window
+
+
+@pytest.mark.parametrize("function", [list, OfAWindow, 3])
+def test_a_function_that_is_none_is_refused(function):
     with pytest.raises(fl.InvalidProgramError, match=r"f\(window\[, out\]\)"):
-        harness_of(10, function=list)
+        harness_of(10, function=function)
+
+
+def test_an_error_names_the_timer_of_either_clock():
+    def broken(window):
+        raise ZeroDivisionError("oh")
+
+    harness = harness_of(10, function=broken)
+    at(harness, 3)
+    with pytest.raises(fl.UserFunctionError, match=r"oh on the element .*timestamp=9, "):
+        harness.processWatermark(9)
+    harness = harness_of(10, function=broken, eventTime=False)
+    harness.setProcessingTime(3)
+    harness.processElement("e1")
+    with pytest.raises(fl.UserFunctionError, match=r"oh on the element .*timestamp=11, "):
+        harness.setProcessingTime(11)
 
 
 class Seen(fl.PolicyWindowFunction):

@@ -7,6 +7,7 @@ import pytest
 from flinkish import (
     CountEvictor,
     CountTrigger,
+    DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
     EventTimeTrigger,
     GlobalWindows,
@@ -387,6 +388,20 @@ def test_the_end_of_stream_trigger_fires_at_the_end():
     assert values(harness) == []
     harness.endInput()
     assert [es for _, _, es in values(harness)] == [[("a", 1)]]
+
+
+@pytest.mark.parametrize("trigger", [None, PurgingTrigger.of(EventTimeTrigger())])
+def test_a_session_may_be_as_long_as_what_it_merges(trigger):
+    """Its own window is then the merged one, and has the contents of the others."""
+    harness = harness_of(
+        DynamicEventTimeSessionWindows.withDynamicGap(lambda element: element[1]),
+        lambda windowed: windowed.trigger(trigger) if trigger else windowed,
+    )
+    for gap, timestamp in ((2, 2), (2, 6), (10, 0)):
+        harness.processElement(("a", gap), timestamp)
+    harness.processWatermark(9)
+    assert values(harness) == [("a", TimeWindow(0, 10), [("a", 2), ("a", 2), ("a", 10)])]
+    assert harness.numKeyedStateEntries() == harness.numEventTimeTimers() == 0
 
 
 def test_sessions_fire_again_for_late_elements_and_then_forget():

@@ -1,0 +1,133 @@
+"""Every operator counts what comes in: each element once, over all batches and inputs."""
+
+from __future__ import annotations
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.windowing.content_windows import ContentChangeWindows
+from tests.conformance.families.keyed_process import Timers
+from tests.conformance.families.two_inputs import RULES, Meeting
+from tests.runtime.micro_batches import MicroBatches
+
+AT = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[2])
+TEN = fl.TumblingEventTimeWindows.of(10)
+
+
+def key(element):
+    return element[0]
+
+
+def nothing(value):
+    return []
+
+
+def windows(assigner, configure=lambda windowed: windowed):
+    return lambda stream: configure(stream.keyBy(key).window(assigner)).apply(
+        lambda key, window, elements: []
+    )
+
+
+def points(stream):
+    return stream.map(lambda e: fl.PointEvent(e[2], e[0]))
+
+
+class Ignoring(fl.BroadcastProcessFunction):
+    def processElement(self, value, ctx, out):
+        pass
+
+    def processBroadcastElement(self, value, ctx, out):
+        pass
+
+
+class Taking(fl.CoMapFunction):
+    def map1(self, value):
+        return value
+
+    def map2(self, value):
+        return value
+
+
+class Dropping(fl.CoFlatMapFunction):
+    def flatMap1(self, value, out):
+        pass
+
+    def flatMap2(self, value, out):
+        pass
+
+
+class Passing(fl.CoProcessFunction):
+    def processElement1(self, value, ctx, out):
+        pass
+
+    def processElement2(self, value, ctx, out):
+        pass
+
+
+ONE_INPUT = {
+    "map": lambda s: s.map(key),
+    "filter": lambda s: s.filter(key),
+    "flatMap": lambda s: s.flatMap(nothing),
+    "process": lambda s: s.process(lambda value, ctx, out: None),
+    "keyed map": lambda s: s.keyBy(key).map(key),
+    "keyed filter": lambda s: s.keyBy(key).filter(key),
+    "keyed flatMap": lambda s: s.keyBy(key).flatMap(nothing),
+    "keyed process": lambda s: s.keyBy(key).process(Timers()),
+    "reduce": lambda s: s.keyBy(key).reduce(lambda a, b: b),
+    "watermarks": lambda s: s.assignTimestampsAndWatermarks(AT),
+    "arrival time": lambda s: s.assignTimestampsAndWatermarks(
+        fl.ArrivalTimeStrategy(timestampAssigner=lambda e, t: e[2])
+    ),
+    "aligned windows": windows(TEN),
+    "general windows": windows(TEN, lambda w: w.trigger(fl.CountTrigger.of(2))),
+    "evicting windows": windows(TEN, lambda w: w.evictor(fl.CountEvictor.of(2))),
+    "sessions": windows(fl.EventTimeSessionWindows.withGap(3)),
+    "content windows": windows(ContentChangeWindows(10)),
+    "policy windows": lambda s: fl.PolicyWindowedStream.of(s, fl.Count(2)).process(nothing),
+    "lifetime windows": lambda s: fl.LifetimeWindowedStream(points(s), fl.SnapshotWindows()).apply(
+        lambda window, events: []
+    ),
+    "lifetimes": lambda s: fl.alterEventDuration(points(s), lambda event: 5),
+    "advance time": lambda s: fl.advanceTime(
+        points(s), fl.AdvanceTimeSettings(fl.AdvanceTimeGenerationSettings(1))
+    ),
+}
+TWO_INPUTS = {
+    "coMap": lambda a, b: a.connect(b).map(Taking()),
+    "coFlatMap": lambda a, b: a.connect(b).flatMap(Dropping()),
+    "coProcess": lambda a, b: a.connect(b).process(Passing()),
+    "keyed coMap": lambda a, b: a.keyBy(key).connect(b.keyBy(key)).map(Taking()),
+    "keyed coProcess": lambda a, b: a.keyBy(key).connect(b.keyBy(key)).process(Meeting()),
+    "broadcast": lambda a, b: a.connect(b.broadcast(RULES)).process(Ignoring()),
+    "interval join": lambda a, b: (
+        a.keyBy(key)
+        .intervalJoin(b.keyBy(key))
+        .between(0, 5)
+        .process(lambda left, right, ctx, out: None)
+    ),
+}
+
+
+def records_in(build):
+    """How many records the operator has had after two batches of three, behind one that keeps them
+    as they are."""
+
+    def counted(stream):
+        latest = stream.assignTimestampsAndWatermarks(AT).keyBy(key).reduce(lambda a, b: b)
+        return build(latest).name("counted")
+
+    job = MicroBatches(counted, 1)
+    for start in (0, 3):
+        job.process([[((f"k{n % 2}", n, n), None) for n in range(start, start + 3)]])
+    job.end()
+    return job.metrics.metrics()["counted"].numRecordsIn
+
+
+@pytest.mark.parametrize("build", ONE_INPUT.values(), ids=ONE_INPUT.keys())
+def test_what_comes_over_one_input(build):
+    assert records_in(build) == 6
+
+
+@pytest.mark.parametrize("build", TWO_INPUTS.values(), ids=TWO_INPUTS.keys())
+def test_what_comes_over_two_inputs(build):
+    assert records_in(lambda s: build(s.filter(lambda e: True), s.filter(lambda e: e[1] < 5))) == 11
