@@ -81,8 +81,8 @@ def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
 
 def flat_map_calls(
     function: Any,
-) -> tuple[Callable[[Any, Any], None] | None, Callable[[Any], Iterable[Any]] | None]:
-    """``(call, None)`` for what writes to a collector, ``(None, iterate)`` for what returns."""
+) -> tuple[Callable[[Any, Any], Any] | None, Callable[[Any], Iterable[Any]] | None]:
+    """``(call, None)`` for what gets a collector, ``(None, iterate)`` for what does not."""
     if isinstance(function, FlatMapFunction):
         return function.flatMap, None
     checked = checked_callable(

@@ -22,6 +22,7 @@ from flinkish.api.join_functions import (
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
+from flinkish.api.returned_results import results_of
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.type_extraction import (
     collected_type,
@@ -274,7 +275,8 @@ def _join_call(function: Any) -> WindowCall:
         for first in one:
             for second in two:
                 if flat:
-                    join(first, second, out)
+                    for result in results_of(join(first, second, out), wrote=True):
+                        out.collect(result)
                 else:
                     out.collect(join(first, second))
 
