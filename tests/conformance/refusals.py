@@ -49,7 +49,7 @@ REFUSALS = (
         "EventTimeSessionWindows parameters must satisfy 0 < size",
         IllegalArgumentError,
         True,
-        ("EventTimeSessionWindows: the gap is {gap} ms", "Choose a gap above 0."),
+        ("EventTimeSessionWindows: gap is {gap} ms", "Pass a longer length of time"),
     ),
     Refusal(
         ARGUMENT,
