@@ -102,7 +102,11 @@ class ArrivalTimeStrategy(Generic[T]):
     substreamKey: KeySelectorLike[T, Any] | Field | None = None
     """Gives every key a watermark of its own, by which its elements are judged. The stream has the
     lowest of them; one that lags behind arrival - ``lateArrivalTolerance`` does not hold it back.
-    A key is remembered for good."""
+    No element may be below the stream's either, and so the first ones of a new key may be adjusted
+    or dropped. A key is remembered for good."""
+    independentSubstreams: bool = False
+    """Keep the stream's watermark at arrival - ``lateArrivalTolerance``, as low as a new key may
+    begin. Then each key is judged as if it were the only one; but windows close so much later."""
     deadLetters: OutputTag[DeadLetter[T]] | None = None
     """The side output for what is dropped."""
     estimateInterval: TimeLike = 1_000
@@ -113,6 +117,11 @@ class ArrivalTimeStrategy(Generic[T]):
         self._hold("lateArrivalTolerance", 0)
         self._hold("outOfOrderTolerance", 0)
         self._hold("estimateInterval", 1)
+        if self.independentSubstreams and None in (self.substreamKey, self.lateArrivalTolerance):
+            raise InvalidProgramError(
+                "ArrivalTimeStrategy: independentSubstreams is set, but not both of substreamKey and"
+                " lateArrivalTolerance. Set them: a new key may begin so far behind the arrival."
+            )
         if not (self.deadLetters is None or isinstance(self.deadLetters, OutputTag)):
             raise InvalidProgramError(
                 f"ArrivalTimeStrategy: deadLetters is {shown(self.deadLetters)}, but must be an"

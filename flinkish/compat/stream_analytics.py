@@ -94,13 +94,15 @@ def timestampBy(
     arrivalTime: TimestampAssignerLike[T] | None = None,
     ordering: EventOrdering = EventOrdering(),
     deadLetters: OutputTag[DeadLetter[T]] | None = None,
+    independentSubstreams: bool = False,
 ) -> SingleOutputStreamOperator[T]:
     """``TIMESTAMP BY timestamp OVER over``: event times in ms from ``timestamp(event, t)``, held
     against arrival times in ms from ``arrivalTime(event, t)``.
 
     ``arrivalTime`` stands for ``EventEnqueuedUtcTime`` and its kin; without it the clock says when an
-    event arrives. ``over`` gives each of its values a watermark of its own. Dropped events go to the
-    side output ``deadLetters`` of the result.
+    event arrives. ``over`` gives each of its values a watermark of its own; with
+    ``independentSubstreams`` nothing else judges its events, and windows close later by the late
+    arrival tolerance. Dropped events go to the side output ``deadLetters`` of the result.
     """
     instance("timestampBy: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
     policy = _ordering_policy(ordering.eventsOutOfOrderPolicy)
@@ -115,6 +117,7 @@ def timestampBy(
         outOfOrderTolerance=ordering.eventsOutOfOrderMaxDelayInSeconds * 1_000,
         outOfOrderPolicy=policy,
         substreamKey=over,
+        independentSubstreams=independentSubstreams,
         deadLetters=deadLetters,
     )
     return stream.assignTimestampsAndWatermarks(strategy)

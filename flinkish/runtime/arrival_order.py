@@ -30,6 +30,7 @@ class ArrivalOrder:
         self._disorder: Any = strategy.outOfOrderTolerance
         self._drops_late = strategy.lateArrivalPolicy is OrderingPolicy.DROP
         self._drops_disordered = strategy.outOfOrderPolicy is OrderingPolicy.DROP
+        self._independent = strategy.independentSubstreams
         self._substreams = SubstreamWatermarks({} if snapshot is None else snapshot["substreams"])
         self.watermark: int | None = None if snapshot is None else snapshot["watermark"]
         """The lowest timestamp that may still come, None before the first element."""
@@ -83,11 +84,14 @@ class ArrivalOrder:
         return max(own, self.watermark)
 
     def _advance(self, key: Any, timestamp: int) -> None:
+        assert self._arrival is not None
         own = self._substreams.advance(key, timestamp - self._disorder)
+        if self._independent:
+            self._raise(self._arrival - self._late)
+            return
         self._raise(self._substreams.lowest())
         if self._late is not None and len(self._substreams) > 1:
             # Time has come to this arrival for all keys: others hold back no further than that.
-            assert self._arrival is not None
             self._raise(min(own, self._arrival - self._late))
 
     def _raise(self, watermark: int) -> None:

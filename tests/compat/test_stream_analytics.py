@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from flinkish import (
+    ArrivalTimeStrategy,
     DataStream,
     DeadLetter,
     DeadLetterReason,
     IllegalArgumentError,
+    InvalidProgramError,
     OperatorMetrics,
     OrderingPolicy,
     OutputTag,
@@ -175,6 +177,56 @@ def test_metrics_are_summed_over_the_inputs_and_the_delay_is_the_longest() -> No
     assert StreamAnalyticsMetrics.of({}) == StreamAnalyticsMetrics(0, 0, 0, 0, 0.0)
 
 
+class TestNewSubstreams:
+    """A device whose clock is behind the others' begins when their windows may have closed."""
+
+    READINGS = (
+        Reading(1, clock("12:17"), clock("12:17"), "d1"),
+        Reading(2, clock("12:14"), clock("12:18"), "d2"),
+        Reading(3, clock("12:13"), clock("12:18"), "d2"),
+        Reading(4, clock("12:16"), clock("12:18"), "d1"),
+    )
+
+    def run(self, policy: str, independent: bool) -> tuple[list[tuple[int, str]], list[int]]:
+        options = {"over": "device", "independentSubstreams": independent}
+        harness = StreamTestHarness(
+            lambda s: stamped(ordered(s, {"eventsOutOfOrderPolicy": policy}, options))
+        )
+        for reading in self.READINGS:
+            harness.processElement(reading)
+        values = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        return values, [letter.value.value.number for letter in harness.getSideOutput(DEAD)]
+
+    def test_they_are_held_against_the_watermark_that_windows_go_by(self) -> None:
+        adjusted = [(1, "12:17"), (2, "12:15"), (3, "12:15"), (4, "12:16")]
+        assert self.run("Adjust", False) == (adjusted, [])
+        assert self.run("Drop", False) == ([(1, "12:17"), (4, "12:16")], [2, 3])
+
+    @pytest.mark.parametrize("policy", ["Adjust", "Drop"])
+    def test_independent_ones_are_held_against_their_own_alone(self, policy: str) -> None:
+        kept = [(1, "12:17"), (2, "12:14"), (3, "12:13"), (4, "12:16")]
+        assert self.run(policy, True) == (kept, [])
+
+    def test_in_the_worked_example_independent_ones_keep_the_same_times(self) -> None:
+        options = {"over": "device", "independentSubstreams": True}
+        harness = StreamTestHarness(lambda s: stamped(ordered(s, {}, options)))
+        watermarks = []
+        for reading in READINGS:
+            harness.processElement(reading)
+            watermarks += [e for e in harness.getOutput() if isinstance(e, Watermark)][-1:]
+        values = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        assert values == timestamps(SUBSTREAMS)
+        behind = [Watermark(reading.enqueued - clock("00:05") - 1) for reading in READINGS]
+        behind[2] = behind[1]  # the third is dropped as early
+        assert watermarks == behind
+
+    def test_they_need_a_bound(self) -> None:
+        with pytest.raises(InvalidProgramError, match="not both of substreamKey and lateArrival"):
+            ArrivalTimeStrategy[Any](independentSubstreams=True, lateArrivalTolerance=5)
+        with pytest.raises(InvalidProgramError, match="a new key may begin so far behind"):
+            ArrivalTimeStrategy[Any](independentSubstreams=True, substreamKey=lambda event: event)
+
+
 def windowed(window: WindowAssigner[Any, Any], events: list[int]) -> list[tuple[int, list[int]]]:
     """The windows of events at those times, as (``System.Timestamp``, events)."""
     harness = StreamTestHarness(
@@ -201,6 +253,22 @@ class TestWindows:
     def test_an_offset_of_less_than_nothing_turns_that_round(self) -> None:
         window = TumblingWindow("ms", 10, Offset("ms", -1))
         assert windowed(window, [0, 1, 9, 10]) == [(9, [0, 1, 9]), (19, [10])]
+
+    @pytest.mark.parametrize("offset", [2, 7, -3])
+    def test_an_offset_moves_windows_and_only_what_is_left_of_it_by_the_hop_counts(
+        self, offset: int
+    ) -> None:
+        assert windowed(HoppingWindow("ms", 10, 5, Offset("ms", offset)), [2, 3, 7, 8, 12]) == [
+            (2, [2]),
+            (7, [2, 3, 7]),
+            (12, [3, 7, 8, 12]),
+            (17, [8, 12]),
+        ]
+
+    @pytest.mark.parametrize("offset", [3, 13, -7, 1003])
+    def test_an_offset_of_the_size_or_more(self, offset: int) -> None:
+        window = TumblingWindow("ms", 10, Offset("ms", offset))
+        assert windowed(window, [3, 4, 13, 14]) == [(3, [3]), (13, [4, 13]), (23, [14])]
 
     def test_hopping_windows(self) -> None:
         assert windowed(HoppingWindow("ms", 10, 5), [5, 6, 10]) == [

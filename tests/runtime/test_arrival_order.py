@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -105,3 +106,21 @@ def test_substreams_are_no_further_behind_than_the_late_tolerance(
         if isinstance(late, int) and isinstance(disorder, int) and verdict.dropped is None:
             assert order.watermark is not None
             assert order.watermark >= min(verdict.timestamp - disorder, max(arrivals) - late)
+
+
+@given(STRATEGIES, STEPS)
+def test_independent_substreams_are_judged_as_if_each_were_alone(
+    strategy: ArrivalTimeStrategy[Any], steps: list[Any]
+) -> None:
+    """If they arrive in order, as at a broker."""
+    strategy = replace(strategy, lateArrivalTolerance=strategy.lateArrivalTolerance or 0)
+    together = ArrivalOrder(replace(strategy, substreamKey=str, independentSubstreams=True))
+    alone: dict[str, ArrivalOrder] = {}
+    elements = [step for step in steps if not isinstance(step, int)]
+    for key, timestamp, arrival in sorted(elements, key=lambda element: element[2]):
+        own = alone.setdefault(key, ArrivalOrder(strategy))
+        verdict = together.arrive(key, timestamp, arrival, 0)
+        assert verdict == own.arrive(None, timestamp, arrival, 0)
+        if verdict.dropped is None:
+            assert together.watermark is not None
+            assert together.watermark <= verdict.timestamp
