@@ -1,7 +1,9 @@
 """Every error that flinkish raises on purpose, in one place.
 
 Each message names the operator, the value at fault and the mend, so that a user never has to
-read flinkish's own source to go on.
+read flinkish's own source to go on. Beside these a user meets only what Python itself raises at such
+places: KeyError and AttributeError of a ``Row``, TimeoutError of a wait, and TypeError where a class
+lacks an abstract method.
 """
 
 from __future__ import annotations
@@ -96,21 +98,27 @@ class MalformedRecordError(FlinkishError, ValueError):
 
 class UserFunctionError(FlinkishError):
     """A user function raised. On the harness the original exception is the ``__cause__``; on Spark,
-    where that stays in the worker, the user's lines of its traceback are a note."""
+    where that stays in the worker, the user's lines of its traceback are a note.
 
-    def __init__(self, operator: str, element: object, reason: str) -> None:
-        super().__init__(operator, element, reason)
-        self.operator, self.element, self.reason = operator, element, reason
+    It names the element, or the ``method`` that was called without one, such as ``open()``."""
+
+    def __init__(
+        self, operator: str, element: object, reason: str, method: str | None = None
+    ) -> None:
+        super().__init__(operator, element, reason, method)
+        self.operator, self.element, self.reason, self.method = operator, element, reason, method
 
     @classmethod
-    def of(cls, operator: str, element: object, cause: BaseException) -> UserFunctionError:
-        """The error of ``cause``, raised by the user function of ``operator`` on ``element``."""
-        return cls(operator, shown(element), f"{type(cause).__name__}: {cause}")
+    def of(
+        cls, operator: str, element: object, cause: BaseException, method: str | None = None
+    ) -> UserFunctionError:
+        """The error of ``cause``, raised by the user function of ``operator`` on ``element``, or in
+        ``method``."""
+        return cls(operator, shown(element), f"{type(cause).__name__}: {cause}", method)
 
     def __str__(self) -> str:
-        return (
-            f"{self.operator}: the user function raised {self.reason} on the element {self.element}"
-        )
+        where = f"in {self.method}" if self.method else f"on the element {self.element}"
+        return f"{self.operator}: the user function raised {self.reason} {where}"
 
 
 class JavaNotFoundError(FlinkishError):

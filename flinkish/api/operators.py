@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from flinkish.api.watermarks import (
 
 
 @dataclass(frozen=True)
-class OperatorDescription:
+class OperatorDescription(ABC):
     """Base of all descriptions.
 
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
@@ -43,9 +44,9 @@ class OperatorDescription:
         return self.keyed
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The operator's default name, as Flink gives it."""
-        raise NotImplementedError
 
     @property
     def stateLayout(self) -> str:

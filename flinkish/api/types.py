@@ -7,8 +7,10 @@ from dataclasses import dataclass, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from inspect import isroutine
 from typing import Any, Generic, TypeVar
 
+from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError, shown
 
 T = TypeVar("T")
@@ -38,6 +40,11 @@ class TypeInformation(Generic[T]):
     fields: tuple[str, ...] = ()
     typeClass: type[Any] | None = None
 
+    def __post_init__(self) -> None:
+        for child in self.children:
+            mend = "Pass one, such as Types.STRING(), or TypeInformation.of(str)."
+            instance(f"Types: {self.kind}", child, TypeInformation, mend)
+
     @staticmethod
     def of(typeHint: type[A] | TypeInformation[A]) -> TypeInformation[A]:
         """The type that an annotation stands for: ``int`` is LONG, ``float`` DOUBLE, ``list[str]`` a
@@ -45,6 +52,11 @@ class TypeInformation(Generic[T]):
         PICKLED_BYTE_ARRAY."""
         from flinkish.api.type_extraction import type_of_annotation
 
+        if isroutine(typeHint) or isinstance(typeHint, (int, float, bytes)):
+            raise IllegalArgumentError(
+                f"TypeInformation: {shown(typeHint)} is not a type. Pass one, such as Types.STRING()"
+                " (a call), str or list[int]."
+            )
         return type_of_annotation(typeHint) or Types.PICKLED_BYTE_ARRAY()
 
     def isBasicType(self) -> bool:
@@ -223,11 +235,13 @@ class Types:
     @staticmethod
     def TUPLE(fields: Sequence[TypeInformation[Any]]) -> TypeInformation[tuple[Any, ...]]:
         """A tuple of those fields, whose names are ``f0``, ``f1`` and so on."""
+        instance("Types.TUPLE", fields, Sequence, "Pass a list of types.")
         return TypeInformation("Tuple", tuple(fields))
 
     @staticmethod
     def ROW(fields: Sequence[TypeInformation[Any]]) -> TypeInformation[Any]:
         """A row of fields named ``f0``, ``f1`` and so on."""
+        instance("Types.ROW", fields, Sequence, "Pass a list of types.")
         return Types.ROW_NAMED([f"f{position}" for position in range(len(fields))], fields)
 
     @staticmethod
@@ -235,6 +249,8 @@ class Types:
         names: Sequence[str], types: Sequence[TypeInformation[Any]]
     ) -> TypeInformation[Any]:
         """A row of named fields: a ``Row``, or a dict of those keys."""
+        for given in (names, types):
+            instance("Types.ROW_NAMED", given, Sequence, "Pass a list of names and one of types.")
         if len(names) != len(types):
             raise IllegalArgumentError(
                 f"Types.ROW_NAMED: there are {len(names)} names and {len(types)} types. Pass a type"
@@ -247,7 +263,10 @@ class Types:
         """Elements of a dataclass, with the types that its fields are annotated with (Flink:
         ``Types.POJO``)."""
         if not (isinstance(dataClass, type) and is_dataclass(dataClass)):
-            raise IllegalArgumentError(f"Types.DATACLASS: {shown(dataClass)} is no dataclass.")
+            raise IllegalArgumentError(
+                f"Types.DATACLASS: {shown(dataClass)} is not a dataclass. Decorate the class with"
+                " @dataclass, or say the type with Types.GENERIC(...)."
+            )
         return TypeInformation.of(dataClass)
 
     @staticmethod
@@ -255,7 +274,10 @@ class Types:
         """Elements of a NamedTuple, with the types that its fields are annotated with."""
         names = getattr(tupleClass, "_fields", None)
         if not (isinstance(tupleClass, type) and issubclass(tupleClass, tuple) and names):
-            raise IllegalArgumentError(f"Types.NAMED_TUPLE: {shown(tupleClass)} is no NamedTuple.")
+            raise IllegalArgumentError(
+                f"Types.NAMED_TUPLE: {shown(tupleClass)} is not a NamedTuple. Derive the class from"
+                " typing.NamedTuple, or say the type with Types.TUPLE([...])."
+            )
         return TypeInformation.of(tupleClass)
 
     @staticmethod

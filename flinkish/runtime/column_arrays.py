@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flinkish.api.errors import FlinkishError, shown
+from flinkish.api.errors import shown
 
 
-class Misfit(FlinkishError):
-    """The value at ``position`` of a column is not of the column's type."""
+class Misfit(Exception):
+    """The value at ``position`` of a column is not of the column's type.
+
+    No user sees it: ``ElementColumns`` makes an UnfitElementError of it, which names the sink."""
 
     def __init__(self, position: int, value: object, wanted: str, field: str = "") -> None:
         super().__init__(position, value, wanted, field)

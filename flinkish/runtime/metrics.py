@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from flinkish.api.arguments import text
+from flinkish.api.callables import checked_callable
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
 
 
@@ -99,7 +102,8 @@ class OperatorMetricGroup(MetricGroup):
         return self._registered(name, SimpleCounter)
 
     def gauge(self, name: str, value: Callable[[], float]) -> None:
-        self._gauges[self._prefix + name] = value
+        registered = self._prefix + text("MetricGroup: name", name)
+        self._gauges[registered] = checked_callable(f"gauge {registered!r}", value, "f()", 0)
 
     def meter(self, name: str) -> Meter:
         return self._registered(name, SimpleMeter)
@@ -130,7 +134,15 @@ class OperatorMetricGroup(MetricGroup):
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def _registered(self, name: str, kind: type[_M]) -> _M:
-        metric = self._user.setdefault(self._prefix + name, kind())
+        registered = self._prefix + text("MetricGroup: name", name)
+        metric = self._user.setdefault(registered, kind())
         if not isinstance(metric, kind):
-            raise ValueError(f"the metric {name!r} is a {type(metric).__name__} already")
+            raise IllegalArgumentError(
+                f"MetricGroup: the metric {registered!r} is a {_kind(type(metric))} already. Give the"
+                f" {_kind(kind)} another name."
+            )
         return metric
+
+
+def _kind(metric: type[Any]) -> str:
+    return metric.__name__.removeprefix("Simple").lower()

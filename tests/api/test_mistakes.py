@@ -349,6 +349,48 @@ def lifetimes(stream):
     return fl.LifetimeWindowedStream(stream, fl.SnapshotWindows())
 
 
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: fl.Types.DATACLASS(int), "DATACLASS: <class 'int'> .* Decorate the class with"),
+        (lambda: fl.Types.NAMED_TUPLE(int), "NAMED_TUPLE: <class 'int'> .* Derive the class from"),
+        (
+            lambda: fl.Types.LIST(str),
+            "Types: List: <class 'str'> .* is not a TypeInformation. Pass",
+        ),
+        (lambda: fl.Types.TUPLE(3), "Types.TUPLE: 3 of type int is not a Sequence. Pass a list"),
+        (lambda: fl.Types.ROW_NAMED(3, 3), "Types.ROW_NAMED: 3 of type int is not a Sequence"),
+        (lambda: fl.TypeInformation.of(3), "TypeInformation: 3 is not a type. Pass one"),
+        (lambda: fl.ValueStateDescriptor("a", fl.Types.STRING), "STRING .* is not a type. Pass"),
+    ],
+)
+def test_a_type_is_made_of_types(build, says):
+    with pytest.raises(fl.FlinkishError, match=says):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("register", "says"),
+    [
+        (lambda group: group.meter("a"), "the metric 'a' is a counter already. Give the meter an"),
+        (lambda group: group.counter(""), "MetricGroup: name: '' will not do"),
+        (lambda group: group.gauge("b", 3), "gauge 'b': 3 of type int is not a function. Pass f"),
+    ],
+)
+def test_a_metric_has_a_name_and_a_kind(register, says):
+    class Counts(fl.RichMapFunction):
+        def open(self, openContext):
+            group = self.getRuntimeContext().getMetricGroup()
+            group.counter("a")
+            register(group)
+
+        def map(self, value):
+            return value
+
+    with pytest.raises(fl.FlinkishError, match=says):
+        values(lambda s: s.map(Counts()), 1)
+
+
 @pytest.mark.parametrize("kind", [fl.PolicyWindowFunction, fl.MapFunction, fl.WindowFunction])
 def test_a_function_without_its_method_cannot_be_made(kind):
     with pytest.raises(TypeError, match="abstract"):

@@ -99,9 +99,9 @@ def test_a_type_tells_its_parts():
 
 
 def test_what_is_no_class_with_fields_is_refused():
-    with pytest.raises(IllegalArgumentError, match="no dataclass"):
+    with pytest.raises(IllegalArgumentError, match="is not a dataclass"):
         Types.DATACLASS(Airport)
-    with pytest.raises(IllegalArgumentError, match="no NamedTuple"):
+    with pytest.raises(IllegalArgumentError, match="is not a NamedTuple"):
         Types.NAMED_TUPLE(Flight)
     with pytest.raises(IllegalArgumentError, match="2 names and 1 types"):
         Types.ROW_NAMED(["a", "b"], [Types.INT()])
