@@ -57,7 +57,7 @@ def checked_callable(
             f"{method}: {function.__name__} is a class. Pass an instance: {function.__name__}()."
         )
     checked: Callable[..., Any] = function
-    if not any(_takes(checked, number) for number in arguments):
+    if not any(takes(checked, number) for number in arguments):
         raise InvalidProgramError(
             f"{method}: {shown(function)} cannot be called with {' or '.join(map(str, arguments))}"
             f" argument{'' if arguments[-1] == 1 else 's'}. Pass {wanted}."
@@ -130,7 +130,7 @@ def positional_arity(function: Callable[..., Any]) -> int:
     )
 
 
-def _takes(function: Callable[..., Any], arguments: int) -> bool:
+def takes(function: Callable[..., Any], arguments: int) -> bool:
     """Whether ``function`` can be called with so many arguments; True if it does not say."""
     try:
         signature = inspect.signature(function)

@@ -20,7 +20,7 @@ from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.fields import Field, TupleOfFields
 from flinkish.api.functions import KeySelectorLike
 from flinkish.api.keyed_stream import KeyedStream
-from flinkish.api.output_types import output_type
+from flinkish.api.output_types import check_key_types, output_type
 from flinkish.api.process_operators import (
     BroadcastProcessDescription,
     CoFlatMapDescription,
@@ -232,12 +232,7 @@ class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
         first, second = self._input1, self._input2
         if not (isinstance(first, KeyedStream) and isinstance(second, KeyedStream)):
             return False
-        type1, type2 = first.givenKeyType, second.givenKeyType
-        if type1 is not None and type2 is not None and type1 != type2:
-            raise InvalidProgramError(
-                f"the connected streams are keyed by different types, {type1} and {type2}, so their"
-                " keys can never be equal. Make both key selectors give the same type."
-            )
+        check_key_types("connect", first.givenKeyType, second.givenKeyType)
         return True
 
 

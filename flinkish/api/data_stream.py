@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from flinkish.api.arguments import instance
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
     filter_call,
@@ -286,6 +287,9 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         """
         from flinkish.api.keyed_stream import KeyedStream
 
+        if keyType is not None:
+            mend = "Pass one, or a function for a key of several fields: lambda e: (e[0], e[1])."
+            instance("keyBy: keyType", keyType, TypeInformation, mend)
         found = key_type(key, self.getType()) if keyType is None else keyType
         return KeyedStream(self._environment, self._transformation, key_call(key), keyType, found)
 

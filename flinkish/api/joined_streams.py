@@ -22,6 +22,7 @@ from flinkish.api.join_functions import (
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
+from flinkish.api.output_types import check_key_types
 from flinkish.api.returned_results import results_of
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.type_extraction import (
@@ -97,7 +98,7 @@ class JoinedStreams(Generic[T1, T2]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> JoinWhere[T1, T2, KEY]:
         """The key of the first stream's elements."""
-        return JoinWhere(*self._inputs, key_call(keySelector, "where"))
+        return JoinWhere(*self._inputs, key_call(keySelector, "where"), keyType)
 
 
 class CoGroupedStreams(Generic[T1, T2]):
@@ -114,7 +115,7 @@ class CoGroupedStreams(Generic[T1, T2]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> CoGroupWhere[T1, T2, KEY]:
         """The key of the first stream's elements."""
-        return CoGroupWhere(*self._inputs, key_call(keySelector, "where"))
+        return CoGroupWhere(*self._inputs, key_call(keySelector, "where"), keyType)
 
 
 class _Keys(Generic[T1, T2, KEY]):
@@ -125,11 +126,13 @@ class _Keys(Generic[T1, T2, KEY]):
         input1: DataStream[T1],
         input2: DataStream[T2],
         keySelector1: Callable[[T1], KEY],
+        keyType: TypeInformation[KEY] | None,
         keySelector2: Callable[[T2], KEY] | None = None,
     ) -> None:
         self._input1 = input1
         self._input2 = input2
         self._key1 = keySelector1
+        self._keyType = keyType
         self._key2 = keySelector2
 
     def tagged(self, inOrder: bool) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
@@ -158,7 +161,9 @@ class JoinWhere(_Keys[T1, T2, KEY]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> JoinEqualTo[T1, T2, KEY]:
         """The key of the second stream's elements."""
-        return JoinEqualTo(self._input1, self._input2, self._key1, key_call(keySelector, "equalTo"))
+        check_key_types("join", self._keyType, keyType)
+        key2 = key_call(keySelector, "equalTo")
+        return JoinEqualTo(self._input1, self._input2, self._key1, keyType, key2)
 
 
 class JoinEqualTo(_Keys[T1, T2, KEY]):
@@ -180,9 +185,9 @@ class CoGroupWhere(_Keys[T1, T2, KEY]):
         keyType: TypeInformation[KEY] | None = None,
     ) -> CoGroupEqualTo[T1, T2, KEY]:
         """The key of the second stream's elements."""
-        return CoGroupEqualTo(
-            self._input1, self._input2, self._key1, key_call(keySelector, "equalTo")
-        )
+        check_key_types("coGroup", self._keyType, keyType)
+        key2 = key_call(keySelector, "equalTo")
+        return CoGroupEqualTo(self._input1, self._input2, self._key1, keyType, key2)
 
 
 class CoGroupEqualTo(_Keys[T1, T2, KEY]):

@@ -17,6 +17,7 @@ from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import ReduceLike
 from flinkish.api.interval_join import IntervalJoin
 from flinkish.api.operators import OperatorDescription
+from flinkish.api.output_types import check_key_types
 from flinkish.api.partitioning import HashPartitioning, Partitioning
 from flinkish.api.process_functions import KeyedProcessLike
 from flinkish.api.process_operators import (
@@ -145,6 +146,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
                 f"intervalJoin: {shown(otherStream)} is not a keyed stream. Call keyBy(...) on it too."
             )
         self._check_environment("intervalJoin", otherStream.getExecutionEnvironment())
+        check_key_types("intervalJoin", self.givenKeyType, otherStream.givenKeyType)
         return IntervalJoin(self, otherStream)
 
     # ------------------------------------------------------------------ what there is no use for

@@ -12,6 +12,7 @@ from flinkish.api.co_functions import (
     CoProcessFunction,
     KeyedCoProcessFunction,
 )
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.fields import Field, TupleOfFields, field_type
 from flinkish.api.functions import (
     AggregateFunction,
@@ -78,6 +79,17 @@ def key_type(selector: Any, elements: TypeInformation[Any]) -> _Type:
     if isinstance(selector, KeySelector):
         return generic_argument(selector, KeySelector, 1, "getKey")
     return returned_type(selector)
+
+
+def check_key_types(
+    subject: str, type1: TypeInformation[Any] | None, type2: TypeInformation[Any] | None
+) -> None:
+    """Raises InvalidProgramError if both types that the user gave are known and differ."""
+    if type1 is not None and type2 is not None and type1 != type2:
+        raise InvalidProgramError(
+            f"{subject}: the streams are keyed by different types, {type1} and {type2}, so their keys"
+            " can never be equal. Make both key selectors give the same type."
+        )
 
 
 def _output_type(transformation: Transformation) -> _Type:

@@ -92,21 +92,29 @@ TimeLike = Union[Duration, datetime.timedelta, int]
 def to_milliseconds(length: TimeLike) -> int:
     """``length`` in whole milliseconds.
 
-    Raises IllegalArgumentError for anything else, a float among it: 0.5 could mean seconds.
+    Raises IllegalArgumentError for anything else, a float among it: 0.5 could mean seconds; and for
+    what 64 bits do not hold.
 
     >>> to_milliseconds(datetime.timedelta(seconds=2))
     2000
     """
     if isinstance(length, Duration):
-        return length.milliseconds
-    if isinstance(length, datetime.timedelta):
-        return length // datetime.timedelta(milliseconds=1)
-    if isinstance(length, int) and not isinstance(length, bool):
-        return length
-    raise IllegalArgumentError(
-        f"{shown(length)} is not a length of time: pass a Duration such as Duration.ofSeconds(5), a"
-        " datetime.timedelta, or int milliseconds."
-    )
+        millis = length.milliseconds
+    elif isinstance(length, datetime.timedelta):
+        millis = length // datetime.timedelta(milliseconds=1)
+    elif isinstance(length, int) and not isinstance(length, bool):
+        millis = length
+    else:
+        raise IllegalArgumentError(
+            f"{shown(length)} is not a length of time: pass a Duration such as Duration.ofSeconds(5),"
+            " a datetime.timedelta, or int milliseconds."
+        )
+    if not -(2**63) <= millis < 2**63:
+        raise IllegalArgumentError(
+            f"{shown(length)} is {millis} ms, which 64 bits do not hold. Pass Duration.ofMillis(2**63 -"
+            " 1) for what never ends."
+        )
+    return millis
 
 
 def _check(method: str, amount: int) -> int:

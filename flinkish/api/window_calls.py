@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from flinkish.api.callables import positional_arity
+from flinkish.api.callables import positional_arity, takes
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions import Collector
 from flinkish.api.window_functions import (
@@ -68,10 +68,11 @@ def all_window_function_call(function: Any) -> WindowCall:
 def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
     """Whether ``call`` takes ``out`` after its ``arguments``."""
     if callable(call) and not isinstance(call, type):
-        arity = positional_arity(call)
-        if arity in (arguments, arguments + 1):
-            return arity > arguments
-        reason = f"it takes {arity} arguments"
+        if takes(call, arguments):
+            return False
+        if takes(call, arguments + 1):
+            return True
+        reason = f"it takes {positional_arity(call)} arguments"
     else:
         reason = "it is not a function"
     raise InvalidProgramError(f"{method}: {shown(call)} will not do, as {reason}. Pass {wanted}.")

@@ -342,3 +342,31 @@ def test_columns_as_a_type(ddl, shown):
 def test_a_schema_that_cannot_be_read_is_shown(ddl):
     with pytest.raises(IllegalArgumentError, match="cannot be read"):
         type_of_columns(ddl)
+
+
+def numbers():
+    return fl.StreamExecutionEnvironment().fromElements(1, 2)
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda a, b, key, kind: a.join(b).where(key, Types.STRING()).equalTo(key, kind),
+        lambda a, b, key, kind: a.coGroup(b).where(key, Types.STRING()).equalTo(key, kind),
+        lambda a, b, key, kind: a.keyBy(key, Types.STRING()).intervalJoin(b.keyBy(key, kind)),
+    ],
+)
+def test_keys_of_different_types_are_not_joined(join):
+    def key(element):
+        return element
+
+    stream = numbers()
+    join(stream, stream, key, Types.STRING())
+    join(stream, stream, key, None)
+    with pytest.raises(InvalidProgramError, match="keyed by different types, String and Long"):
+        join(stream, stream, key, Types.LONG())
+
+
+def test_a_second_field_is_no_type_of_the_key():
+    with pytest.raises(InvalidProgramError, match=r"keyBy: keyType: 1 .* lambda e: \(e\[0\], e\[1\]\)"):
+        numbers().keyBy(0, 1)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, Union
 
-from flinkish.api.arguments import positive_length
+from flinkish.api.arguments import milliseconds, positive_length
 from flinkish.api.callables import checked_callable
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.functions import Function
@@ -29,11 +29,11 @@ class SessionWindowTimeGapExtractor(Function, ABC, Generic[T_contra]):
     """Reads the gap of a session from an element (Flink: the same name)."""
 
     @abstractmethod
-    def extract(self, element: T_contra) -> int:
+    def extract(self, element: T_contra) -> TimeLike:
         """The gap after ``element`` in ms, greater than 0."""
 
 
-GapLike = Union[SessionWindowTimeGapExtractor[T], Callable[[T], int]]
+GapLike = Union[SessionWindowTimeGapExtractor[T], Callable[[T], TimeLike]]
 
 
 class SessionWindows(MergingWindowAssigner[T_contra, TimeWindow]):
@@ -64,13 +64,17 @@ class _DynamicGap(SessionWindows[T], Generic[T]):
     def __init__(self, sessionWindowTimeGapExtractor: GapLike[T]) -> None:
         extractor = sessionWindowTimeGapExtractor
         if isinstance(extractor, SessionWindowTimeGapExtractor):
-            self._gap: Callable[[T], int] = extractor.extract
+            self._gap: Callable[[T], TimeLike] = extractor.extract
         else:
             wanted = "a SessionWindowTimeGapExtractor or f(element)"
             self._gap = checked_callable("withDynamicGap", extractor, wanted, 1)
 
     def _window_from(self, element: T, begin: int) -> Sequence[TimeWindow]:
         gap = self._gap(element)
+        if type(gap) is not int:
+            gap = milliseconds(
+                f"{type(self).__name__}: the gap of the element {shown(element)}", gap
+            )
         if gap <= 0:
             raise IllegalArgumentError(
                 f"{type(self).__name__}: the gap of the element {shown(element)} is {gap} ms, but 0 <"

@@ -90,7 +90,10 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             extracted.extend(map(self._extract, records.values, records.timestamps.tolist()))
         if set(map(type, extracted)) != {int}:
             extracted = [self._checked(timestamp) for timestamp in extracted]
-        return timestamps_of(extracted)
+        try:
+            return timestamps_of(extracted)
+        except OverflowError:
+            return timestamps_of([self._checked(timestamp) for timestamp in extracted])
 
     def _process_singly(self, records: Records) -> None:
         on_event, emitter = self._generation.onEvent, self._emitter
@@ -107,7 +110,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             ):
                 if extract is not None:
                     timestamp = extract(value, timestamp)
-                    if type(timestamp) is not int:
+                    if type(timestamp) is not int or not _fits(timestamp):
                         timestamp = self._checked(timestamp)
                 collect(value, timestamp)
                 noted(i, value, timestamp)
@@ -168,13 +171,20 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def _checked(self, timestamp: Any) -> int:
         try:
-            return index(timestamp)
+            checked = index(timestamp)
         except TypeError:
+            checked = None
+        if checked is None or not _fits(checked):
             raise IllegalArgumentError(
                 f"{self.name}: the timestamp assigner gave {shown(timestamp)} of type"
                 f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
-                " int(seconds * 1000)."
-            ) from None
+                " int(seconds * 1000), that 64 bits hold."
+            )
+        return checked
+
+
+def _fits(timestamp: int) -> bool:
+    return MIN_TIMESTAMP <= timestamp <= MAX_TIMESTAMP
 
 
 def _is_due(generation: WatermarkGeneration, now: int) -> bool:

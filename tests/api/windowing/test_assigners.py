@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 from flinkish import (
+    Duration,
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
     GlobalWindow,
@@ -114,3 +115,24 @@ def test_a_gap_that_is_no_function_is_refused():
         InvalidProgramError, match=r"withDynamicGap: 5 of type int is not a function.*f\(element"
     ):
         EventTimeSessionWindows.withDynamicGap(5)
+
+
+@pytest.mark.parametrize("gap", [3, Duration.ofMillis(3), datetime.timedelta(milliseconds=3)])
+def test_a_gap_of_an_element_is_a_length_of_time(gap):
+    assigner = EventTimeSessionWindows.withDynamicGap(lambda element: gap)
+    assert assigned(assigner, 100) == [(100, 103)]
+
+
+@pytest.mark.parametrize("gap", [2.5, None])
+def test_a_gap_of_an_element_that_is_none_is_refused(gap):
+    assigner = EventTimeSessionWindows.withDynamicGap(lambda element: gap)
+    with pytest.raises(
+        IllegalArgumentError, match=rf"the gap of the element .*: {gap} is not a length of time"
+    ):
+        assigned(assigner, 100)
+
+
+def test_a_length_is_one_of_64_bits():
+    assert TumblingEventTimeWindows.of(2**63 - 1).size == 2**63 - 1
+    with pytest.raises(IllegalArgumentError, match="which 64 bits do not hold"):
+        TumblingEventTimeWindows.of(2**63)
