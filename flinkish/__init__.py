@@ -30,6 +30,7 @@ from flinkish.api.co_functions import (
     RichCoFlatMapFunction,
     RichCoMapFunction,
 )
+from flinkish.api.co_grouped_streams import CoGroupedStreams
 from flinkish.api.config import CheckpointConfig, ExecutionConfig
 from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
 from flinkish.api.connected_streams import (
@@ -97,7 +98,7 @@ from flinkish.api.join_functions import (
     RichFlatJoinFunction,
     RichJoinFunction,
 )
-from flinkish.api.joined_streams import CoGroupedStreams, JoinedStreams, TaggedUnion
+from flinkish.api.joined_streams import JoinedStreams
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
 from flinkish.api.lifetime_changes import alterEventDuration, alterEventLifetime, shiftEventTime
@@ -149,6 +150,7 @@ from flinkish.api.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from flinkish.api.tagged_streams import TaggedUnion
 from flinkish.api.temporal_events import (
     EdgeEvent,
     EdgeType,

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from flinkish.api.all_windowed_stream import AllWindowedStream
+    from flinkish.api.co_grouped_streams import CoGroupedStreams
     from flinkish.api.config import ExecutionConfig
     from flinkish.api.connected_streams import (
         BroadcastConnectedStream,
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     )
     from flinkish.api.environment import StreamExecutionEnvironment
     from flinkish.api.job import CloseableIterator
-    from flinkish.api.joined_streams import CoGroupedStreams, JoinedStreams
+    from flinkish.api.joined_streams import JoinedStreams
     from flinkish.api.keyed_stream import KeyedStream
     from flinkish.api.partition_windowed_stream import PartitionWindowedStream
     from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
@@ -237,7 +238,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
     def coGroup(self, otherStream: DataStream[R]) -> CoGroupedStreams[T, R]:
         """Group with elements of ``otherStream`` of the same key and window:
         ``a.coGroup(b).where(key).equalTo(key).window(assigner).apply(f)``."""
-        from flinkish.api.joined_streams import CoGroupedStreams
+        from flinkish.api.co_grouped_streams import CoGroupedStreams
 
         return CoGroupedStreams(self, otherStream)
 

@@ -1,39 +1,21 @@
-"""``join`` and ``coGroup`` of two streams over windows.
-
-As in Flink both are one stream of tagged elements, keyed and windowed like any other, whose
-window function takes the two sides apart.
-"""
+"""``join`` of two streams over windows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from flinkish.api.arguments import instance
 from flinkish.api.callables import checked_callable, key_call, positional_arity
 from flinkish.api.data_stream import DataStream
-from flinkish.api.functions import Collector, KeySelectorLike, MapFunction
-from flinkish.api.join_functions import (
-    CoGroupFunction,
-    CoGroupLike,
-    FlatJoinFunction,
-    JoinFunction,
-    JoinLike,
-)
-from flinkish.api.keyed_stream import KeyedStream
-from flinkish.api.operators import InOrderDescription
+from flinkish.api.functions import Collector, KeySelectorLike
+from flinkish.api.join_functions import FlatJoinFunction, JoinFunction, JoinLike
 from flinkish.api.output_types import check_key_types
 from flinkish.api.returned_results import results_of
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
-from flinkish.api.type_extraction import (
-    collected_type,
-    generic_argument,
-    returned_item_type,
-    returned_type,
-)
-from flinkish.api.types import TypeInformation, Types
+from flinkish.api.tagged_streams import KeyedSides, SidesWithWindow, TaggedUnion, sides
+from flinkish.api.type_extraction import collected_type, generic_argument, returned_type
+from flinkish.api.types import TypeInformation
 from flinkish.api.window_calls import WindowCall
-from flinkish.api.window_settings import WindowSettings
 from flinkish.api.windowing.window_assigner import WindowAssigner
 from flinkish.api.windowing.windows import Window
 
@@ -42,31 +24,6 @@ T2 = TypeVar("T2")
 KEY = TypeVar("KEY")
 W = TypeVar("W", bound=Window)
 R = TypeVar("R")
-
-
-class TaggedUnion(NamedTuple, Generic[T1, T2]):
-    """An element of either side (Flink: ``CoGroupedStreams.TaggedUnion``): what the trigger, the
-    evictor and the assigner of a join see."""
-
-    tag: int
-    """1 or 2."""
-    value: T1 | T2
-
-    def isOne(self) -> bool:
-        """Whether the element is of the first stream."""
-        return self.tag == 1
-
-    def isTwo(self) -> bool:
-        """Whether the element is of the second stream."""
-        return self.tag == 2
-
-    def getOne(self) -> T1 | None:
-        """The element, if it is of the first stream."""
-        return cast(T1, self.value) if self.tag == 1 else None
-
-    def getTwo(self) -> T2 | None:
-        """The element, if it is of the second stream."""
-        return cast(T2, self.value) if self.tag == 2 else None
 
 
 class JoinedStreams(Generic[T1, T2]):
@@ -101,58 +58,7 @@ class JoinedStreams(Generic[T1, T2]):
         return JoinWhere(*self._inputs, key_call(keySelector, "where"), keyType)
 
 
-class CoGroupedStreams(Generic[T1, T2]):
-    """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
-
-    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
-        instance("coGroup", input2, DataStream, "Pass the stream to group with.")
-        input1._check_environment("coGroup", input2.getExecutionEnvironment())
-        self._inputs = (input1, input2)
-
-    def where(
-        self,
-        keySelector: KeySelectorLike[T1, KEY] | str,
-        keyType: TypeInformation[KEY] | None = None,
-    ) -> CoGroupWhere[T1, T2, KEY]:
-        """The key of the first stream's elements."""
-        return CoGroupWhere(*self._inputs, key_call(keySelector, "where"), keyType)
-
-
-class _Keys(Generic[T1, T2, KEY]):
-    """Two streams, and the key selectors given so far."""
-
-    def __init__(
-        self,
-        input1: DataStream[T1],
-        input2: DataStream[T2],
-        keySelector1: Callable[[T1], KEY],
-        keyType: TypeInformation[KEY] | None,
-        keySelector2: Callable[[T2], KEY] | None = None,
-    ) -> None:
-        self._input1 = input1
-        self._input2 = input2
-        self._key1 = keySelector1
-        self._keyType = keyType
-        self._key2 = keySelector2
-
-    def tagged(self, inOrder: bool) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
-        """Both streams as one. ``inOrder``: if they part from one stream, their elements come in
-        its order."""
-        first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
-        second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
-        key1, key2 = self._key1, self._key2
-        assert key2 is not None
-
-        def key_of(element: TaggedUnion[T1, T2]) -> KEY:
-            if element.tag == 1:
-                return key1(cast(T1, element.value))
-            return key2(cast(T2, element.value))
-
-        both = first.union(second)
-        return (both._transform(InOrderDescription()) if inOrder else both).keyBy(key_of)
-
-
-class JoinWhere(_Keys[T1, T2, KEY]):
+class JoinWhere(KeyedSides[T1, T2, KEY]):
     """A join that wants the key of its second stream (Flink: ``JoinedStreams.Where``)."""
 
     def equalTo(
@@ -166,7 +72,7 @@ class JoinWhere(_Keys[T1, T2, KEY]):
         return JoinEqualTo(self._input1, self._input2, self._key1, keyType, key2)
 
 
-class JoinEqualTo(_Keys[T1, T2, KEY]):
+class JoinEqualTo(KeyedSides[T1, T2, KEY]):
     """A join that wants its windows (Flink: ``JoinedStreams.Where.EqualTo``)."""
 
     def window(
@@ -176,51 +82,7 @@ class JoinEqualTo(_Keys[T1, T2, KEY]):
         return JoinWithWindow(self, assigner)
 
 
-class CoGroupWhere(_Keys[T1, T2, KEY]):
-    """A coGroup that wants the key of its second stream (Flink: ``CoGroupedStreams.Where``)."""
-
-    def equalTo(
-        self,
-        keySelector: KeySelectorLike[T2, KEY] | str,
-        keyType: TypeInformation[KEY] | None = None,
-    ) -> CoGroupEqualTo[T1, T2, KEY]:
-        """The key of the second stream's elements."""
-        check_key_types("coGroup", self._keyType, keyType)
-        key2 = key_call(keySelector, "equalTo")
-        return CoGroupEqualTo(self._input1, self._input2, self._key1, keyType, key2)
-
-
-class CoGroupEqualTo(_Keys[T1, T2, KEY]):
-    """A coGroup that wants its windows (Flink: ``CoGroupedStreams.Where.EqualTo``)."""
-
-    def window(
-        self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
-    ) -> CoGroupWithWindow[T1, T2, KEY, W]:
-        """Group elements of the same window."""
-        return CoGroupWithWindow(self, assigner)
-
-
-class _WithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KEY, W]):
-    """A join or coGroup that wants its function; its windows hold the elements of both sides."""
-
-    def __init__(
-        self,
-        keys: _Keys[T1, T2, KEY],
-        assigner: WindowAssigner[TaggedUnion[T1, T2], W],
-    ) -> None:
-        super().__init__(assigner)
-        self._keys = keys
-
-    def _apply(
-        self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
-    ) -> SingleOutputStreamOperator[R]:
-        description = self._builder.collect(function, call)
-        union = self._keys.tagged(inOrder=not description.firesOnce)
-        result = union._transform(description, outputType or _result_type(function))
-        return result.setDescription(description.description)
-
-
-class JoinWithWindow(_WithWindow[T1, T2, KEY, W]):
+class JoinWithWindow(SidesWithWindow[T1, T2, KEY, W]):
     """A join that wants its function (Flink: ``JoinedStreams.WithWindow``)."""
 
     def apply(
@@ -229,41 +91,8 @@ class JoinWithWindow(_WithWindow[T1, T2, KEY, W]):
         """Call ``function`` for every pair: a JoinFunction or ``f(first, second)`` returns one
         result, a FlatJoinFunction or ``f(first, second, out)`` writes any number. Results have the
         timestamp ``window.maxTimestamp()``."""
-        given = outputType or (returned_type(function) if callable(function) else None)
-        return self._apply(function, _join_call(function), given)
-
-
-class CoGroupWithWindow(_WithWindow[T1, T2, KEY, W]):
-    """A coGroup that wants its function (Flink: ``CoGroupedStreams.WithWindow``)."""
-
-    def apply(
-        self, function: CoGroupLike[T1, T2, R], outputType: TypeInformation[R] | None = None
-    ) -> SingleOutputStreamOperator[R]:
-        """Call ``function`` for every key and window: a CoGroupFunction or
-        ``f(first, second[, out])``. Results have the timestamp ``window.maxTimestamp()``."""
-        given = outputType or (returned_item_type(function) if callable(function) else None)
-        return self._apply(function, _co_group_call(function), given)
-
-
-class Tagger(MapFunction[Any, "TaggedUnion[Any, Any]"]):
-    """Says which side an element is of (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
-
-    def __init__(self, tag: int) -> None:
-        self._tag = tag
-
-    def map(self, value: Any) -> TaggedUnion[Any, Any]:
-        return TaggedUnion(self._tag, value)
-
-
-def _result_type(function: Any) -> TypeInformation[Any]:
-    if isinstance(function, JoinFunction):
-        found = generic_argument(function, JoinFunction, 2, "join")
-    elif isinstance(function, (FlatJoinFunction, CoGroupFunction)):
-        kind = FlatJoinFunction if isinstance(function, FlatJoinFunction) else CoGroupFunction
-        found = generic_argument(function, kind, 2)
-    else:
-        found = collected_type(function)
-    return found or Types.PICKLED_BYTE_ARRAY()
+        call = _join_call(function)
+        return self._apply(function, call, outputType or _join_type(function))
 
 
 def _join_call(function: Any) -> WindowCall:
@@ -276,7 +105,7 @@ def _join_call(function: Any) -> WindowCall:
     flat = flat or positional_arity(join) == 3
 
     def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> None:
-        one, two = _sides(elements)
+        one, two = sides(elements)
         for first in one:
             for second in two:
                 if flat:
@@ -288,25 +117,9 @@ def _join_call(function: Any) -> WindowCall:
     return call
 
 
-def _co_group_call(function: Any) -> WindowCall:
-    group: Any = function.coGroup if isinstance(function, CoGroupFunction) else function
-    wanted = "a CoGroupFunction, f(first, second) or f(first, second, out)"
-    checked_callable("apply", group, wanted, 2, 3)
-    writes = positional_arity(group) == 3
-
-    def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> Any:
-        one, two = _sides(elements)
-        return group(one, two, out) if writes else group(one, two)
-
-    return call
-
-
-def _sides(elements: Iterable[TaggedUnion[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    one: list[Any] = []
-    two: list[Any] = []
-    for element in elements:
-        if element.tag == 1:
-            one.append(element.value)
-        else:
-            two.append(element.value)
-    return one, two
+def _join_type(function: Any) -> TypeInformation[Any] | None:
+    if isinstance(function, JoinFunction):
+        return generic_argument(function, JoinFunction, 2, "join")
+    if isinstance(function, FlatJoinFunction):
+        return generic_argument(function, FlatJoinFunction, 2)
+    return returned_type(function) or collected_type(function)
