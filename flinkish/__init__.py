@@ -15,9 +15,14 @@ from flinkish.api.arrival_time import (
     OrderingPolicy,
 )
 from flinkish.api.broadcast_functions import (
+    BroadcastContext,
     BroadcastProcessFunction,
+    BroadcastReadOnlyContext,
     BroadcastState,
+    KeyedBroadcastContext,
     KeyedBroadcastProcessFunction,
+    KeyedBroadcastReadOnlyContext,
+    KeyedBroadcastTimerContext,
     KeyedStateFunction,
     ReadOnlyBroadcastState,
 )
@@ -133,7 +138,7 @@ from flinkish.api.process_functions import (
     TimerContext,
     TimerService,
 )
-from flinkish.api.row import Row, row_type
+from flinkish.api.row import Row, rowType
 from flinkish.api.runtime_context import KeyedStateStore, OpenContext, RuntimeContext, TaskInfo
 from flinkish.api.single_output_stream_operator import DataStreamSource, SingleOutputStreamOperator
 from flinkish.api.state import (
@@ -149,7 +154,13 @@ from flinkish.api.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from flinkish.api.state_ttl import (
+    StateTtlConfig,
+    StateTtlConfigBuilder,
+    StateVisibility,
+    TtlTimeCharacteristic,
+    UpdateType,
+)
 from flinkish.api.tagged_streams import TaggedUnion
 from flinkish.api.temporal_events import (
     EdgeEvent,
@@ -265,7 +276,9 @@ __all__ = [
     "AscendingTimestampsWatermarks",
     "BoundedOutOfOrdernessWatermarks",
     "BroadcastConnectedStream",
+    "BroadcastContext",
     "BroadcastProcessFunction",
+    "BroadcastReadOnlyContext",
     "BroadcastState",
     "BroadcastStream",
     "CappedSessionWindows",
@@ -346,7 +359,10 @@ __all__ = [
     "JoinFunction",
     "JoinedStreams",
     "KeySelector",
+    "KeyedBroadcastContext",
     "KeyedBroadcastProcessFunction",
+    "KeyedBroadcastReadOnlyContext",
+    "KeyedBroadcastTimerContext",
     "KeyedCoProcessFunction",
     "KeyedProcessContext",
     "KeyedProcessFunction",
@@ -426,6 +442,7 @@ __all__ = [
     "Source",
     "StateDescriptor",
     "StateTtlConfig",
+    "StateTtlConfigBuilder",
     "StateVisibility",
     "StreamExecutionEnvironment",
     "StreamRecord",
@@ -448,6 +465,7 @@ __all__ = [
     "TriggerPolicy",
     "TriggerPolicyContext",
     "TriggerResult",
+    "TtlTimeCharacteristic",
     "TumblingEventTimeWindows",
     "TumblingLifetimeWindows",
     "TumblingProcessingTimeWindows",
@@ -480,7 +498,7 @@ __all__ = [
     "alterEventDuration",
     "alterEventLifetime",
     "committed",
-    "row_type",
+    "rowType",
     "shiftEventTime",
     "temporalJoin",
     "unionWithLag",

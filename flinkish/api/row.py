@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from flinkish.api.arguments import text
 from flinkish.api.errors import IllegalArgumentError
 
 
@@ -31,7 +32,7 @@ class Row(tuple[Any, ...]):
         if fields or len(values) != len(cls._fields):
             raise IllegalArgumentError(
                 "Row: name every field, as in Row(origin='JFK', delay=7), or none, or make a type of"
-                " rows first with row_type(('origin', 'delay'))."
+                " rows first with rowType('origin', 'delay')."
             )
         return cls.make(values)
 
@@ -88,13 +89,21 @@ class Row(tuple[Any, ...]):
         return tuple.__iter__(self)
 
 
-@lru_cache(maxsize=1024)
-def row_type(fields: tuple[str, ...]) -> type[Row]:
-    """The type of rows with those fields; one type for each tuple of names.
+def rowType(*fields: str) -> type[Row]:
+    """The type of rows with fields of those names.
 
-    >>> row_type(("origin", "delay"))("JFK", 7)
+    >>> Delay = rowType("origin", "delay")
+    >>> Delay("JFK", 7)
     Row(origin='JFK', delay=7)
     """
+    for name in fields:
+        text("rowType", name)
+    return row_type(fields)
+
+
+@lru_cache(maxsize=1024)
+def row_type(fields: tuple[str, ...]) -> type[Row]:
+    """The same of a tuple of names, from a cache: there is one type for each."""
     # namedtuple's accessors are C and five times as fast as an itemgetter on a subclass of tuple
     named = namedtuple("Row", fields, rename=True)  # type: ignore[misc]
     return type("Row", (named, Row), {"__slots__": (), "_fields": fields, **_ROW_METHODS})

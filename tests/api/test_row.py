@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from flinkish import Row, row_type
+from flinkish import Row, rowType
 from flinkish.api.errors import IllegalArgumentError
 
 
@@ -16,7 +16,7 @@ def test_rows_with_names():
     assert (row.getArity(), row.getFieldNames()) == (2, ("origin", "delay"))
     assert row == ("JFK", 7)
     assert row.asDict() == {"origin": "JFK", "delay": 7}
-    assert row_type(("origin", "delay"))("JFK", 7) == row
+    assert rowType("origin", "delay")("JFK", 7) == row
 
 
 @pytest.mark.parametrize("row", [Row("JFK", 7), Row.of("JFK", 7)])
@@ -35,6 +35,11 @@ def test_half_a_name_is_refused():
     with pytest.raises(IllegalArgumentError, match="name every field"):
         Row("JFK", delay=7)
     with pytest.raises(IllegalArgumentError, match="name every field"):
-        row_type(("origin", "delay"))("JFK")
+        rowType("origin", "delay")("JFK")
     with pytest.raises(AttributeError, match="no field 'dealy'; its fields are delay"):
         _ = Row(delay=7).dealy
+
+
+def test_the_names_of_a_type_of_rows_are_texts():
+    with pytest.raises(IllegalArgumentError, match=r"rowType: \('a', 'b'\) will not do"):
+        rowType(("a", "b"))
