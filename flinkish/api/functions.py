@@ -49,7 +49,8 @@ class RichFunction(Function):
         on the harness once."""
 
     def close(self) -> None:
-        """Called after the last element, also after an error, as often as ``open``."""
+        """Called after the last element, as often as ``open``, and also if that or anything else has
+        failed."""
 
     def getRuntimeContext(self) -> RuntimeContext:
         """State, metrics and task information. Only there from ``open`` on."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.partitioning import HashPartitioning, Partitioning
+from flinkish.runtime.closing import close_all
 from flinkish.runtime.elements import Records
 from flinkish.runtime.keys import KeyColumn
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
@@ -138,9 +139,8 @@ class OperatorChain:
             operator.open()
 
     def close(self) -> None:
-        """Close all operators."""
-        for operator in self.operators.values():
-            operator.close()
+        """Close all operators, the last first."""
+        close_all(reversed(self.operators.values()))
 
     def advanceProcessingTime(self, now: int) -> None:
         """The clock has been set to ``now`` (ms)."""

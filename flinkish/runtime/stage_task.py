@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 
+from flinkish.runtime.closing import close_all
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import OperatorReport, encode_reports
 from flinkish.runtime.state.page_store import PageStore
@@ -37,8 +38,7 @@ class StageTask:
 
     def close(self) -> None:
         """Close the user functions."""
-        for task in self._tasks.values():
-            task.close()
+        close_all(self._tasks.values())
 
     def process(
         self, key_group: int, rows: Iterable[FrameRow], store: PageStore

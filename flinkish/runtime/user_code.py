@@ -22,6 +22,17 @@ def user_code_of(operator: str, element: Callable[[], object]) -> Iterator[None]
         raise UserFunctionError.of(operator, element(), error) from error
 
 
+@contextmanager
+def user_method_of(operator: str, method: str) -> Iterator[None]:
+    """Names the operator and the method, for one that is called without an element."""
+    try:
+        yield
+    except FlinkishError:
+        raise
+    except Exception as error:
+        raise UserFunctionError.of(operator, None, error, method) from error
+
+
 def mapped(operator: str, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     """``function`` of every value; an error names the value."""
     results: list[Any] = []

@@ -11,6 +11,7 @@ import cloudpickle
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.stage_task import StageTask
 from flinkish.runtime.task_plan import Subtask
@@ -68,9 +69,12 @@ class StageProcessor(StatefulProcessor):
             # Not in init(), which Spark also calls where no element will ever come.
             plans, settings = cloudpickle.loads(self._payload)
             self._task = StageTask(plans, settings, _subtask())
-            self._task.open()
+            with closed_on_error(self._task):
+                self._task.open()
         frames: list[FrameRow] = list(frame_rows(rows))
-        yield from spark_rows(self._task.process(frames[0].key_group, frames, self._store))
+        # Spark closes a processor only after the last element
+        with closed_on_error(self._task):
+            yield from spark_rows(self._task.process(frames[0].key_group, frames, self._store))
 
     def close(self) -> None:
         if self._task is not None:

@@ -10,6 +10,7 @@ import cloudpickle
 import pyarrow as pa
 
 from flinkish.runtime.clock_ticks import clock_ticks
+from flinkish.runtime.closing import closed_at_end
 from flinkish.runtime.gates import FrameRow, Slice
 from flinkish.runtime.stage_task import metrics_row
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
@@ -45,8 +46,8 @@ class SourceFunction:
         partition = context.partitionId() if context else 0
         plan, settings, decoder = _loaded(self.payload)
         task = SourceTask(plan, settings)
-        task.open()
-        try:
+        with closed_at_end(task):
+            task.open()
             part: int | None = None
             for batch in batches:
                 if batch.num_rows == 0:
@@ -61,8 +62,6 @@ class SourceFunction:
                     yield from _batches(task.process(records))
             if part is not None:
                 yield from _finished(task, settings, part)
-        finally:
-            task.close()
 
 
 @dataclass(frozen=True)
@@ -90,14 +89,12 @@ class ControlFunction:
 
     def _end(self, plan: VertexPlan, settings: TaskSettings) -> Iterator[pa.RecordBatch]:
         task = SourceTask(plan, settings)
-        task.open()
-        try:
+        with closed_at_end(task):
+            task.open()
             task.begin(Slice(_LAST_SLICE, NO_CLOCK))
             task.endInput()
             rows, _ = task.finish()
             yield from _batches(rows)
-        finally:
-            task.close()
 
 
 def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:

@@ -29,6 +29,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.runtime_context import TaskInfo
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.elements import (
     NO_TIMESTAMP,
     Records,
@@ -81,8 +82,9 @@ class StreamTestHarness:
             self._context,
             lambda edge: self._sinks[edge.targetUid],
         )
-        self._chain.open()
-        self._chain.restore(snapshot and snapshot["chain"])
+        with closed_on_error(self._chain):
+            self._chain.open()
+            self._chain.restore(snapshot and snapshot["chain"])
         for harness_input, state in zip(self._inputs, snapshot["inputs"] if snapshot else ()):
             harness_input.watermark, harness_input.status = state
 

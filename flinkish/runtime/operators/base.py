@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.api.functions import RichFunction
 from flinkish.api.runtime_context import OpenContext, RuntimeContext, TaskInfo
+from flinkish.runtime.closing import close_all
 from flinkish.runtime.elements import Records
 from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.output import Input, Output, TimestampedCollector
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend
-from flinkish.runtime.user_code import mapped, user_code_of
+from flinkish.runtime.user_code import mapped, user_code_of, user_method_of
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.process_context import ElementContext
@@ -66,9 +67,10 @@ class StreamOperator(ABC):
         """Called once, before anything else."""
 
     def close(self) -> None:
-        """Called once, at the end, also after an error."""
-        while self._opened:
-            self._opened.pop().close()
+        """Called once, at the end, also after an error, of ``open`` too."""
+        opened, self._opened = self._opened, []
+        with user_method_of(self.name, "close()"):
+            close_all(reversed(opened))
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         """Take up the state of a key group: what ``snapshot`` gave, or None to begin."""
@@ -121,9 +123,9 @@ class StreamOperator(ABC):
         """Open a user function if it has a life cycle."""
         if isinstance(function, RichFunction):
             function.setRuntimeContext(self.runtimeContext())
-            with self.userCode("open()"):
-                function.open(OpenContext())
             self._opened.append(function)
+            with user_method_of(self.name, "open()"):
+                function.open(OpenContext())
 
     def runtimeContext(self) -> RuntimeContext:
         """What a rich function gets as its runtime context."""

@@ -15,6 +15,7 @@ from flinkish.runtime.elements import Records, Timestamps, timestamps_of
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import Output
 from flinkish.runtime.row_columns import integer_column
+from flinkish.runtime.user_code import user_method_of
 from flinkish.runtime.watermark_generation import WatermarkGeneration
 
 
@@ -145,7 +146,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         self._ask_generators(now)
 
     def _ask_generators(self, now: int) -> None:
-        with self.userCode("onPeriodicEmit()"):
+        with user_method_of(self.name, "onPeriodicEmit()"):
             self._emit_periodically(now)
 
     def _emit_periodically(self, now: int) -> None:
