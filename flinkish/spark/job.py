@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
@@ -166,7 +166,7 @@ class SparkJobClient(JobClient):
 
 
 def query_writer(
-    frames: DataFrame, sinks: Any, checkpoint: str, triggerInterval: int
+    frames: DataFrame, sinks: BatchSinks, checkpoint: str, triggerInterval: int
 ) -> DataStreamWriter:
     """The writer of the query, to be started."""
     return (
