@@ -40,6 +40,14 @@ class Ignoring(fl.BroadcastProcessFunction):
         pass
 
 
+class IgnoringUnderKeys(fl.KeyedBroadcastProcessFunction):
+    def processElement(self, value, ctx, out):
+        pass
+
+    def processBroadcastElement(self, value, ctx, out):
+        pass
+
+
 class Taking(fl.CoMapFunction):
     def map1(self, value):
         return value
@@ -99,6 +107,9 @@ TWO_INPUTS = {
     "keyed coMap": lambda a, b: a.keyBy(key).connect(b.keyBy(key)).map(Taking()),
     "keyed coProcess": lambda a, b: a.keyBy(key).connect(b.keyBy(key)).process(Meeting()),
     "broadcast": lambda a, b: a.connect(b.broadcast(RULES)).process(Ignoring()),
+    "keyed broadcast": lambda a, b: (
+        a.keyBy(key).connect(b.broadcast(RULES)).process(IgnoringUnderKeys())
+    ),
     "interval join": lambda a, b: (
         a.keyBy(key)
         .intervalJoin(b.keyBy(key))

@@ -21,6 +21,7 @@ from flinkish import (
     InvalidProgramError,
     OutputTag,
     StreamRecord,
+    UserFunctionError,
     WatermarkStrategy,
 )
 from flinkish.testing import StreamTestHarness
@@ -132,6 +133,18 @@ def test_an_aggregate_of_none_is_no_result() -> None:
         harness.processElement(("a", timestamp), timestamp)
     harness.endInput()
     assert harness.getOutput()[:-1] == [StreamRecord(3, 2), StreamRecord(2, 6)]
+
+
+def test_an_error_in_a_firing_names_the_timer() -> None:
+    def broken(key: str, window: Any, found: Any) -> list[Any]:
+        raise ZeroDivisionError("oh")
+
+    harness = StreamTestHarness(
+        lambda s: s.keyBy(lambda e: e[0]).window(ContentChangeWindows(15)).apply(broken)
+    )
+    harness.processElement(("a", 3), 3)
+    with pytest.raises(UserFunctionError, match=r"oh on the element .*timestamp=3, key='a'"):
+        harness.processWatermark(3)
 
 
 def test_what_comes_at_or_below_the_watermark_is_late() -> None:
