@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from operator import index
 
-from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.errors import shown
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
+
+
+def timer_timestamp(time: int) -> int:
+    """``time``, which a user's function wants a timer at.
+
+    Raises TypeError or ValueError for what is no timestamp: a float would live on as a timer that never
+    matches, and beyond 64 bits there is none.
+    """
+    try:
+        timestamp = index(time)
+    except TypeError:
+        raise TypeError(
+            f"a timer at {shown(time)} of type {type(time).__name__} (pass an integer, in ms since the"
+            " epoch)"
+        ) from None
+    if not MIN_TIMESTAMP <= timestamp <= MAX_TIMESTAMP:
+        raise ValueError(
+            f"a timer at {timestamp} (timestamps lie between -2**63 and 2**63 - 1 ms; pass"
+            " min(time, 2**63 - 1) for a timer at the end of the input)"
+        )
+    return timestamp
 
 
 class Triggerable(ABC):

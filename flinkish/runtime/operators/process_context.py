@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
@@ -10,7 +9,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_functions import KeyedTimerContext, TimeDomain, TimerService
 from flinkish.runtime.elements import NO_TIMESTAMP
 from flinkish.runtime.operators.base import StreamOperator
-from flinkish.runtime.timers import InternalTimerService
+from flinkish.runtime.timers import InternalTimerService, timer_timestamp
 
 
 class SimpleTimerService(TimerService):
@@ -27,18 +26,17 @@ class SimpleTimerService(TimerService):
     def currentWatermark(self) -> int:
         return self._timers.currentWatermark()
 
-    # index() refuses floats, which would otherwise live on as timers that never match
     def registerProcessingTimeTimer(self, time: int) -> None:
-        self._timers.registerProcessingTimeTimer(None, index(time))
+        self._timers.registerProcessingTimeTimer(None, timer_timestamp(time))
 
     def registerEventTimeTimer(self, time: int) -> None:
-        self._timers.registerEventTimeTimer(None, index(time))
+        self._timers.registerEventTimeTimer(None, timer_timestamp(time))
 
     def deleteProcessingTimeTimer(self, time: int) -> None:
-        self._timers.deleteProcessingTimeTimer(None, index(time))
+        self._timers.deleteProcessingTimeTimer(None, timer_timestamp(time))
 
     def deleteEventTimeTimer(self, time: int) -> None:
-        self._timers.deleteEventTimeTimer(None, index(time))
+        self._timers.deleteEventTimeTimer(None, timer_timestamp(time))
 
 
 class ClockService(TimerService):

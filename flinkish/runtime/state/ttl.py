@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from flinkish.api.callables import reduce_call
+from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -55,9 +56,13 @@ class Ttl:
         """``value``, accessed now."""
         return value, self._clock.getCurrentProcessingTime()
 
+    def end(self, entry: TtlValue) -> int:
+        """When the entry's life is over, in ms: at the latest at the end of all time."""
+        return min(entry[1] + self.timeToLive, MAX_TIMESTAMP)
+
     def expired(self, entry: TtlValue) -> bool:
         """Whether the entry's life is over."""
-        return entry[1] + self.timeToLive <= self._clock.getCurrentProcessingTime()
+        return self.end(entry) <= self._clock.getCurrentProcessingTime()
 
     def read(
         self,
@@ -84,7 +89,7 @@ class Ttl:
     def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
         """Have an entry looked at when its life would be over."""
         if self.cleanup is not None:
-            self.cleanup.add(entry[1] + self.timeToLive, key, namespace)
+            self.cleanup.add(self.end(entry), key, namespace)
 
 
 class TtlTableState(TableState):

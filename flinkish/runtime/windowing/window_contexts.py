@@ -20,7 +20,7 @@ from flinkish.api.windowing.window_assigner import WindowAssignerContext
 from flinkish.runtime.operators.base import StreamOperator
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.keyed_states import KeyedStates
-from flinkish.runtime.timers import InternalTimerService
+from flinkish.runtime.timers import InternalTimerService, timer_timestamp
 from flinkish.runtime.windowing.state_merging import merge_call, merge_namespaces
 
 
@@ -60,16 +60,16 @@ class WindowTriggerContext(OnMergeContext):
         return self._operator.metrics
 
     def registerProcessingTimeTimer(self, time: int) -> None:
-        self._timers.registerProcessingTimeTimer(self.window, time)
+        self._timers.registerProcessingTimeTimer(self.window, timer_timestamp(time))
 
     def registerEventTimeTimer(self, time: int) -> None:
-        self._timers.registerEventTimeTimer(self.window, time)
+        self._timers.registerEventTimeTimer(self.window, timer_timestamp(time))
 
     def deleteProcessingTimeTimer(self, time: int) -> None:
-        self._timers.deleteProcessingTimeTimer(self.window, time)
+        self._timers.deleteProcessingTimeTimer(self.window, timer_timestamp(time))
 
     def deleteEventTimeTimer(self, time: int) -> None:
-        self._timers.deleteEventTimeTimer(self.window, time)
+        self._timers.deleteEventTimeTimer(self.window, timer_timestamp(time))
 
     def getPartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> Any:
         return self._states.of(stateDescriptor)

@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from flinkish import (
     AggregateFunction,
     AggregatingStateDescriptor,
+    Duration,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
+    RichFilterFunction,
     StateTtlConfig,
     ValueStateDescriptor,
 )
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
+from tests.runtime.micro_batches import MicroBatches
 
 
 class Total(AggregateFunction[int, int, int]):
@@ -312,3 +315,37 @@ def test_a_map_shows_what_was_accessed_less_than_its_time_to_live_ago(steps, ren
             assert dict(state.entries()) == {k: value for k, (value, _) in alive.items()}
             if renews:
                 model.update({k: (value, now) for k, (value, _) in alive.items()})
+
+
+def test_the_longest_time_to_live_lasts_to_the_end_of_time(scalar):
+    describe, read, write = scalar
+    env = Expiring(StateTtlConfig.newBuilder(Duration.ofMillis(2**63 - 1)))
+    env.at(1000)
+    state = env.state(describe())
+    write(state, 3)
+    env.at(10**15)
+    env.states.removeExpired(10**15)
+    assert read(state) == 3
+
+
+class Once(RichFilterFunction[Any]):
+    """The first element of each key."""
+
+    def open(self, openContext):
+        seen = ValueStateDescriptor[bool]("seen")
+        seen.enableTimeToLive(StateTtlConfig.newBuilder(Duration.ofMillis(2**63 - 1)).build())
+        self.seen = self.getRuntimeContext().getState(seen)
+
+    def filter(self, value):
+        if self.seen.value():
+            return False
+        self.seen.update(True)
+        return True
+
+
+def test_the_longest_time_to_live_lasts_from_batch_to_batch():
+    job = MicroBatches(lambda stream: stream.keyBy(lambda value: value).filter(Once()), 1)
+    job.process([[("a", None), ("b", None)]], clock=1000)
+    job.process([[("a", None), ("c", None)]], clock=10**15)
+    job.end(clock=10**15)
+    assert [result.value for result in job.results[0]] == ["a", "b", "c"]

@@ -1,0 +1,91 @@
+"""What is no timestamp is refused where a function registers a timer, on the harness and in batches."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import UserFunctionError
+from flinkish.testing import StreamTestHarness
+from tests.runtime.micro_batches import MicroBatches
+
+METHODS = [
+    f"{what}{domain}TimeTimer"
+    for what in ("register", "delete")
+    for domain in ("Event", "Processing")
+]
+
+
+class Timer(fl.KeyedProcessFunction):
+    """Calls ``method`` of the timer service with the element."""
+
+    def __init__(self, method):
+        self.method = method
+
+    def processElement(self, value, ctx, out):
+        getattr(ctx.timerService(), self.method)(value)
+
+    def onTimer(self, timestamp, ctx, out):
+        out.collect(timestamp)
+
+
+class TimerTrigger(fl.Trigger):
+    """Calls ``method`` of its context with the element."""
+
+    def __init__(self, method):
+        self.method = method
+
+    def onElement(self, element, timestamp, window, ctx):
+        getattr(ctx, self.method)(element)
+        return fl.TriggerResult.CONTINUE
+
+    def onEventTime(self, time, window, ctx):
+        return fl.TriggerResult.FIRE
+
+    def onProcessingTime(self, time, window, ctx):
+        return fl.TriggerResult.FIRE
+
+    def clear(self, window, ctx):
+        """It leaves its timers."""
+
+
+def processed(method):
+    return lambda stream: stream.keyBy(lambda value: 0).process(Timer(method)).name("alarm")
+
+
+def windowed(method):
+    return lambda stream: (
+        stream.keyBy(lambda value: 0)
+        .window(fl.GlobalWindows.create())
+        .trigger(TimerTrigger(method))
+        .reduce(lambda a, b: a)
+        .name("alarm")
+    )
+
+
+def on_the_harness(build, time):
+    StreamTestHarness(build).processElement(time, 1)
+
+
+def in_a_batch(build, time):
+    MicroBatches(build, 1).process([[(time, 1)]])
+
+
+@pytest.mark.parametrize("run", [on_the_harness, in_a_batch])
+@pytest.mark.parametrize("build", [processed, windowed])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("time", [2**63, -(2**63) - 1, 5.0, "5", None])
+def test_what_is_no_timestamp_is_refused(run, build, method, time):
+    says = r"^alarm: .*Error: a timer at .*\(.*pass (min|an integer).*\) on the element "
+    with pytest.raises(UserFunctionError, match=says + re.escape(repr(time))):
+        run(build(method), time)
+
+
+@pytest.mark.parametrize("run", [on_the_harness, in_a_batch])
+@pytest.mark.parametrize("build", [processed, windowed])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("time", [2**63 - 1, -(2**63), 0])
+def test_every_timestamp_will_do(run, build, method, time):
+    run(build(method), time)
