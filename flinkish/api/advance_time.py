@@ -16,7 +16,7 @@ from flinkish.api.arguments import instance, milliseconds, positive, positive_le
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.operators import OperatorDescription
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 from flinkish.api.temporal_events import TICK
 from flinkish.api.time import Duration, TimeLike
@@ -147,6 +147,11 @@ def advanceTime(
     >>> harness.getOutput()[-1]
     Watermark(timestamp=14)
     """
+    instance("advanceTime", events, DataStream, "Pass the stream of events first.")
+    mend = "Pass them second, such as AdvanceTimeSettings.increasingStartTime()."
+    instance("advanceTime", settings, AdvanceTimeSettings, mend)
+    if violations is not None:
+        checked_tag("advanceTime: violations", violations)
     description = AdvanceTimeDescription(
         settings.generation, settings.policy, None if violations is None else violations.getId()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from flinkish.api.arguments import instance
+from flinkish.api.arguments import instance, whole_number
 from flinkish.api.arrival_time import ArrivalTimeDescription, ArrivalTimeStrategy
 from flinkish.api.callables import (
     filter_call,
@@ -175,10 +175,10 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     def project(self, *fields: int) -> SingleOutputStreamOperator[tuple[Any, ...]]:
         """Tuples of the fields at those positions, in that order."""
-        if not fields or not all(isinstance(field, int) and field >= 0 for field in fields):
-            raise IllegalArgumentError(
-                f"project: {fields!r} are not positions of fields. Pass at least one, from 0."
-            )
+        if not fields:
+            raise IllegalArgumentError("project: pass the position of at least one field, from 0.")
+        for field in fields:
+            whole_number("project: position", field)
         return self.map(TupleOfFields(fields)).name("Projection")
 
     def assignTimestampsAndWatermarks(

@@ -23,6 +23,7 @@ from flinkish.api.errors import (
     FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
+    InvalidProgramError,
     NotSupportedError,
     shown,
 )
@@ -74,6 +75,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         super().__init__()
         if isinstance(sparkSession, Configuration):
             sparkSession, configuration = None, sparkSession
+        if sparkSession is not None and not hasattr(type(sparkSession), "readStream"):
+            raise InvalidProgramError(
+                f"StreamExecutionEnvironment: {shown(sparkSession)} is not a SparkSession. Pass"
+                " SparkSession.builder.getOrCreate(), or nothing for a local one."
+            )
         self._sparkSession = sparkSession
         self._sinks: list[SinkTransformation] = []
         self._listeners: list[JobListener] = []

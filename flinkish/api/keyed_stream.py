@@ -11,6 +11,7 @@ from flinkish.api.aggregations import (
     FieldLike,
     SumAggregator,
 )
+from flinkish.api.arguments import instance
 from flinkish.api.callables import function_of, reduce_call
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
@@ -58,6 +59,8 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
         partitioned = PartitionTransformation(HashPartitioning(keySelector), transformation)
         super().__init__(environment, partitioned)
         self._keySelector = keySelector
+        if keyType is not None:
+            instance("keyBy: keyType", keyType, TypeInformation, "Pass one, as Types.STRING().")
         self.givenKeyType = keyType
         """The type that the user has said."""
         self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()

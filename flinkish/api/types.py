@@ -52,7 +52,7 @@ class TypeInformation(Generic[T]):
         PICKLED_BYTE_ARRAY."""
         from flinkish.api.type_extraction import type_of_annotation
 
-        if isroutine(typeHint) or isinstance(typeHint, (int, float, bytes)):
+        if isroutine(typeHint) or isinstance(typeHint, (int, float, bytes, str)):
             raise IllegalArgumentError(
                 f"TypeInformation: {shown(typeHint)} is not a type. Pass one, such as Types.STRING()"
                 " (a call), str or list[int]."
@@ -205,6 +205,10 @@ class Types:
     @staticmethod
     def ENUM(enumClass: type[E]) -> TypeInformation[E]:
         """Members of ``enumClass``; a column of it holds their names."""
+        if not (isinstance(enumClass, type) and issubclass(enumClass, Enum)):
+            raise IllegalArgumentError(
+                f"Types.ENUM: {shown(enumClass)} is not an Enum. Derive the class from enum.Enum."
+            )
         return TypeInformation("Enum", typeClass=enumClass)
 
     @staticmethod

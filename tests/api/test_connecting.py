@@ -189,7 +189,7 @@ def test_an_interval_join_wants_keyed_streams_and_bounds_in_order(numbers, keyed
 
 @pytest.mark.parametrize("fields", [(), (-1,), ("a",)])
 def test_project_wants_positions(numbers, fields):
-    with pytest.raises(IllegalArgumentError, match="positions"):
+    with pytest.raises(IllegalArgumentError, match="position"):
         numbers.project(*fields)
 
 
