@@ -21,6 +21,7 @@ from flinkish import (
     InvalidProgramError,
     OutputTag,
     StreamRecord,
+    TimeWindow,
     UserFunctionError,
     WatermarkStrategy,
 )
@@ -133,6 +134,22 @@ def test_an_aggregate_of_none_is_no_result() -> None:
         harness.processElement(("a", timestamp), timestamp)
     harness.endInput()
     assert harness.getOutput()[:-1] == [StreamRecord(3, 2), StreamRecord(2, 6)]
+
+
+def test_a_window_of_the_last_five_ms_ends_with_the_ms_of_the_change() -> None:
+    assigner = ContentChangeWindows(5)
+    assert assigner.isEventTime()
+    harness = StreamTestHarness(
+        lambda s: s.windowAll(assigner).apply(lambda window, found: [(window, list(found))])
+    )
+    for timestamp in (3, 6):
+        harness.processElement(timestamp, timestamp)
+    harness.endInput()
+    assert [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)] == [
+        (TimeWindow(-1, 4), [3]),
+        (TimeWindow(2, 7), [3, 6]),
+        (TimeWindow(4, 9), [6]),
+    ]
 
 
 def test_an_error_in_a_firing_names_the_timer() -> None:
