@@ -98,13 +98,26 @@ def test_cuts_into_batches_change_nothing(case: Case, seed: int) -> None:
     assert_same_records(case, replay_in_batches(family_of(case), case, random.Random(seed)))
 
 
-@given(EVENT_TIME, ITEMS, st.randoms())
+@given(
+    EVENT_TIME.filter(lambda of: of["kind"] != "DynamicEventTimeSessionWindows"),
+    ITEMS,
+    st.randoms(),
+)
 def test_the_order_between_two_watermarks_does_not_change_what_windows_hold(
     assigner: Any, items: list[Any], chosen: random.Random
 ) -> None:
     on_time = list(without_late(items))
     runs = [contents(assigner, order) for order in (on_time, shuffled(on_time, chosen))]
     assert runs[0] == runs[1]
+
+
+def test_a_session_of_just_the_merged_length_takes_its_place_as_in_flink():
+    """So under a dynamic gap the order counts: Flink's ``MergingWindowSet`` sees nothing to merge in
+    a window that is there already, and gives it a state window of its own."""
+    assigner = {"kind": "DynamicEventTimeSessionWindows", "gapExpr": "value"}
+    one, two, both = ["e", "k0", 1, 0], ["e", "k0", 1, 1], ["e", "k0", 2, 0]
+    held = [contents(assigner, order)[0][3] for order in ([one, two, both], [one, both, two])]
+    assert held == [[2], [1, 1, 2]]
 
 
 def without_late(items):
