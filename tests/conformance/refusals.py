@@ -38,9 +38,11 @@ class Refusal:
         """Whether it is why Flink refuses ``case``."""
         return case.data["exception"] == self.exception and self.message in case.data["message"]
 
-    def wordsFor(self, case: Case) -> list[str]:
-        """What the message must contain."""
-        return [word.format_map(_fields(case.data)) for word in self.words]
+    def assertIs(self, refusal: FlinkishError, case: Case) -> None:
+        """Fail unless ``refusal`` is what ``case`` is to be refused with."""
+        assert type(refusal) is self.error
+        for words in self.words:
+            assert words.format_map(_fields(case.data)) in str(refusal)
 
 
 REFUSALS = (

@@ -6,14 +6,30 @@ import random
 
 import pytest
 
+from flinkish.api.errors import FlinkishError
 from tests.conformance.batches import covered, replay_in_batches
 from tests.conformance.cases import Case, load
 from tests.conformance.comparison import assert_same_records
 from tests.conformance.families import family_of
+from tests.conformance.refusals import refusal_of
 
 CASES = [case for case in load("accepted.jsonl") + load("recorded.jsonl") if covered(case)]
+REFUSED = [
+    case
+    for case in load("rejected.jsonl") + load("recorded.jsonl")
+    if case.refused
+    and not refusal_of(case).building
+    and all(item[-1] is not None for item in case.data["input"])  # timestamps are assigned
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_puts_out_what_flink_does(case: Case) -> None:
     assert_same_records(case, replay_in_batches(family_of(case), case, random.Random(case.name)))
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=str)
+def test_refuses_while_it_runs_what_flink_refuses(case: Case) -> None:
+    with pytest.raises(FlinkishError) as refusal:
+        replay_in_batches(family_of(case), case, random.Random(case.name))
+    refusal_of(case).assertIs(refusal.value, case)
