@@ -6,7 +6,7 @@ import pytest
 
 from flinkish.api.errors import UserFunctionError
 from flinkish.compat import atlas
-from flinkish.compat.storm import Duration, setBolt
+from flinkish.compat.storm import BaseWindowedBolt, Duration, setBolt
 from tests.compat.atlas_example import LATENESS, at
 from tests.compat.storm_example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WINDOWS, example_bolt
 from tests.compat.test_atlas import FIVE_MINUTES, collected, timed
@@ -15,6 +15,16 @@ from tests.compat.test_streaminsight import PAIRS, REFERENCES, of_one_source
 
 def storm_windows(stream):
     return setBolt(example_bolt().withWatermarkInterval(Duration.of(1)), stream)
+
+
+TWO_STREAMS = list(zip("xyxyxyxyxy", [1, 2, 9, 11, 12, 15, 22, 21, 28, 31]))
+
+
+def storm_windows_of_two_streams(stream):
+    bolt = BaseWindowedBolt(lambda window: [sorted(time for _, time in window.get())])
+    bolt.withTumblingWindow(Duration.of(10)).withTimestampField(1)
+    bolt.withLag(Duration.of(10)).withWatermarkInterval(Duration.of(1))
+    return setBolt(bolt, *(stream.filter(lambda row, name=name: row[0] == name) for name in "xy"))
 
 
 LATE = [at(event) for event, _, _ in LATENESS]
@@ -36,6 +46,12 @@ def looked_up_pairs(stream):
     ("build", "elements", "breaks_at", "expected"),
     [
         (storm_windows, FIRST + SECOND, 7, FIRST_WINDOWS + SECOND_WINDOWS),
+        (
+            storm_windows_of_two_streams,
+            TWO_STREAMS,
+            9,
+            [[1, 2, 9], [11, 12, 15], [21, 22, 28], [31]],
+        ),
         (atlas_windows, LATE, 7, [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])]),
         (looked_up_pairs, REFERENCES, 5, PAIRS),
     ],

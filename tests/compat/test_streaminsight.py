@@ -242,6 +242,15 @@ def test_hopping_windows_move_ctis_to_the_start_of_the_window():
     assert lifetimes(harness) == HOPPING
 
 
+def test_a_bounded_job_without_infinity_ends_and_what_is_open_does_not_come(env):
+    env.setParallelism(1).setMaxParallelism(2)
+    settings = AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, 0, False))
+    points = env.fromCollection([(1, "a"), (2, "b"), (12, "c"), (25, "d")])
+    windows = tumblingWindow(toPointStreamable(points, point, settings), 10).apply(payloads)
+    found = [lifetime(event) for event in windows.executeAndCollect()]
+    assert found == [(0, 10, "ab"), (10, 20, "c")]
+
+
 def test_union_emits_up_to_the_older_cti():
     harness = StreamTestHarness(
         lambda one, two: committed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,37 @@ def test_windows_close_by_the_clock(env: StreamExecutionEnvironment, tmp_path: P
     finally:
         client.cancel()
     assert sorted(seen) == [("estimated", 1), ("idle", 1)]
+
+
+def test_an_idle_timeout_goes_on_over_a_stop_and_a_restart(
+    env: StreamExecutionEnvironment, tmp_path: Path
+) -> None:
+    """The event is read before the stop, and its window closes without any input after it."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "in.txt").write_text(f"{time.time_ns() // 1_000_000}\n")
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    read: list[int] = []
+    closed: list[int] = []
+
+    def run(until: Callable[[], bool]) -> None:
+        lines = FileSource.forLines(str(source)).monitorContinuously()
+        events = env.fromSource(lines).uid("lines").map(int)
+        stage = atlas.tumblingWindow(
+            atlas.source(events, lambda event, timestamp: event),
+            interval=atlas.Interval(1, "second"),
+            idleTimeout=atlas.Interval(3, "second"),
+            pipeline=lambda windows: windows.apply(lambda window, found: [len(list(found))]),
+        )
+        events.forEachBatch(lambda values, batch: read.extend(values))
+        stage.results.forEachBatch(lambda values, batch: closed.extend(values))
+        client = env.executeAsync("idle")
+        try:
+            wait_for(lambda: until() or client.getJobStatus().value != "RUNNING")
+        finally:
+            client.cancel()
+
+    run(lambda: bool(read))
+    (source / "in.txt").unlink()
+    run(lambda: bool(closed))
+    assert closed == [1]
