@@ -15,6 +15,9 @@ from flinkish import (
     Time,
     TumblingEventTimeWindows,
     Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStatus,
     WatermarkStrategy,
 )
 from flinkish.testing import StreamTestHarness
@@ -81,6 +84,32 @@ class TestTheWorkedExample:
             due = job.metrics.nextProcessingTime()
             wanted.append(None if due is None else (due - at(0)) // MINUTE)
         assert wanted == [4, 4, 4, 4, 5, 7, 7, 10, 10, 13]
+
+
+class Pausing(WatermarkGenerator[int]):
+    """Idle from a 0 to the next 1."""
+
+    def onEvent(self, event: int, eventTimestamp: int, output: WatermarkOutput) -> None:
+        if event:
+            output.markActive()
+        else:
+            output.markIdle()
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+def test_what_the_generator_says_of_idleness_goes_on() -> None:
+    strategy = WatermarkStrategy[int].forGenerator(lambda context: Pausing())
+    harness = StreamTestHarness(
+        lambda s: s.assignTimestampsAndWatermarks(strategy.withIdleAdvance(70, every=100))
+    )
+    for event in (0, 1):
+        harness.processElement(event, event)
+    assert [e for e in harness.getOutput() if not isinstance(e, StreamRecord)] == [
+        WatermarkStatus.IDLE,
+        WatermarkStatus.ACTIVE,
+    ]
 
 
 def test_before_the_first_element_nothing_moves() -> None:

@@ -137,6 +137,12 @@ def test_settings_that_cannot_be_are_refused(options, named):
         fl.unionWithLag(stream, **options)
 
 
+def test_what_is_no_stream_is_refused():
+    stream = fl.StreamExecutionEnvironment().fromElements(1)
+    with pytest.raises(fl.InvalidProgramError, match="unionWithLag: 5 of type int is not a Data"):
+        fl.unionWithLag(stream, 5, lag=1)
+
+
 def test_without_streams_it_is_refused():
     with pytest.raises(fl.IllegalArgumentError, match="at least one"):
         fl.unionWithLag(lag=1)

@@ -89,6 +89,24 @@ class TestTheWorkedExample:
         ]
 
 
+def test_a_window_that_waits_for_ever_fires_at_the_end() -> None:
+    forever = 2**63 - 1
+    harness = StreamTestHarness(
+        lambda s: (
+            s.windowAll(TumblingEventTimeWindows.of(10))
+            .allowedLateness(forever)
+            .trigger(AfterAllowedLatenessTrigger.of(forever))
+            .reduce(lambda a, b: a + b)
+        )
+    )
+    harness.processElement(3, 3)
+    harness.processWatermark(10**15)
+    harness.processElement(4, 4)
+    assert harness.getOutput() == [Watermark(10**15)]
+    harness.endInput()
+    assert harness.getOutput()[1] == StreamRecord(7, 9)
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=25),
     st.integers(0, 20),
