@@ -113,7 +113,7 @@ def test_a_missing_field_names_the_fields_there_are(env, spark):
 
 def test_a_missing_timestamp_column_is_refused_at_once(env, spark):
     frame = spark.createDataFrame([("JFK", 7)], "origin string, delay int")
-    with pytest.raises(IllegalArgumentError, match="no column 'at' .* columns are origin, delay"):
+    with pytest.raises(IllegalArgumentError, match=r"no column 'at' .* columns are origin, delay"):
         env.fromDataFrame(frame, timestamp="at")
 
 
