@@ -31,7 +31,8 @@ def _given(typeLike: _TypeLike[T]) -> TypeInformation[T] | None:
 
 
 class State(ABC):
-    """Base of all states."""
+    """Base of all states. What is read and then changed in place is to be written again, with ``update``
+    or ``put``: else the change may last or be lost, by where a batch ends."""
 
     __slots__ = ()
 
@@ -47,7 +48,7 @@ class ValueState(State, Generic[T]):
 
     @abstractmethod
     def value(self) -> T | None:
-        """The value, or the descriptor's default, or None."""
+        """The value, or the descriptor's default, or None. ``update`` writes what is changed in it."""
 
     @abstractmethod
     def update(self, value: T | None) -> None:
@@ -75,7 +76,7 @@ class ListState(AppendingState[T, Iterable[T]], Generic[T]):
 
     @abstractmethod
     def get(self) -> Iterable[T]:
-        """The elements in the order they were added."""
+        """The elements in the order they were added. ``update`` writes what is changed in them."""
 
     @abstractmethod
     def update(self, values: Iterable[T]) -> None:
@@ -105,7 +106,7 @@ class MapState(State, Generic[UK, UV]):
 
     @abstractmethod
     def get(self, key: UK) -> UV | None:
-        """The value under ``key``, or None."""
+        """The value under ``key``, or None. ``put`` writes what is changed in it."""
 
     @abstractmethod
     def put(self, key: UK, value: UV) -> None:
