@@ -12,9 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
+import cloudpickle
+
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions import Function
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_types import output_type
 from flinkish.api.partitioning import Partitioning
@@ -136,6 +139,7 @@ class _StreamGraphGenerator:
         self._uids: dict[int, str] = {}
         self._nodes: dict[str, StreamNode] = {}
         self._explicit: set[str] = set()
+        self._functions: dict[int, Function] = {}
 
     def generate(self) -> StreamGraph:
         for transformation in self._transformations:
@@ -149,7 +153,7 @@ class _StreamGraphGenerator:
         node = StreamNode(
             uid,
             transformation.name,
-            _content(transformation),
+            self._with_own_functions(transformation.name, _content(transformation)),
             parallelism=transformation.parallelism,
             outputType=_element_type(transformation),
             description=transformation.description,
@@ -167,6 +171,27 @@ class _StreamGraphGenerator:
                 )
                 node.inputs.append(edge)
                 self._nodes[edge.sourceUid].outputs.append(edge)
+
+    def _with_own_functions(self, name: str, content: NodeContent) -> NodeContent:
+        """``content``, as a copy if an operator before has a function of it already: what a function
+        keeps, and its runtime context, are one operator's, as in Flink, where each gets the function
+        as bytes."""
+        if not isinstance(content, OperatorDescription):
+            return content
+        functions = [f for f in content.userFunctions if isinstance(f, Function)]
+        met_before = [function for function in functions if id(function) in self._functions]
+        self._functions.update((id(function), function) for function in functions)
+        if not met_before:
+            return content
+        try:
+            copied: NodeContent = cloudpickle.loads(cloudpickle.dumps(content))
+        except Exception as error:
+            raise InvalidProgramError(
+                f"{name}: another operator has the same {type(met_before[0]).__name__}, and it cannot"
+                f" be copied ({type(error).__name__}: {error}). Pass each operator an instance of its"
+                " own."
+            ) from error
+        return copied
 
     def _uid(self, transformation: Transformation) -> str:
         if transformation.uid is not None:
