@@ -125,6 +125,15 @@ def test_adding_goes_on_from_an_expired_entry_only_if_it_is_visible(kind, visibl
     assert read(state) == (7 if visible else 4)
 
 
+def test_none_removes_a_value():
+    env = Expiring(builder())
+    state = env.state(ValueStateDescriptor("s"))
+    state.update(3)
+    state.update(None)
+    assert state.value() is None
+    assert env.backend.numEntries() == 0
+
+
 def test_reducing_nothing_into_an_entry_renews_it():
     env = Expiring(builder())
     state = env.state(ReducingStateDescriptor("s", lambda a, b: a + b))
