@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, Union
 
 from flinkish.api.all_windowed_stream import constant_key
-from flinkish.api.arguments import instance, positive
+from flinkish.api.arguments import instance, length_from_zero, positive
 from flinkish.api.callables import positional_arity
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
@@ -167,7 +167,11 @@ class PolicyWindowedStream(Generic[T]):
 
         With ``eventTime`` they go by the elements' timestamps and the watermark, else by the order
         of the elements and the clock. ``lag`` is that of ``WatermarkTimeEvictionPolicy``.
+
+        Raises IllegalArgumentError for a negative lag.
         """
+        if lag is not None:
+            length_from_zero("PolicyWindowedStream.of: lag", lag)
         return PolicyWindowedStream(
             stream,
             trigger_policy(length if slide is None else slide, eventTime),

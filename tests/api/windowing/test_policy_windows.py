@@ -192,6 +192,13 @@ def test_late_elements_without_a_side_output_are_counted():
     assert harness.numLateRecordsDropped() == 1
 
 
+@pytest.mark.parametrize("options", [{}, {"eventTime": False}, {"length": fl.Count(5)}])
+def test_a_negative_lag_is_refused_also_where_it_has_no_effect(options):
+    stream = fl.StreamExecutionEnvironment().fromData(1)
+    with pytest.raises(fl.IllegalArgumentError, match=r"of: lag is -5 ms, but cannot be negative"):
+        fl.PolicyWindowedStream.of(stream, **{"length": 10, **options}, lag=-5)
+
+
 def test_a_lag_stops_the_scan_as_in_storm():
     """An element more than the lag ahead hides those that came after it; without a lag none does."""
     for lag, expected in ((5, [[36, 33]]), (None, [[3], [36, 33]])):
