@@ -153,6 +153,18 @@ def test_windows_go_on_while_there_are_elements_and_no_longer():
     assert harness.numEventTimeTimers() == harness.numKeyedStateEntries() == 0
 
 
+def test_an_empty_window_does_not_delay_the_one_after_it():
+    harness = harness_of(10)
+    at(harness, 3, 44)
+    harness.processWatermark(19)  # the window that ends at 20 has nothing
+    at(harness, 25)
+    harness.processWatermark(21)
+    harness.processWatermark(29)
+    assert stamped(harness) == [(10, [3]), (30, [25])]
+    harness.endInput()
+    assert stamped(harness)[2:] == [(50, [44])]
+
+
 def test_they_do_by_the_clock_too():
     harness = harness_of(Time.seconds(10), Time.seconds(5), eventTime=False)
     arriving(harness, 1)

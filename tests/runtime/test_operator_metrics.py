@@ -1,10 +1,11 @@
-"""Every operator counts what comes in: each element once, over all batches and inputs."""
+"""Every operator counts what comes in, each element once, and knows its watermark in every batch."""
 
 from __future__ import annotations
 
 import pytest
 
 import flinkish as fl
+from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.content_windows import ContentChangeWindows
 from tests.conformance.families.keyed_process import Timers
 from tests.conformance.families.two_inputs import RULES, Meeting
@@ -119,26 +120,31 @@ TWO_INPUTS = {
 }
 
 
-def records_in(build):
-    """How many records the operator has had after two batches of three, behind one that keeps them
-    as they are."""
+def measured(build):
+    """The operator's metrics after each of three batches, and after the end; it is behind one that
+    lets the elements through."""
 
     def counted(stream):
         latest = stream.assignTimestampsAndWatermarks(AT).keyBy(key).reduce(lambda a, b: b)
         return build(latest).name("counted")
 
     job = MicroBatches(counted, 1)
-    for start in (0, 3):
-        job.process([[((f"k{n % 2}", n, n), None) for n in range(start, start + 3)]])
+    for times in ((0, 1, 2), (3, 4, 5), (2,)):
+        job.process([[((f"k{time % 2}", time, time), None) for time in times]])
+        yield job.metrics.metrics()["counted"]
     job.end()
-    return job.metrics.metrics()["counted"].numRecordsIn
+    yield job.metrics.metrics()["counted"]
 
 
 @pytest.mark.parametrize("build", ONE_INPUT.values(), ids=ONE_INPUT.keys())
-def test_what_comes_over_one_input(build):
-    assert records_in(build) == 6
+def test_one_input(build):
+    found = list(measured(build))
+    assert [metrics.numRecordsIn for metrics in found] == [3, 6, 7, 7]
+    assert [metrics.currentWatermark for metrics in found] == [1, 4, 4, MAX_TIMESTAMP]
 
 
 @pytest.mark.parametrize("build", TWO_INPUTS.values(), ids=TWO_INPUTS.keys())
-def test_what_comes_over_two_inputs(build):
-    assert records_in(lambda s: build(s.filter(lambda e: True), s.filter(lambda e: e[1] < 5))) == 11
+def test_two_inputs(build):
+    found = list(measured(lambda s: build(s.filter(lambda e: True), s.filter(lambda e: e[1] < 5))))
+    assert [metrics.numRecordsIn for metrics in found] == [6, 11, 13, 13]
+    assert [metrics.currentWatermark for metrics in found] == [1, 4, 4, MAX_TIMESTAMP]
