@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.user_code import mapped
 
 
 def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -27,14 +27,15 @@ def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @dataclass(frozen=True)
 class LinesFunction:
-    """Rows of frames to lines of text, for ``mapInArrow``."""
+    """Rows of frames to lines of text, for ``mapInArrow``; an error names ``operator``."""
 
+    operator: str
     line: Callable[[Any], str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
-                lines = [self.line(value) for value in decode_frame(data).records.values]
+                lines = mapped(self.operator, self.line, decode_frame(data).records.values)
                 yield pa.RecordBatch.from_pydict({"value": pa.array(lines, pa.string())})
 
 
@@ -43,11 +44,6 @@ def csv_line(value: Any) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(_plain_fields(value))
     return text.getvalue()
-
-
-def json_line(value: Any) -> str:
-    """An element as a line of JSON: an object if its fields have names."""
-    return json.dumps(_named_fields(value), default=str, ensure_ascii=False)
 
 
 def _plain_fields(value: Any) -> Sequence[Any]:

@@ -16,15 +16,14 @@ from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.user_code import user_code_of
-from flinkish.spark.frame_decoding import LinesFunction, columns_of_frames, csv_line, json_line
+from flinkish.spark.frame_decoding import LinesFunction, columns_of_frames, csv_line
 from flinkish.spark.frame_rows import frame_rows
+from flinkish.spark.json_lines import JsonLine
 from flinkish.spark.sink_columns import sink_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-_LINES: dict[str, Callable[[Any], str]] = {"text": str, "csv": csv_line, "json": json_line}
 
 
 def _place(row: FrameRow) -> tuple[int, int, int]:
@@ -115,7 +114,7 @@ class BatchSinks:
         )
         schema, options = self._files[node.uid], sink.options
         if schema is None:
-            lines = LinesFunction(_LINES[sink.format])
+            lines = LinesFunction(node.name, _line(sink.format, frame))
             written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
         else:
             written, format_ = to_columns(rows, schema), sink.format
@@ -129,3 +128,10 @@ class BatchSinks:
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     """Rows of frames of columns as rows of ``schema``, which the columns have."""
     return rows.mapInArrow(columns_of_frames, schema)
+
+
+def _line(format_: str, frame: DataFrame) -> Callable[[Any], str]:
+    """An element as a line of that format."""
+    if format_ == "json":
+        return JsonLine(frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC")
+    return csv_line if format_ == "csv" else str

@@ -52,7 +52,12 @@ class FileSink(Sink[T_contra]):
     @staticmethod
     def forJson(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
         """Elements as JSON, one a line: an object if their fields have names, else a value or an
-        array."""
+        array.
+
+        Where the stream's type does not say the columns, the lines go by each element: dataclasses,
+        NamedTuples and Rows are objects and tuples arrays, at any depth. Their files end in ``.txt``
+        instead of ``.json``, as Spark names files of lines.
+        """
         return FileSink("json", path, _given(schema, "forJson"), options)
 
     @staticmethod
