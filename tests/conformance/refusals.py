@@ -38,7 +38,7 @@ class Refusal:
         """Whether it is why Flink refuses ``case``."""
         return case.data["exception"] == self.exception and self.message in case.data["message"]
 
-    def assertIs(self, refusal: FlinkishError, case: Case) -> None:
+    def check(self, refusal: FlinkishError, case: Case) -> None:
         """Fail unless ``refusal`` is what ``case`` is to be refused with."""
         assert type(refusal) is self.error
         for words in self.words:

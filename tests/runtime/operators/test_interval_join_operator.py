@@ -167,3 +167,18 @@ def test_an_error_names_the_element():
     harness.processElement1("left", 1)
     with pytest.raises(UserFunctionError, match=r"Interval Join: .*on the element 'right'"):
         harness.processElement2("right", 1)
+
+
+def test_what_a_function_returns_comes_out_whichever_side_comes_last():
+    harness = StreamTestHarness(
+        lambda one, two: (
+            one.keyBy(lambda e: 0)
+            .intervalJoin(two.keyBy(lambda e: 0))
+            .between(-5, 5)
+            .process(lambda left, right, ctx, out: [(left, right)])
+        )
+    )
+    harness.processElement1("a", 1)
+    harness.processElement2("b", 2)
+    harness.processElement1("c", 3)
+    assert [record.value for record in harness.getOutput()] == [("a", "b"), ("c", "b")]

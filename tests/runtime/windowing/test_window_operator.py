@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flinkish import (
+    ContentChangeWindows,
     CountEvictor,
     CountTrigger,
     DynamicEventTimeSessionWindows,
@@ -371,6 +372,30 @@ def test_state_per_window_may_expire(trigger):
     kept = harness.numKeyedStateEntries()
     harness.setProcessingTime(10)
     assert harness.numKeyedStateEntries() == kept - 2
+
+
+@pytest.mark.parametrize(
+    ("assigner", "window"),
+    [
+        (TEN, TimeWindow(0, 10)),
+        (EventTimeSessionWindows.withGap(5), TimeWindow(1, 6)),
+        (ContentChangeWindows(5), TimeWindow(-3, 2)),
+    ],
+)
+def test_a_function_clears_its_state_of_a_window_that_goes(assigner, window):
+    cleared = []
+
+    class Clearing(ProcessWindowFunction):
+        def process(self, key, context, elements, out):
+            assert cleared == []
+
+        def clear(self, context):
+            cleared.append(context.window())
+
+    harness = StreamTestHarness(lambda s: s.keyBy(lambda e: 0).window(assigner).process(Clearing()))
+    harness.processElement("a", 1)
+    harness.endInput()
+    assert cleared == [window]
 
 
 def test_count_windows_leave_what_is_below_the_count():
