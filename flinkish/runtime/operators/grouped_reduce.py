@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flinkish.api.process_operators import KeyedReduceDescription
+from flinkish.runtime.accumulation import check_no_reduction
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed_operator import KeyedOperator, keys_of
@@ -34,7 +35,9 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
                 so_far = reduced[key] if key in reduced else table.get(key, None)
                 if so_far is not None:
                     backend.currentKey = key
-                    value = reduce(so_far, value)
+                    element, value = value, reduce(so_far, value)
+                    if value is None:
+                        check_no_reduction(so_far, element)
                 reduced[key] = value
                 results.append(value)
         for key, value in reduced.items():

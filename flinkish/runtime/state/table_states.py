@@ -21,6 +21,7 @@ from flinkish.api.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from flinkish.runtime.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
 
@@ -133,7 +134,7 @@ class TableReducingState(TableState, ReducingState[Any]):
             self.clear()
             return
         kept = self._get()
-        self._put(value if kept is None else self._reduce(kept, value))
+        self._put(value if kept is None else reduced(self._reduce, kept, value))
 
 
 class TableAggregatingState(TableState, AggregatingState[Any, Any]):
@@ -157,7 +158,7 @@ class TableAggregatingState(TableState, AggregatingState[Any, Any]):
             return
         kept = self._get(MISSING)
         accumulator = self._function.createAccumulator() if kept is MISSING else kept
-        self._put(self._function.add(value, accumulator))
+        self._put(added(self._function, value, accumulator))
 
 
 class TableMapState(MapState[Any, Any]):

@@ -24,6 +24,7 @@ from flinkish.api.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from flinkish.runtime.accumulation import added, reduced
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import TimerQueue
 from flinkish.runtime.state.table_states import (
@@ -210,7 +211,7 @@ class TtlReducingState(TtlTableState, ReducingState[Any]):
     def add(self, value: Any) -> None:
         kept = self._ttl.usable(self._get())
         if kept is not None and value is not None:
-            value = self._reduce(kept[0], value)
+            value = reduced(self._reduce, kept[0], value)
         elif kept is not None:
             value = kept[0]
         if value is not None:
@@ -238,7 +239,7 @@ class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
             return
         kept = self._ttl.usable(self._get())
         accumulator = self._function.createAccumulator() if kept is None else kept[0]
-        self._create(self._ttl.wrapped(self._function.add(value, accumulator)))
+        self._create(self._ttl.wrapped(added(self._function, value, accumulator)))
 
 
 class TtlMapState(TableMapState):

@@ -10,6 +10,7 @@ from typing import Any
 from flinkish.api.callables import reduce_call
 from flinkish.api.functions import AggregateFunction
 from flinkish.api.window_operators import WindowOperatorDescription
+from flinkish.runtime.accumulation import check_no_accumulator, check_no_reduction
 from flinkish.runtime.state.backend import Page
 
 
@@ -52,6 +53,7 @@ class Accumulators(AlignedContents):
     """One accumulator a key."""
 
     def __init__(self, function: AggregateFunction[Any, Any, Any]) -> None:
+        self._function = function
         self._create = function.createAccumulator
         self._add = function.add
         self._result = function.getResult
@@ -60,7 +62,10 @@ class Accumulators(AlignedContents):
         add, create = self._add, self._create
         for page, key, value in zip(pages, keys, values):
             kept = page.get(key)
-            page[key] = add(value, create() if kept is None else kept)
+            kept = add(value, create() if kept is None else kept)
+            if kept is None:
+                check_no_accumulator(self._function, "add")
+            page[key] = kept
 
     def addRuns(
         self,
@@ -72,8 +77,12 @@ class Accumulators(AlignedContents):
         add, create = self._add, self._create
         for page, key, count in zip(pages, keys, counts):
             kept = page.get(key)
+            if kept is None:
+                kept = create()
             for value in islice(values, count):
-                kept = add(value, create() if kept is None else kept)
+                kept = add(value, kept)
+                if kept is None:
+                    check_no_accumulator(self._function, "add")
             page[key] = kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
@@ -90,8 +99,10 @@ class Reductions(AlignedContents):
     def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
         reduce = self._reduce
         for page, key, value in zip(pages, keys, values):
-            kept = page.get(key)
-            page[key] = value if kept is None else reduce(kept, value)
+            so_far = page.get(key)
+            kept = page[key] = value if so_far is None else reduce(so_far, value)
+            if kept is None:
+                check_no_reduction(so_far, value)
 
     def addRuns(
         self,
@@ -104,7 +115,12 @@ class Reductions(AlignedContents):
         for page, key, count in zip(pages, keys, counts):
             kept = page.get(key)
             for value in islice(values, count):
-                kept = value if kept is None else reduce(kept, value)
+                if kept is None:
+                    kept = value
+                else:
+                    so_far, kept = kept, reduce(kept, value)
+                    if kept is None:
+                        check_no_reduction(so_far, value)
             page[key] = kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from flinkish.api.callables import reduce_call
 from flinkish.api.functions import AggregateFunction
+from flinkish.runtime.accumulation import added, reduced
 
 
 def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
@@ -17,12 +18,12 @@ def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
         return lambda values: values
     if isinstance(aggregation, AggregateFunction):
         return lambda values: (_aggregate(aggregation, values),)
-    call = reduce_call(aggregation)
+    call = partial(reduced, reduce_call(aggregation))
     return lambda values: (reduce(call, values) if values else None,)
 
 
 def _aggregate(function: AggregateFunction[Any, Any, Any], values: list[Any]) -> Any:
     accumulator = function.createAccumulator()
     for value in values:
-        accumulator = function.add(value, accumulator)
+        accumulator = added(function, value, accumulator)
     return function.getResult(accumulator)

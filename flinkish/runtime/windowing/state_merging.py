@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -15,6 +15,7 @@ from flinkish.api.state import (
     ReducingStateDescriptor,
     StateDescriptor,
 )
+from flinkish.runtime.accumulation import merged, reduced
 from flinkish.runtime.state.backend import StateTable
 
 
@@ -29,10 +30,9 @@ def merge_call(descriptor: StateDescriptor[Any]) -> Callable[[Any, Any], Any]:
             " do not merge. Leave enableTimeToLive out of the descriptor of a trigger's state."
         )
     if isinstance(descriptor, ReducingStateDescriptor):
-        return reduce_call(descriptor.reduceFunction)
+        return partial(reduced, reduce_call(descriptor.reduceFunction))
     if isinstance(descriptor, AggregatingStateDescriptor):
-        merge: Callable[[Any, Any], Any] = descriptor.aggregateFunction.merge
-        return merge
+        return partial(merged, descriptor.aggregateFunction)
     if isinstance(descriptor, ListStateDescriptor):
         return add
     raise InvalidProgramError(
@@ -56,6 +56,6 @@ def merge_namespaces(
             table.remove(key, source)
             entries.append(entry)
     if entries:
-        merged = reduce(merge, entries)
+        joined = reduce(merge, entries)
         present = table.get(key, target)
-        table.put(key, target, merged if present is None else merge(present, merged))
+        table.put(key, target, joined if present is None else merge(present, joined))

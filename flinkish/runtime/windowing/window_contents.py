@@ -10,6 +10,7 @@ from flinkish.api.callables import reduce_call
 from flinkish.api.functions import AggregateFunction
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.evictor import TimestampedValue
+from flinkish.runtime.accumulation import added, merged, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.windowing.state_merging import merge_namespaces
 
@@ -66,12 +67,12 @@ class ReducedContents(WindowContents):
         self._reduce = reduce_call(function)
 
     def _merge(self, one: Any, other: Any) -> Any:
-        return self._reduce(one, other)
+        return reduced(self._reduce, one, other)
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
         kept = self._table.get(key, window)
-        self._table.put(key, window, value if kept is None else self._reduce(kept, value))
+        self._table.put(key, window, value if kept is None else reduced(self._reduce, kept, value))
 
     def elements(self, window: Any) -> Sequence[Any] | None:
         kept = self._table.get(self._backend.currentKey, window)
@@ -88,13 +89,13 @@ class AggregatedContents(WindowContents):
         self._function = function
 
     def _merge(self, one: Any, other: Any) -> Any:
-        return self._function.merge(one, other)
+        return merged(self._function, one, other)
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
         kept = self._table.get(key, window)
         accumulator = self._function.createAccumulator() if kept is None else kept
-        self._table.put(key, window, self._function.add(value, accumulator))
+        self._table.put(key, window, added(self._function, value, accumulator))
 
     def elements(self, window: Any) -> Sequence[Any] | None:
         kept = self._table.get(self._backend.currentKey, window)
