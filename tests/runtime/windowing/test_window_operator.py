@@ -348,8 +348,18 @@ def test_triggers_and_evictors_have_the_metrics_of_the_operator():
     assert job.metrics.metrics()["windows"].user == {"trigger.firings": 3, "evicted": 4}
 
 
-@pytest.mark.parametrize("trigger", [EventTimeTrigger(), PurgingTrigger.of(EventTimeTrigger())])
-def test_state_per_window_may_expire(trigger):
+@pytest.mark.parametrize(
+    "windows",
+    [
+        lambda keyed: keyed.window(TEN).allowedLateness(100),
+        lambda keyed: (
+            keyed.window(TEN).allowedLateness(100).trigger(PurgingTrigger.of(EventTimeTrigger()))
+        ),
+        lambda keyed: keyed.window(ContentChangeWindows(20)),
+    ],
+    ids=["aligned", "general", "content"],
+)
+def test_state_per_window_may_expire(windows):
     class Expiring(ProcessWindowFunction):
         def process(self, key, context, elements, out):
             both = {"window": context.windowState(), "global": context.globalState()}
@@ -358,15 +368,7 @@ def test_state_per_window_may_expire(trigger):
                 seen.enableTimeToLive(StateTtlConfig.newBuilder(Time.milliseconds(10)).build())
                 states.getState(seen).update(key)
 
-    harness = StreamTestHarness(
-        lambda s: (
-            s.keyBy(lambda e: 0)
-            .window(TEN)
-            .trigger(trigger)
-            .allowedLateness(100)
-            .process(Expiring())
-        )
-    )
+    harness = StreamTestHarness(lambda s: windows(s.keyBy(lambda e: 0)).process(Expiring()))
     harness.processElement("a", 1)
     harness.processWatermark(9)
     kept = harness.numKeyedStateEntries()
