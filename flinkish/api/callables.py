@@ -42,6 +42,48 @@ def function_of(function: object) -> Function | None:
     return function
 
 
+def check_methods(function: Function) -> None:
+    """Raises InvalidProgramError if a method of ``function`` takes other parameters than that of
+    flinkish's class which it stands for, or yields where that has one result."""
+    kind = type(function)
+    for base in kind.__mro__:
+        if not base.__module__.startswith("flinkish.api."):
+            continue
+        for name, given in vars(base).items():
+            own = getattr(kind, name, None)
+            if inspect.isfunction(given) and own is not given and not name.startswith("_"):
+                _check_method(function, name, given)
+
+
+def _check_method(function: Function, name: str, given: Callable[..., Any]) -> None:
+    method, parameters = getattr(function, name), list(inspect.signature(given).parameters)[1:]
+    subject = f"{type(function).__name__}.{name}"
+    # Those of windows may leave out, which is last, to who calls them
+    may_do_without = name in _MAY_DO_WITHOUT_OUT and takes(method, len(parameters) - 1)
+    if not takes(method, len(parameters)) and not may_do_without:
+        raise InvalidProgramError(
+            f"{subject} cannot be called with {', '.join(parameters)}. Write"
+            f" def {name}(self, {', '.join(parameters)})."
+        )
+    if "Iterable" not in given.__annotations__.get("return", ""):
+        one_result(subject, method)
+
+
+_MAY_DO_WITHOUT_OUT = ("process", "apply", "coGroup")
+
+
+def one_result(
+    subject: str,
+    function: Callable[..., Any],
+    mend: str = "use an operator for any number of results, such as flatMap or process",
+) -> None:
+    """Raises InvalidProgramError if ``function``, which has one result, yields."""
+    if inspect.isgeneratorfunction(function):
+        raise InvalidProgramError(
+            f"{subject}: {shown(function)} yields, but has one result. Return it, or {mend}."
+        )
+
+
 def checked_callable(
     method: str, function: Any, wanted: str, *arguments: int
 ) -> Callable[..., Any]:
@@ -65,18 +107,26 @@ def checked_callable(
     return checked
 
 
+def _with_one_result(
+    method: str, function: Any, wanted: str, *arguments: int
+) -> Callable[..., Any]:
+    checked = checked_callable(method, function, wanted, *arguments)
+    one_result(method, checked)
+    return checked
+
+
 def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
     """The mapping itself."""
     if isinstance(function, MapFunction):
         return function.map
-    return checked_callable("map", function, "a MapFunction or f(value)", 1)
+    return _with_one_result("map", function, "a MapFunction or f(value)", 1)
 
 
 def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
     """The predicate itself."""
     if isinstance(function, FilterFunction):
         return function.filter
-    return checked_callable("filter", function, "a FilterFunction or f(value)", 1)
+    return _with_one_result("filter", function, "a FilterFunction or f(value)", 1)
 
 
 def flat_map_calls(
@@ -99,7 +149,7 @@ def key_call(selector: Any, method: str = "keyBy") -> Callable[[Any], Any]:
         return selector.getKey
     if isinstance(selector, (str, int)):
         return field_getter(checked_field(method, selector))
-    return checked_callable(method, selector, "a KeySelector, f(value), or the name of a field", 1)
+    return _with_one_result(method, selector, "a KeySelector, f(value), or the name of a field", 1)
 
 
 def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
@@ -115,7 +165,7 @@ def reduce_call(function: ReduceLike[T], method: str = "reduce") -> Callable[[T,
     """The reduction itself."""
     if isinstance(function, ReduceFunction):
         return function.reduce
-    return checked_callable(method, function, "a ReduceFunction or f(a, b)", 2)
+    return _with_one_result(method, function, "a ReduceFunction or f(a, b)", 2)
 
 
 def positional_arity(function: Callable[..., Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from flinkish.api.arguments import instance
-from flinkish.api.callables import checked_callable, key_call, positional_arity
+from flinkish.api.callables import checked_callable, key_call, one_result, positional_arity
 from flinkish.api.data_stream import DataStream
 from flinkish.api.functions import Collector, KeySelectorLike
 from flinkish.api.join_functions import FlatJoinFunction, JoinFunction, JoinLike
@@ -103,6 +103,8 @@ def _join_call(function: Any) -> WindowCall:
     wanted = "a JoinFunction, a FlatJoinFunction, f(first, second) or f(first, second, out)"
     checked_callable("apply", join, wanted, 2, 3)
     flat = flat or positional_arity(join) == 3
+    if not flat:
+        one_result("apply", join, "pass f(first, second, out), which may yield any number")
 
     def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> None:
         one, two = sides(elements)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from flinkish.api.arguments import instance
+from flinkish.api.callables import check_methods
 from flinkish.api.functions import Function
 from flinkish.api.watermarks import (
     AscendingTimestampsWatermarks,
@@ -37,6 +38,11 @@ class OperatorDescription(ABC):
     seesTime: ClassVar[bool] = False
     inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for function in self.userFunctions:
+            if isinstance(function, Function):
+                check_methods(function)
 
     @property
     def stateful(self) -> bool:

@@ -39,8 +39,8 @@ class MapPartitionFunction(Function, ABC, Generic[T, R]):
     """Sees all elements of a partition at once (Flink: ``MapPartitionFunction``)."""
 
     @abstractmethod
-    def mapPartition(self, values: Iterable[T], out: Collector[R]) -> None:
-        """Put the results of all ``values`` into ``out``."""
+    def mapPartition(self, values: Iterable[T], out: Collector[R]) -> Iterable[R] | None:
+        """Put the results of all ``values`` into ``out``, or return or yield them."""
 
 
 MapPartitionLike = Union[MapPartitionFunction[T, R], Callable[[Iterable[T]], Iterable[R]]]
