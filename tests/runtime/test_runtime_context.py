@@ -98,6 +98,17 @@ def test_the_context_is_not_there_before_the_job():
         Told().getRuntimeContext()
 
 
+class Total(fl.AggregateFunction[int, int, int]):
+    def createAccumulator(self):
+        return 0
+
+    def add(self, value, accumulator):
+        return value + accumulator
+
+    def getResult(self, accumulator):
+        return accumulator
+
+
 @pytest.mark.parametrize(
     ("method", "descriptor"),
     [
@@ -105,7 +116,7 @@ def test_the_context_is_not_there_before_the_job():
         ("getListState", fl.ListStateDescriptor("s")),
         ("getMapState", fl.MapStateDescriptor("s")),
         ("getReducingState", fl.ReducingStateDescriptor("s", max)),
-        ("getAggregatingState", fl.AggregatingStateDescriptor("s", None)),
+        ("getAggregatingState", fl.AggregatingStateDescriptor("s", Total())),
     ],
 )
 def test_state_wants_a_key(method, descriptor):
