@@ -6,10 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from flinkish import EventTimeSessionWindows, EventTimeTrigger, OutputTag
+from flinkish import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    OutputTag,
+)
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.window_calls import apply_call
 from flinkish.api.window_operators import WindowOperatorDescription
@@ -41,11 +46,20 @@ def descriptions(draw: st.DrawFn) -> WindowOperatorDescription:
     return replace(description, **draw(st.sampled_from(FUNCTIONS)))
 
 
+def _may_end_together(description: WindowOperatorDescription, steps: list[Any]) -> bool:
+    """Two sessions of a key end at one time only if one passes the largest timestamp, and the order
+    of such two is open."""
+    elements = [element for step in steps if isinstance(step, list) for element in step]
+    dynamic = isinstance(description.assigner, DynamicEventTimeSessionWindows)
+    return dynamic and any(at + number + 1 > MAX_TIMESTAMP for _, number, at in elements)
+
+
 @pytest.mark.parametrize("paged", [False, True])
 @given(description=descriptions(), steps=st.lists(steps, max_size=12))
 def test_gives_what_the_general_operator_gives(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
+    assume(not _may_end_together(description, steps))
     sessions = WindowOperatorDriver(SessionWindowOperator, description, paged)
     general = WindowOperatorDriver(WindowOperator, description)
     for mine, theirs in zip(run(sessions, steps), run(general, steps)):
