@@ -368,5 +368,7 @@ def test_keys_of_different_types_are_not_joined(join):
 
 
 def test_a_second_field_is_no_type_of_the_key():
-    with pytest.raises(InvalidProgramError, match=r"keyBy: keyType: 1 .* lambda e: \(e\[0\], e\[1\]\)"):
+    with pytest.raises(
+        InvalidProgramError, match=r"keyBy: keyType: 1 .* lambda e: \(e\[0\], e\[1\]\)"
+    ):
         numbers().keyBy(0, 1)
