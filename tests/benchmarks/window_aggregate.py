@@ -1,6 +1,6 @@
 """Times a tumbling aggregate against Spark's own, on the same CSV files in the same run.
 
-    python -m tests.benchmarks.window_aggregate [--keys 1000 1000000] [--batches 12] [--elements 1000000]
+    python -m tests.benchmarks.window_aggregate [--keys 1000 1000000] [--batches 20] [--elements 1000000]
 
 Each batch is one file. The first half of them warms up and is not counted; the figure is the median
 of the other half, from Spark's own account of how long each batch took.
@@ -131,7 +131,7 @@ def _steady(seconds: list[float]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, nargs="+", default=[1_000, 1_000_000])
-    parser.add_argument("--batches", type=int, default=12)
+    parser.add_argument("--batches", type=int, default=20)
     parser.add_argument("--elements", type=int, default=1_000_000)
     arguments = parser.parse_args()
     session = session_for(None)
