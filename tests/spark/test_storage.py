@@ -19,7 +19,9 @@ def elsewhere(spark, jobs):
     session = spark.newSession()
     session.conf.set("fs.defaultFS", "viewfs://cluster/")
     session.conf.set("fs.viewfs.mounttable.cluster.link./jobs", jobs.as_uri())
-    return session
+    yield session
+    # The session that made a DataFrame last is the active one.
+    spark.createDataFrame([], "nothing int")
 
 
 @pytest.mark.parametrize(
