@@ -5,6 +5,11 @@ from __future__ import annotations
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
+def fits_long(number: int) -> bool:
+    """Whether Java's ``long`` holds ``number``, as it does every timestamp."""
+    return MIN_TIMESTAMP <= number <= MAX_TIMESTAMP
+
+
 def to_long(number: int) -> int:
     """What Java's ``long`` would hold after computing ``number``.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self, Union
 
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.java_long import fits_long
 
 
 @dataclass(frozen=True, order=True)
@@ -109,7 +110,7 @@ def to_milliseconds(length: TimeLike) -> int:
             f"{shown(length)} is not a length of time: pass a Duration such as Duration.ofSeconds(5),"
             " a datetime.timedelta, or int milliseconds."
         )
-    if not -(2**63) <= millis < 2**63:
+    if not fits_long(millis):
         raise IllegalArgumentError(
             f"{shown(length)} is {millis} ms, which 64 bits do not hold. Pass Duration.ofMillis(2**63 -"
             " 1) for what never ends."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from operator import index
 
-from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.elements import MIN_TIMESTAMP
 from flinkish.api.errors import shown
+from flinkish.api.java_long import fits_long
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 
@@ -24,7 +25,7 @@ def timer_timestamp(time: int) -> int:
             f"a timer at {shown(time)} of type {type(time).__name__} (pass an integer, in ms since the"
             " epoch)"
         ) from None
-    if not MIN_TIMESTAMP <= timestamp <= MAX_TIMESTAMP:
+    if not fits_long(timestamp):
         raise ValueError(
             f"a timer at {timestamp} (timestamps lie between -2**63 and 2**63 - 1 ms; pass"
             " min(time, 2**63 - 1) for a timer at the end of the input)"

@@ -9,6 +9,7 @@ from typing import Any
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.field_access import field_read
+from flinkish.api.java_long import fits_long
 from flinkish.api.operators import TimestampsAndWatermarksDescription
 from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
 from flinkish.runtime.elements import Records, Timestamps, timestamps_of
@@ -111,7 +112,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             ):
                 if extract is not None:
                     timestamp = extract(value, timestamp)
-                    if type(timestamp) is not int or not _fits(timestamp):
+                    if type(timestamp) is not int or not fits_long(timestamp):
                         timestamp = self._checked(timestamp)
                 collect(value, timestamp)
                 noted(i, value, timestamp)
@@ -175,17 +176,13 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             checked = index(timestamp)
         except TypeError:
             checked = None
-        if checked is None or not _fits(checked):
+        if checked is None or not fits_long(checked):
             raise IllegalArgumentError(
                 f"{self.name}: the timestamp assigner gave {shown(timestamp)} of type"
                 f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
                 " int(seconds * 1000), that 64 bits hold."
             )
         return checked
-
-
-def _fits(timestamp: int) -> bool:
-    return MIN_TIMESTAMP <= timestamp <= MAX_TIMESTAMP
 
 
 def _is_due(generation: WatermarkGeneration, now: int) -> bool:
