@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
@@ -118,14 +118,15 @@ class OperatorChain:
             node.uid: create_operator(context(node), node.operator) for node in nodes
         }
         outputs = [(self.operators[node.uid].output, node.outputs) for node in nodes]
-        outputs = [*sources.values(), *outputs]
-        readers = [(e, self._reader(e) or exit(e)) for _, edges in outputs for e in edges]
-        self._valves = _valves(readers)
-        taken = iter(readers)
+        read = [
+            (output, [(edge, self._reader(edge) or exit(edge)) for edge in edges])
+            for output, edges in [*sources.values(), *outputs]
+        ]
+        self._valves = _valves(chain.from_iterable(readers for _, readers in read))
         in_order = any(node.operator.inOrder for node in nodes)
-        for output, edges in outputs:
+        for output, readers in read:
             targets: dict[str | None, list[Input]] = defaultdict(list)
-            for edge, reader in islice(taken, len(edges)):
+            for edge, reader in readers:
                 if reader is not None:
                     targets[edge.sideOutput].append(self._input(edge, reader))
             for side, branches in targets.items():
@@ -188,7 +189,7 @@ class OperatorChain:
 
 
 def _valves(
-    readers: Sequence[tuple[ChainedEdge, Input | None]],
+    readers: Iterable[tuple[ChainedEdge, Input | None]],
 ) -> dict[tuple[str, int], _JoinedChannels]:
     """A valve for every input that reads more than one edge."""
     channels: dict[Input, list[ChainedEdge]] = defaultdict(list)
