@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
@@ -91,8 +92,14 @@ def _local_path(session: SparkSession, path: str) -> Path | None:
     # One letter before a colon is a drive, not a scheme.
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path):
         return None
+    return Path(os.path.abspath(path)) if _plain_paths_are_local(session) else None
+
+
+@lru_cache(maxsize=1)
+def _plain_paths_are_local(session: SparkSession) -> bool:
+    # Remembered, since a job has many directories, and each question is a query to Spark
     nowhere = _missing(session, f"/{uuid.uuid4().hex}")
-    return Path(os.path.abspath(path)) if urlparse(nowhere).scheme == "file" else None
+    return urlparse(nowhere).scheme == "file"
 
 
 def _missing(session: SparkSession, path: str) -> str | None:
