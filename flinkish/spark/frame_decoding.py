@@ -49,13 +49,8 @@ def csv_line(value: Any) -> str:
 def _plain_fields(value: Any) -> Sequence[Any]:
     if isinstance(value, (tuple, list)):
         return value
-    named = _named_fields(value)
-    return list(named.values()) if isinstance(named, dict) else (named,)
-
-
-def _named_fields(value: Any) -> Any:
     if hasattr(value, "_fields"):
-        return dict(zip(value._fields, value))
+        return list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return value
+        value = dataclasses.asdict(value)
+    return list(value.values()) if isinstance(value, dict) else (value,)
