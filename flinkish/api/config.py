@@ -26,6 +26,7 @@ class ExecutionConfig:
         self.maxParallelism: int | None = None
         self.triggerInterval = 0
         self.elementsPerBatch: int | None = None
+        self._object_reuse = False
 
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
         """How often generators emit periodic watermarks on the harness, in ms.
@@ -77,6 +78,24 @@ class ExecutionConfig:
         """
         self.elementsPerBatch = positive("setElementsPerBatch", elements)
         return self
+
+    def enableObjectReuse(self) -> ExecutionConfig:
+        """Hand elements to chained operators without a copy, also those that can change.
+
+        Then no function may change an element that it was given or has emitted, unless it emits it
+        anew: the function before, state and the other readers of a stream may have the same object.
+        """
+        self._object_reuse = True
+        return self
+
+    def disableObjectReuse(self) -> ExecutionConfig:
+        """Give each reader of a stream a copy of the elements that can change. This is the default."""
+        self._object_reuse = False
+        return self
+
+    def isObjectReuseEnabled(self) -> bool:
+        """Whether chained operators get elements without a copy."""
+        return self._object_reuse
 
 
 class CheckpointConfig:

@@ -15,7 +15,9 @@ def shown(value: object) -> str:
     """``repr(value)``, cut so that an error message stays readable."""
     try:
         text = repr(value)
-    except Exception as error:  # a broken __repr__ must not hide the error being reported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a broken __repr__ must not hide the error being reported
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
@@ -114,7 +116,12 @@ class UserFunctionError(FlinkishError):
     ) -> UserFunctionError:
         """The error of ``cause``, raised by the user function of ``operator`` on ``element``, or in
         ``method``."""
-        return cls(operator, shown(element), f"{type(cause).__name__}: {cause}", method)
+        try:
+            message = str(cause)
+        except Exception as error:
+            message = f"<its message raises {type(error).__name__}>"
+        reason = f"{type(cause).__name__}: {message}" if message else type(cause).__name__
+        return cls(operator, shown(element), reason, method)
 
     def __str__(self) -> str:
         where = f"in {self.method}" if self.method else f"on the element {self.element}"

@@ -15,11 +15,11 @@ class Closeable(Protocol):
 
 def close_all(parts: Iterable[Closeable]) -> None:
     """Close ``parts``, one after the other. What the first to fail raises is raised when all are closed."""
-    raised: list[Exception] = []
+    raised: list[BaseException] = []
     for part in parts:
         try:
             part.close()
-        except Exception as error:
+        except BaseException as error:
             raised.append(error)
     if raised:
         raise raised[0]
@@ -32,7 +32,7 @@ def closed_on_error(part: Closeable) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(Exception):
+        with suppress(BaseException):
             part.close()
         raise
 

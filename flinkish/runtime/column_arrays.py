@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from itertools import accumulate, chain
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -122,8 +121,8 @@ class FieldsWriter:
         ):
             return zip(*map(tuple.__iter__, values))
         if len(kinds) == 1 and self._has_fields(kinds.pop()):
-            return [list(map(attrgetter(name), values)) for name in self._names]
-        return zip(*map(self._of, values, range(len(values))))
+            return [[getattr(value, name) for value in values] for name in self._names]
+        return zip(*[self._of(value, position) for position, value in enumerate(values)])
 
     def _has_fields(self, kind: type[Any]) -> bool:
         """Whether ``kind`` is a dataclass with a field for each column."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from flinkish.api.errors import UnfitElementError, shown
 from flinkish.runtime.column_arrays import FieldsWriter, Misfit
 from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.user_code import user_code_of
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,11 @@ class ElementColumns:
         if isinstance(values, RowColumns) and values.batch.schema.types == self.schema.types:
             # A table's rows that nobody has touched on the way are columns still.
             return RowColumns(self._batch(values.batch.columns))
-        try:
-            return RowColumns(self._batch(self._writer.columns(values)))
-        except Misfit as misfit:
-            raise self._error(values[misfit.position], misfit) from None
+        with user_code_of(self.sink, lambda: values):
+            try:
+                return RowColumns(self._batch(self._writer.columns(values)))
+            except Misfit as misfit:
+                raise self._error(values[misfit.position], misfit) from None
 
     @cached_property
     def _writer(self) -> FieldsWriter:

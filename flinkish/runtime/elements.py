@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.runtime.element_copies import all_immutable, copied_values
 
 NO_TIMESTAMP = MIN_TIMESTAMP
 """The timestamp of a record that has none, as in Flink."""
@@ -22,9 +23,12 @@ Hashes = NDArray[np.uint32]
 
 
 class Records:
-    """A run of records. ``keys`` and ``hashes`` are there on the way to a keyed operator."""
+    """A run of records. ``keys`` and ``hashes`` are there on the way to a keyed operator.
 
-    __slots__ = ("hashes", "keys", "timestamps", "values")
+    Who is handed a run has it for itself: nobody else holds a value of it that can change.
+    """
+
+    __slots__ = ("_immutable", "hashes", "keys", "timestamps", "values")
 
     def __init__(
         self,
@@ -37,6 +41,20 @@ class Records:
         self.timestamps = timestamps
         self.keys = keys
         self.hashes = hashes
+        self._immutable: bool | None = None
+
+    @property
+    def immutable(self) -> bool:
+        """Whether nothing about the values can change."""
+        if self._immutable is None:
+            self._immutable = all_immutable(self.values)
+        return self._immutable
+
+    def copied(self) -> Records:
+        """The same records with copies of the values that can change."""
+        if self.immutable:
+            return self
+        return Records(copied_values(self.values), self.timestamps, self.keys, self.hashes)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -45,12 +63,14 @@ class Records:
         """The records from ``start`` to before ``end``."""
         if start == 0 and end == len(self):
             return self
-        return Records(
+        part = Records(
             self.values[start:end],
             self.timestamps[start:end],
             None if self.keys is None else self.keys[start:end],
             None if self.hashes is None else self.hashes[start:end],
         )
+        part._immutable = self._immutable or None
+        return part
 
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:

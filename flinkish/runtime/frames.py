@@ -229,11 +229,15 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) 
     try:
         dumps = cloudpickle.dumps if byValue else pickle.dumps
         return bytes(dumps(content, protocol=5))
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         # Classes of __main__ (scripts, notebooks) pickle only by value, which cloudpickle does.
         try:
             return bytes(cloudpickle.dumps(content, protocol=5))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             culprit = next((v for v in values if not _picklable(v)), values)
             raise UnfitElementError(
                 f"the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
@@ -246,6 +250,8 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) 
 def _picklable(value: Any) -> bool:
     try:
         cloudpickle.dumps(value)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return False
     return True

@@ -71,7 +71,7 @@ def _of_any(key: Any) -> int:
     if isinstance(key, tuple):
         return _of_items(key)
     if isinstance(key, frozenset):
-        return sum(map(stable_hash, key)) & _MASK
+        return sum([stable_hash(part) for part in key]) & _MASK
     if isinstance(key, uuid.UUID):
         return zlib.crc32(key.bytes, 2)
     if isinstance(key, datetime.datetime) and key.tzinfo is not None:
@@ -122,7 +122,8 @@ class KeyHashes(dict[Any, int]):
     def column(self, keys: Sequence[Any]) -> Hashes:
         """The hashes of ``keys``, in their order."""
         try:
-            return np.fromiter(map(self.__getitem__, keys), dtype=np.uint32, count=len(keys))
+            # No map: fromiter() would take a StopIteration of a key's __hash__ for the end of it
+            return np.array([self[key] for key in keys], dtype=np.uint32)
         except TypeError:
             for key in keys:
                 self._hashable(key)

@@ -15,7 +15,7 @@ from flinkish.runtime.elements import Records
 from flinkish.runtime.keys import KeyColumn
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.factory import create_operator
-from flinkish.runtime.output import Input, Output
+from flinkish.runtime.output import Input, Output, hand_on
 from flinkish.runtime.watermark_valve import StatusWatermarkValve, ValveInput
 
 
@@ -75,14 +75,14 @@ class InTurn(Input):
     """Hands records to all branches one at a time, so that where branches meet again the records are
     still in order."""
 
-    def __init__(self, branches: Sequence[Input]) -> None:
+    def __init__(self, branches: Sequence[Input], reuse: bool) -> None:
         self._branches = branches
+        self._reuse = reuse
 
     def processRecords(self, records: Records) -> None:
         for position in range(len(records)):
             record = records.slice(position, position + 1)
-            for branch in self._branches:
-                branch.processRecords(record)
+            hand_on(record, self._branches, self._reuse)
 
     def processWatermark(self, timestamp: int) -> None:
         for branch in self._branches:
@@ -103,7 +103,7 @@ class OperatorChain:
     ``sources``: uids of what feeds the chain from outside, with the output each writes to.
     ``context`` gives an operator what it runs with; ``exit`` says what reads an edge that leaves
     the chain, None if nothing does. Where one input reads several edges, of the chain or outside,
-    their watermarks are joined.
+    their watermarks are joined. ``reusesObjects``: operators hand on objects without a copy.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class OperatorChain:
         sources: Mapping[str, tuple[Output, Sequence[ChainedEdge]]],
         context: Callable[[ChainedNode], OperatorContext],
         exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
+        reusesObjects: bool = False,
     ) -> None:
         nodes = list(nodes)
         self.operators: dict[str, StreamOperator] = {
@@ -125,12 +126,17 @@ class OperatorChain:
         self._valves = _valves(chain.from_iterable(readers for _, readers in read))
         in_order = any(node.operator.inOrder for node in nodes)
         for output, readers in read:
+            output.reusesObjects = reusesObjects
             targets: dict[str | None, list[Input]] = defaultdict(list)
             for edge, reader in readers:
                 if reader is not None:
                     targets[edge.sideOutput].append(self._input(edge, reader))
             for side, branches in targets.items():
-                wired = [InTurn(branches)] if in_order and len(branches) > 1 else branches
+                wired = (
+                    [InTurn(branches, reusesObjects)]
+                    if in_order and len(branches) > 1
+                    else branches
+                )
                 for target in wired:
                     output.connect(target, side)
 

@@ -35,6 +35,8 @@ class RecordWriter(Input):
     ``operator`` names, in errors, where the elements come from.
     """
 
+    keepsRecords = True
+
     def __init__(self, gate: Gate, operator: str) -> None:
         self._gate = gate
         self._operator = operator

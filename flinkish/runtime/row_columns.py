@@ -44,6 +44,15 @@ class RowColumns(Sequence[Row]):
             writer.write_batch(batch)
         return bytes(sink.getvalue().to_pybytes())
 
+    @property
+    def nested(self) -> bool:
+        """Whether there are lists, maps or structs in the rows, which a function could change."""
+        return any(map(pa.types.is_nested, self.batch.schema.types))
+
+    def anew(self) -> RowColumns:
+        """The same rows, to be made of the columns anew."""
+        return RowColumns(self.batch)
+
     def column(self, field: Field) -> int | None:
         """The number of the column that reading ``field`` of a Row reads, None if there is none."""
         names = self.batch.schema.names

@@ -58,6 +58,7 @@ class TaskSettings:
     parallelism: int
     sinkLevel: int
     autoWatermarkInterval: int
+    reusesObjects: bool = False
 
 
 @dataclass(frozen=True)

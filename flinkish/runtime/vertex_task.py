@@ -28,6 +28,7 @@ from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.task_plan import Exchange, ExitPlan, Subtask, TaskSettings, VertexPlan
+from flinkish.runtime.user_code import user_method_of
 
 ONE_SUBTASK = Subtask()
 
@@ -48,7 +49,9 @@ class VertexTask:
         sources = (
             {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
         )
-        self._chain = OperatorChain(plan.nodes, sources, self._context, self._exit)
+        self._chain = OperatorChain(
+            plan.nodes, sources, self._context, self._exit, settings.reusesObjects
+        )
 
     def open(self) -> None:
         """Open the user functions."""
@@ -75,6 +78,8 @@ class VertexTask:
         reports = []
         for uid, operator in self._chain.operators.items():
             keyed = backend is not None and uid == self.plan.uid
+            with user_method_of(operator.name, "a gauge"):
+                gauges = operator.metrics.userGauges()
             reports.append(
                 OperatorReport(
                     uid,
@@ -89,7 +94,7 @@ class VertexTask:
                     backend.numPages() if keyed and backend else 0,
                     operator.nextProcessingTimeTimer(),
                     operator.metrics.userCounts(),
-                    operator.metrics.userGauges(),
+                    gauges,
                     operator.metrics.userHistograms(),
                 )
             )

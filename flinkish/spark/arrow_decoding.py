@@ -12,7 +12,7 @@ import pyarrow as pa
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns, python_values
-from flinkish.runtime.user_code import mapped
+from flinkish.runtime.user_code import emitted
 
 PART = "__part"
 """The column that says, in materialised sources, which part of the source a row is."""
@@ -52,7 +52,7 @@ class RangeDecoder(ArrowDecoder):
             for start in range(first, last + 1, self.MOST):
                 numbers: Sequence[Any] = range(start, min(start + self.MOST, last + 1))
                 if self.generator is not None:
-                    numbers = mapped("Data Generator Source", self.generator, numbers)
+                    numbers = emitted("Data Generator Source", self.generator, numbers)
                 yield part, untimed(list(numbers))
 
 
@@ -64,7 +64,7 @@ class GeneratorDecoder(ArrowDecoder):
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         numbers = _list(batch, "value")
-        yield None, untimed(mapped("Data Generator Source", self.generator, numbers))
+        yield None, untimed(emitted("Data Generator Source", self.generator, numbers))
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ class SparkPipelineExecutor:
             parallelism,
             graph.levels,
             config.autoWatermarkInterval,
+            config.isObjectReuseEnabled(),
         )
         check_compatible(session, storage, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)

@@ -66,7 +66,7 @@ class JsonLine:
         )
 
     def _list(self, values: Iterable[Any]) -> str:
-        return f"[{','.join(map(self, values))}]"
+        return f"[{','.join([self(value) for value in values])}]"
 
     def _object(self, fields: Iterable[tuple[str, Any]]) -> str:
         return f"{{{','.join(f'{quoted(name)}:{self(value)}' for name, value in fields)}}}"

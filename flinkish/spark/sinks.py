@@ -15,7 +15,7 @@ from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.stage_task import METRICS
-from flinkish.runtime.user_code import user_code_of
+from flinkish.runtime.user_code import mapped, user_code_of
 from flinkish.spark.frame_decoding import LinesFunction, columns_of_frames, csv_line
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.json_lines import JsonLine
@@ -79,8 +79,7 @@ class BatchSinks:
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
-                    with user_code_of(node.name, partial(list, values)):
-                        self._write(node.content, values, batchId)
+                    self._write(node.content, node.name, values, batchId)
             for data in by_target.get(METRICS, ()):
                 self._metrics.add(decode_reports(data))
             self._metrics.endBatch()
@@ -89,22 +88,23 @@ class BatchSinks:
                 frame.unpersist()
 
     @singledispatchmethod
-    def _write(self, sink: Sink[Any], values: list[Any], batchId: int) -> None:
+    def _write(self, sink: Sink[Any], name: str, values: list[Any], batchId: int) -> None:
         raise NotSupportedError(
             f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Use a FileSink,"
             " print(), forEachBatch(function), or toDataFrame() and Spark's writers."
         )
 
     @_write.register
-    def _print(self, sink: PrintSink, values: list[Any], batchId: int) -> None:
+    def _print(self, sink: PrintSink, name: str, values: list[Any], batchId: int) -> None:
         stream = sys.stderr if sink.standardError else sys.stdout
         prefix = f"{sink.identifier}> " if sink.identifier else ""
-        stream.write("".join(f"{prefix}{value}\n" for value in values))
+        stream.write("".join(mapped(name, lambda value: f"{prefix}{value}\n", values)))
         stream.flush()
 
     @_write.register
-    def _call(self, sink: ForEachBatchSink, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]
-        sink.function(values, batchId)
+    def _call(self, sink: ForEachBatchSink, name: str, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]
+        with user_code_of(name, partial(list, values)):
+            sink.function(values, batchId)
 
     def _write_files(self, node: StreamNode, frame: DataFrame, batchId: int) -> None:
         sink = node.content

@@ -27,6 +27,7 @@ from flinkish.api.connectors.source import (
     Source,
 )
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+from flinkish.runtime.element_copies import copied_values
 from flinkish.runtime.elements import untimed
 from flinkish.runtime.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.row_columns import RowColumns
@@ -255,6 +256,8 @@ def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
 
 
 def _encoded(values: list[Any]) -> bytes:
+    # In one pickle, an object that is in two elements would stay one
+    values = list(copied_values(values))
     return encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import cloudpickle
 
 from flinkish.api.callables import positional_arity
+from flinkish.api.config import ExecutionConfig
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
@@ -30,12 +31,8 @@ from flinkish.api.runtime_context import TaskInfo
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.closing import closed_on_error
-from flinkish.runtime.elements import (
-    NO_TIMESTAMP,
-    Records,
-    timestamps_of,
-    visible_timestamp,
-)
+from flinkish.runtime.element_copies import copied
+from flinkish.runtime.elements import NO_TIMESTAMP, Records, visible_timestamp
 from flinkish.runtime.operator_chain import ChainedNode, OperatorChain
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.output import Input, Output
@@ -63,7 +60,7 @@ class StreamTestHarness:
         self, build: Build, autoWatermarkInterval: int = 200, _snapshot: bytes | None = None
     ) -> None:
         snapshot = None if _snapshot is None else cloudpickle.loads(_snapshot)
-        graph, self._sources = _graph_of(build)
+        graph, self._sources, config = _graph_of(build)
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
         self._side_outputs: dict[str, list[StreamRecord[Any]]] = {}
@@ -81,6 +78,7 @@ class StreamTestHarness:
             },
             self._context,
             lambda edge: self._sinks[edge.targetUid],
+            config.isObjectReuseEnabled(),
         )
         with closed_on_error(self._chain):
             self._chain.open()
@@ -198,7 +196,9 @@ class StreamTestHarness:
 
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
         stamp = NO_TIMESTAMP if timestamp is None else timestamp
-        self._input(index).output.emitRecords(Records([value], timestamps_of([stamp])))
+        output = self._input(index).output
+        output.collect(value, stamp)
+        output.flush()
 
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
@@ -245,12 +245,14 @@ class _HarnessOutput(Output):
         self._kept = kept
 
     def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
-        record = StreamRecord(value, visible_timestamp(timestamp))
+        record = StreamRecord(copied(value), visible_timestamp(timestamp))
         self._kept.setdefault(sideOutput, []).append(record)
         super().collectSide(sideOutput, value, timestamp)
 
 
 class _RecordingSink(Input):
+    keepsRecords = True
+
     def __init__(self) -> None:
         self.elements: list[StreamElement[Any]] = []
 
@@ -275,7 +277,7 @@ class _HarnessSink(Sink[Any]):
     """What the test looks at."""
 
 
-def _graph_of(build: Build) -> tuple[StreamGraph, list[str]]:
+def _graph_of(build: Build) -> tuple[StreamGraph, list[str], ExecutionConfig]:
     environment = StreamExecutionEnvironment()
     inputs = [
         environment.fromSource(_HarnessSource(), None, f"Harness {i}").uid(f"harness-{i}")
@@ -294,7 +296,7 @@ def _graph_of(build: Build) -> tuple[StreamGraph, list[str]]:
         sinks.append(sink)
     sources = [stream.getTransformation() for stream in inputs]
     graph = StreamGraph.of([*sources, *sinks])
-    return graph, [graph.uidOf(source) for source in sources]
+    return graph, [graph.uidOf(source) for source in sources], environment.getConfig()
 
 
 def _number_of_inputs(build: Build) -> int:

@@ -19,7 +19,7 @@ from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.output import Input, Output, TimestampedCollector
 from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend
-from flinkish.runtime.user_code import mapped, user_code_of, user_method_of
+from flinkish.runtime.user_code import emitted, mapped, user_code_of, user_method_of
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.process_context import ElementContext
@@ -149,6 +149,21 @@ class StreamOperator(ABC):
     def mapped(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
         """``function(value)`` of every record; an error names the value."""
         return mapped(self.name, function, records.values)
+
+    def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
+        """The same, where the results go to the readers: each as it is before the next call."""
+        return emitted(self.name, function, records.values)
+
+    def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:
+        """Emit ``function(value)`` of every record."""
+        if self.output.reusesObjects:
+            self.collectElements(
+                lambda value, out: out.collect(function(value)),
+                TimestampedCollector(self.output),
+                records,
+            )
+        else:
+            self.output.emitRecords(Records(self.emitted(function, records), records.timestamps))
 
     def collectElements(
         self,

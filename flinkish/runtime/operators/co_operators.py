@@ -38,7 +38,7 @@ class CoStreamMap(TwoInputOperator):
 
     def _process(self, call: Callable[[Any], Any], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.output.emitRecords(Records(self.mapped(call, records), records.timestamps))
+        self.emitMapped(call, records)
 
 
 class KeyedCoStreamMap(KeyedOperator, CoStreamMap):

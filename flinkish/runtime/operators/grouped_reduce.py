@@ -8,7 +8,7 @@ from flinkish.api.process_operators import KeyedReduceDescription
 from flinkish.runtime.accumulation import check_no_reduction
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.keyed_operator import KeyedOperator, keys_of
+from flinkish.runtime.operators.keyed_operator import KeyedOperator, keyed_elements
 
 
 class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
@@ -28,21 +28,22 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
         backend, table, reduce = self.backend, self._table, self._call
         # A run has far fewer keys than elements: each key's value is read and written once
         reduced: dict[Any, Any] = {}
-        results: list[Any] = []
-        values = records.values
-        with self.userCodeOf(lambda: values[len(results)]):
-            for key, value in zip(keys_of(records), values):
+        collect = self.output.collect
+        element: Any = None
+        with self.userCodeOf(lambda: element):
+            for key, element, timestamp in keyed_elements(records):
+                value = element
                 so_far = reduced[key] if key in reduced else table.get(key, None)
                 if so_far is not None:
                     backend.currentKey = key
-                    element, value = value, reduce(so_far, value)
+                    value = reduce(so_far, element)
                     if value is None:
                         check_no_reduction(so_far, element)
                 reduced[key] = value
-                results.append(value)
+                collect(value, timestamp)
         for key, value in reduced.items():
             if value is None:
                 table.remove(key, None)
             else:
                 table.put(key, None, value)
-        self.output.emitRecords(Records(results, records.timestamps))
+        self.output.flush()

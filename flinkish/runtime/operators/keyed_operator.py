@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from flinkish.api.errors import FlinkishError, UnfitElementError, UserFunctionError
 from flinkish.api.runtime_context import RuntimeContext
+from flinkish.runtime.element_copies import copied
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.process_context import ElementContext
@@ -16,6 +16,7 @@ from flinkish.runtime.output import TimestampedCollector
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 from flinkish.runtime.timers import InternalTimerService, Triggerable
+from flinkish.runtime.user_code import raise_named
 
 
 class KeyedOperator(StreamOperator):
@@ -48,6 +49,9 @@ class KeyedOperator(StreamOperator):
                 backend.currentKey = key
                 append(function(value))
         return results
+
+    def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
+        return self.mapped(lambda value: copied(function(value)), records)
 
     def collectElements(
         self,
@@ -131,12 +135,8 @@ class TimerOperator(KeyedOperator, Triggerable):
         # As userCode, without its cost for every watermark
         try:
             advance(time)
-        except UnfitElementError as error:
-            raise error.at(self.name) from None
-        except FlinkishError:
-            raise
-        except Exception as error:
-            raise UserFunctionError.of(self.name, self.timer, error) from error
+        except BaseException as error:
+            raise_named(self.name, error, lambda: self.timer)
 
 
 def keys_of(records: Records) -> Any:

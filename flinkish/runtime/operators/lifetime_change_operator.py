@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.lifetime_changes import LifetimeChangeDescription
@@ -19,9 +20,12 @@ class LifetimeChangeOperator(OneInputOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        for event in self.mapped(self._change, records):
-            if event is not None:
-                self.output.collect(event, event.syncTime)
+        element: Any = None
+        with self.userCodeOf(lambda: element):
+            for element in records.values:
+                event = self._change(element)
+                if event is not None:
+                    self.output.collect(event, event.syncTime)
         self.output.flush()
 
     def processWatermark(self, timestamp: int) -> None:

@@ -64,15 +64,15 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         self._register(names)
         splits = self._splits
         if all(split.generation.emitsOnlyPeriodically for split in splits.values()):
-            timestamps = self.timestamps(records)
+            timed = self.timed(records)
             highest: dict[Any, int] = {}
-            for name, timestamp in zip(names, timestamps.tolist()):
+            for name, timestamp in zip(names, timed.timestamps.tolist()):
                 if timestamp >= highest.get(name, MIN_TIMESTAMP):
                     highest[name] = timestamp
             for name, timestamp in highest.items():
                 split = splits[name]
                 split.generation.onEvent(None, timestamp, split.onEventOutput)
-            self.output.emitRecords(Records(records.values, timestamps))
+            self.output.emitRecords(timed)
         else:
 
             def noted(position: int, value: Any, timestamp: int) -> None:
@@ -109,7 +109,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
     def _split(self, index: int, snapshot: Any) -> _Split:
         return _Split(
-            WatermarkGeneration(self._strategy, self.clock, snapshot),
+            self.generation(snapshot),
             ImmediateOutput(self._multiplexer, index),
             DeferredOutput(self._multiplexer, index),
         )

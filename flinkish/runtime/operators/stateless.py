@@ -15,6 +15,7 @@ from flinkish.api.operators import (
     MapDescription,
 )
 from flinkish.api.returned_results import results_of
+from flinkish.runtime.element_copies import copied_results
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import TimestampedCollector
@@ -40,7 +41,7 @@ class StreamMap(StatelessOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.output.emitRecords(Records(self.mapped(self._call, records), records.timestamps))
+        self.emitMapped(self._call, records)
 
 
 class StreamFilter(StatelessOperator):
@@ -49,16 +50,33 @@ class StreamFilter(StatelessOperator):
     def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
         super().__init__(context, description.function)
         self._call = description.call
+        self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        verdicts = self.mapped(self._call, records)
-        kept = np.fromiter(map(bool, verdicts), dtype=bool, count=len(records))
+        if not records.immutable:
+            self.collectElements(self._collect_kept, self._collector, records)
+            return
+        kept = np.array(self._truths(self.mapped(self._call, records), records), dtype=bool)
         if kept.all():
             self.output.emitRecords(records)
         elif kept.any():
             values = list(compress(records.values, kept))
             self.output.emitRecords(Records(values, records.timestamps[kept]))
+
+    def _truths(self, verdicts: list[Any], records: Records) -> list[bool]:
+        if set(map(type, verdicts)) <= {bool}:
+            return verdicts
+        truths: list[bool] = []
+        with self.userCodeOf(lambda: records.values[len(truths)]):
+            for verdict in verdicts:
+                truths.append(bool(verdict))
+        return truths
+
+    def _collect_kept(self, value: Any, out: TimestampedCollector) -> None:
+        """For values that can change: as they are when the function has looked at them."""
+        if self._call(value):
+            out.collect(value)
 
 
 class StreamFlatMap(StatelessOperator):
@@ -78,7 +96,16 @@ class StreamFlatMap(StatelessOperator):
             self.collectElements(self._call, self._collector, records)
 
     def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
-        lists = self.mapped(lambda value: list(results_of(iterate(value), tuples=True)), records)
+        if self.output.reusesObjects:
+            self.collectElements(
+                lambda value, out: out.collectAll(results_of(iterate(value), tuples=True)),
+                self._collector,
+                records,
+            )
+            return
+        lists = self.mapped(
+            lambda value: copied_results(results_of(iterate(value), tuples=True)), records
+        )
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         values = list(chain.from_iterable(lists))
         self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))

@@ -12,7 +12,8 @@ from flinkish.api.field_access import field_read
 from flinkish.api.java_long import fits_long
 from flinkish.api.operators import TimestampsAndWatermarksDescription
 from flinkish.api.watermarks import TimestampAssigner, WatermarkOutput
-from flinkish.runtime.elements import Records, Timestamps, timestamps_of
+from flinkish.runtime.element_copies import copied
+from flinkish.runtime.elements import Records, timestamps_of
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import Output
 from flinkish.runtime.row_columns import integer_column
@@ -61,7 +62,12 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         }
 
     def _restore_generators(self, snapshot: Any) -> None:
-        self._generation = WatermarkGeneration(self._strategy, self.clock, snapshot)
+        self._generation = self.generation(snapshot)
+
+    def generation(self, snapshot: Any) -> WatermarkGeneration:
+        """A generator, new or gone on with."""
+        with user_method_of(self.name, "createWatermarkGenerator()"):
+            return WatermarkGeneration(self._strategy, self.clock, snapshot)
 
     def _snapshot_generators(self) -> Any:
         return self._generation.snapshot()
@@ -75,27 +81,43 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def _process_run(self, records: Records) -> None:
         """For generators that only note the highest timestamp: the whole run at once."""
-        timestamps = self.timestamps(records)
+        timed = self.timed(records)
         if len(records):
-            self._generation.onEvent(None, int(timestamps.max()), self._emitter)
-        self.output.emitRecords(Records(records.values, timestamps))
+            self._generation.onEvent(None, int(timed.timestamps.max()), self._emitter)
+        self.output.emitRecords(timed)
 
-    def timestamps(self, records: Records) -> Timestamps:
-        """The timestamps that the assigner gives to a run of records."""
+    def timed(self, records: Records) -> Records:
+        """A run of records with the timestamps that the assigner gives to them."""
         if self._extract is None:
-            return records.timestamps
+            return Records(records.values, records.timestamps)
         column = integer_column(records.values, self._field)
         if column is not None:
-            return column
-        extracted: list[Any] = []
-        with self.userCodeOf(lambda: records.values[len(extracted)]):
-            extracted.extend(map(self._extract, records.values, records.timestamps.tolist()))
+            return Records(records.values, column)
+        values, extracted = self._extracted(self._extract, records)
         if set(map(type, extracted)) != {int}:
             extracted = [self._checked(timestamp) for timestamp in extracted]
         try:
-            return timestamps_of(extracted)
+            timestamps = timestamps_of(extracted)
         except OverflowError:
-            return timestamps_of([self._checked(timestamp) for timestamp in extracted])
+            timestamps = timestamps_of([self._checked(timestamp) for timestamp in extracted])
+        return Records(values, timestamps)
+
+    def _extracted(
+        self, extract: Callable[[Any, int], Any], records: Records
+    ) -> tuple[Sequence[Any], list[Any]]:
+        """The values, as they are when the assigner has looked at them, and what it gave."""
+        extracted: list[Any] = []
+        append = extracted.append
+        # What only reads a field holds no value to change it later
+        holds = self._field is None and not self.output.reusesObjects and not records.immutable
+        values: Any = [] if holds else records.values
+        with self.userCodeOf(lambda: records.values[len(extracted)]):
+            for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                timestamp = extract(value, timestamp)
+                if holds:
+                    values.append(copied(value))
+                append(timestamp)
+        return values, extracted
 
     def _process_singly(self, records: Records) -> None:
         on_event, emitter = self._generation.onEvent, self._emitter
@@ -134,8 +156,13 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             return
         if now >= self._nextEmit:
             self.onPeriodicEmit()
-        elif any(_is_due(generation, now) for generation in self._running()):
+        elif self._asks_for(now):
             self._ask_generators(now)
+
+    def _asks_for(self, now: int) -> bool:
+        with user_method_of(self.name, "nextPeriodicEmit()"):
+            wanted = [generation.nextPeriodicEmit() for generation in self._running()]
+        return any(time is not None and now >= time for time in wanted)
 
     @property
     def reportedWatermark(self) -> int:
@@ -158,7 +185,8 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         return () if self._emitter.idle else (self._generation,)
 
     def nextProcessingTimeTimer(self) -> int | None:
-        looks = map(self._look, self._running())
+        with user_method_of(self.name, "nextPeriodicEmit()"):
+            looks = [self._look(generation) for generation in self._running()]
         return min((look for look in looks if look is not None), default=None)
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
@@ -183,11 +211,6 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                 " int(seconds * 1000), that 64 bits hold."
             )
         return checked
-
-
-def _is_due(generation: WatermarkGeneration, now: int) -> bool:
-    wish = generation.nextPeriodicEmit()
-    return wish is not None and now >= wish
 
 
 class WatermarkEmitter(WatermarkOutput):

@@ -30,7 +30,9 @@ class PageCodec:
         """The bytes of ``page``. Raises InvalidProgramError if it cannot be pickled."""
         try:
             return _VERSION + self._dumps(page, _PROTOCOL)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             import cloudpickle
 
             if self._dumps is cloudpickle.dumps:
@@ -48,13 +50,15 @@ class PageCodec:
             )
         try:
             return pickle.loads(memoryview(content)[1:])
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise IllegalStateError(
                 f"{self.owner}: a page cannot be unpickled ({type(error).__name__}: {error}). If a"
                 " class of a stored value was moved or renamed, keep its old name importable."
             ) from error
 
-    def _refusal(self, page: Any, error: Exception) -> InvalidProgramError:
+    def _refusal(self, page: Any, error: BaseException) -> InvalidProgramError:
         value = self._culprit(page)
         return InvalidProgramError(
             f"{self.owner}: a value of type {type(value).__qualname__} cannot be pickled"
@@ -72,6 +76,8 @@ class PageCodec:
         for part in parts:
             try:
                 self._dumps(part, _PROTOCOL)
-            except Exception:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
                 return self._culprit(part)
         return value

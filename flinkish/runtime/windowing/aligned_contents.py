@@ -11,7 +11,9 @@ from flinkish.api.callables import reduce_call
 from flinkish.api.functions import AggregateFunction
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.runtime.accumulation import check_no_accumulator, check_no_reduction
+from flinkish.runtime.element_copies import copied
 from flinkish.runtime.state.backend import Page
+from flinkish.runtime.windowing.aligned_windows import AlignedWindows
 
 
 def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
@@ -21,7 +23,9 @@ def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
         return ListedElements(copies=description.allowedLateness > 0)
     if isinstance(aggregation, AggregateFunction):
         return Accumulators(aggregation)
-    return Reductions(reduce_call(aggregation))
+    return Reductions(
+        reduce_call(aggregation), overlap=AlignedWindows.of(description.assigner).overlap
+    )
 
 
 class AlignedContents(ABC):
@@ -91,16 +95,22 @@ class Accumulators(AlignedContents):
 
 
 class Reductions(AlignedContents):
-    """One reduced value a key."""
+    """One reduced value a key. Where windows overlap, each begins with a copy of the element: the
+    function may change it."""
 
-    def __init__(self, reduce: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, reduce: Callable[[Any, Any], Any], overlap: bool) -> None:
         self._reduce = reduce
+        self._overlap = overlap
 
     def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
         reduce = self._reduce
         for page, key, value in zip(pages, keys, values):
             so_far = page.get(key)
-            kept = page[key] = value if so_far is None else reduce(so_far, value)
+            if so_far is None:
+                kept = copied(value) if self._overlap else value
+            else:
+                kept = reduce(so_far, value)
+            page[key] = kept
             if kept is None:
                 check_no_reduction(so_far, value)
 
@@ -116,7 +126,7 @@ class Reductions(AlignedContents):
             kept = page.get(key)
             for value in islice(values, count):
                 if kept is None:
-                    kept = value
+                    kept = copied(value) if self._overlap else value
                 else:
                     so_far, kept = kept, reduce(kept, value)
                     if kept is None:

@@ -11,6 +11,7 @@ from flinkish.api.functions import AggregateFunction
 from flinkish.api.window_operators import WindowOperatorDescription
 from flinkish.api.windowing.evictor import TimestampedValue
 from flinkish.runtime.accumulation import added, merged, reduced
+from flinkish.runtime.element_copies import copied
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.windowing.state_merging import merge_namespaces
 
@@ -72,7 +73,9 @@ class ReducedContents(WindowContents):
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
         kept = self._table.get(key, window)
-        self._table.put(key, window, value if kept is None else reduced(self._reduce, kept, value))
+        # The function may change what it begins with, and another window have the same element
+        kept = copied(value) if kept is None else reduced(self._reduce, kept, value)
+        self._table.put(key, window, kept)
 
     def elements(self, window: Any) -> Sequence[Any] | None:
         kept = self._table.get(self._backend.currentKey, window)
