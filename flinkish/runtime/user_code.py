@@ -74,7 +74,15 @@ def emitted(operator: str, function: Callable[[Any], Any], values: Sequence[Any]
     with user_code_of(operator, lambda: values[len(results)]):
         for value in values:
             result = function(value)
-            append(result if type(result) in atoms else copied(result))
+            kind = type(result)
+            if kind is tuple:
+                for part in result:
+                    if type(part) not in atoms:
+                        result = copied(result)
+                        break
+            elif kind not in atoms:
+                result = copied(result)
+            append(result)
     return results
 
 

@@ -1,0 +1,390 @@
+"""Every exception of a user function names the operator and the element, whatever class it is of."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import UserFunctionError
+from flinkish.runtime.user_code import mapped, user_code_of
+from flinkish.testing import StreamTestHarness
+from tests.runtime.micro_batches import MicroBatches
+
+
+class OfItsOwn(BaseException):
+    """No Exception."""
+
+
+CLASSES = [
+    StopIteration,
+    StopAsyncIteration,
+    SystemExit,
+    GeneratorExit,
+    OfItsOwn,
+    ValueError,
+]
+
+
+class Raising:
+    """Raises on the element 3."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, value, *others):
+        if value == 3:
+            raise self.kind("on purpose")
+        return value
+
+    def iterated(self, value):
+        return [self(value)]
+
+    def yielded(self, value):
+        # A StopIteration in the user's own generator becomes a RuntimeError there
+        yield self(value)
+
+    def truth(self, value):
+        return Truth(self, value)
+
+
+class Truth:
+    def __init__(self, function, value):
+        self.function, self.value = function, value
+
+    def __bool__(self):
+        return bool(self.function(self.value))
+
+
+class Process(fl.ProcessFunction):
+    def __init__(self, function):
+        self.function = function
+
+    def processElement(self, value, ctx, out):
+        out.collect(self.function(value))
+
+
+class KeyedProcess(fl.KeyedProcessFunction):
+    def __init__(self, function):
+        self.function = function
+
+    def processElement(self, value, ctx, out):
+        out.collect(self.function(value))
+
+
+class OnTimer(fl.KeyedProcessFunction):
+    def __init__(self, function):
+        self.function = function
+
+    def processElement(self, value, ctx, out):
+        ctx.timerService().registerEventTimeTimer(value)
+
+    def onTimer(self, timestamp, ctx, out):
+        self.function(timestamp)
+
+
+class Selecting(fl.KeySelector):
+    def __init__(self, function):
+        self.function = function
+
+    def getKey(self, value):
+        return self.function(value)
+
+
+class Generator(fl.WatermarkGenerator):
+    def __init__(self, function):
+        self.function = function
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.function(event)
+
+    def onPeriodicEmit(self, output):
+        pass
+
+
+class Summed(fl.AggregateFunction):
+    def __init__(self, function):
+        self.function = function
+
+    def createAccumulator(self):
+        return 0
+
+    def add(self, value, accumulator):
+        return accumulator + self.function(value)
+
+    def getResult(self, accumulator):
+        return accumulator
+
+    def merge(self, a, b):
+        return a + b
+
+
+class Trigger(fl.Trigger):
+    def __init__(self, function):
+        self.function = function
+
+    def onElement(self, element, timestamp, window, ctx):
+        self.function(element)
+        return fl.TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time, window, ctx):
+        return fl.TriggerResult.CONTINUE
+
+    def onEventTime(self, time, window, ctx):
+        return fl.TriggerResult.FIRE
+
+    def clear(self, window, ctx):
+        pass
+
+
+class Evictor(fl.Evictor):
+    def __init__(self, function):
+        self.function = function
+
+    def evictBefore(self, elements, size, window, evictorContext):
+        for element in elements:
+            self.function(element.getValue())
+
+    def evictAfter(self, elements, size, window, evictorContext):
+        pass
+
+
+def timed(stream):
+    return stream.assignTimestampsAndWatermarks(
+        fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda v, t: v)
+    )
+
+
+def windows(stream):
+    return (
+        timed(stream).keyBy(lambda v: 0).window(fl.TumblingEventTimeWindows.of(fl.Time.seconds(1)))
+    )
+
+
+STRATEGY = fl.WatermarkStrategy
+
+PLACES = {
+    "map": lambda s, f: s.map(f),
+    "keyed map": lambda s, f: s.keyBy(lambda v: v).map(f),
+    "filter": lambda s, f: s.filter(f),
+    "the truth of what a filter gives": lambda s, f: s.filter(f.truth),
+    "flatMap that returns": lambda s, f: s.flatMap(f.iterated),
+    "flatMap that collects": lambda s, f: s.flatMap(lambda v, out: out.collect(f(v))),
+    "keyBy": lambda s, f: s.keyBy(f).map(str),
+    "keyBy with a selector": lambda s, f: s.keyBy(Selecting(f)).map(str),
+    "process": lambda s, f: s.process(Process(f)),
+    "keyed process": lambda s, f: s.keyBy(lambda v: 0).process(KeyedProcess(f)),
+    "a timer": lambda s, f: timed(s).keyBy(lambda v: 0).process(OnTimer(f)),
+    "a rolling reduce": lambda s, f: s.keyBy(lambda v: 0).reduce(lambda a, b: f(b)),
+    "a timestamp assigner": lambda s, f: s.assignTimestampsAndWatermarks(
+        STRATEGY.forMonotonousTimestamps().withTimestampAssigner(f)
+    ),
+    "a watermark generator": lambda s, f: s.assignTimestampsAndWatermarks(
+        STRATEGY.forGenerator(lambda ctx: Generator(f)).withTimestampAssigner(lambda v, t: v)
+    ),
+    "a window's reduce": lambda s, f: windows(s).reduce(lambda a, b: f(b)),
+    "a window's aggregate": lambda s, f: windows(s).aggregate(Summed(f)),
+    "a session's aggregate": lambda s, f: (
+        timed(s)
+        .keyBy(lambda v: 0)
+        .window(fl.EventTimeSessionWindows.withGap(fl.Time.seconds(1)))
+        .aggregate(Summed(f))
+    ),
+    "a trigger": lambda s, f: windows(s).trigger(Trigger(f)).reduce(max),
+}
+"""Where the element is the culprit."""
+
+FIRING = {
+    "a window function": lambda s, f: windows(s).apply(lambda k, w, values: [f(v) for v in values]),
+    "an evictor": lambda s, f: windows(s).evictor(Evictor(f)).apply(lambda k, w, values: [1]),
+    "a reduce after an evictor": lambda s, f: (
+        windows(s).evictor(fl.CountEvictor.of(5)).reduce(lambda a, b: f(b))
+    ),
+    "the key of a sort": lambda s, f: s.fullWindowPartition().sortPartition(f),
+    "a partition": lambda s, f: s.fullWindowPartition().mapPartition(lambda vs: [f(v) for v in vs]),
+}
+"""Where a window is."""
+
+
+def on_the_harness(build):
+    harness = StreamTestHarness(build)
+    for value in (1, 2, 3, 4):
+        harness.processElement(value)
+    harness.endInput()
+
+
+def in_one_batch(build):
+    MicroBatches(build, keyGroups=1).run([[[(value, None) for value in (1, 2, 3, 4)]]])
+
+
+@pytest.mark.parametrize("run", [on_the_harness, in_one_batch])
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("place", [*PLACES, *FIRING])
+def test_an_exception_of_any_class_names_the_operator_and_the_element(run, kind, place):
+    build = PLACES.get(place) or FIRING[place]
+    with pytest.raises(UserFunctionError, match=f"{kind.__name__}: on purpose") as raised:
+        run(lambda stream: build(stream, Raising(kind)))
+    assert isinstance(raised.value.__cause__, kind)
+    assert raised.value.__cause__.__traceback__ is not None
+    assert raised.value.operator
+    if place == "a timer":
+        assert "timestamp=3" in raised.value.element
+    elif place in PLACES:
+        assert raised.value.element == "3"
+
+
+@pytest.mark.parametrize("run", [on_the_harness, in_one_batch])
+def test_a_stop_iteration_does_not_end_a_run(run):
+    def first_even(numbers):
+        return next(n for n in numbers if n % 2 == 0)
+
+    def build(stream):
+        return stream.map(lambda v: [v, v + v % 2 * 3]).map(lambda v: [v[0]]).map(first_even)
+
+    with pytest.raises(UserFunctionError, match=r"Map: .*StopIteration on the element \[1\]"):
+        run(build)
+
+
+def test_a_generator_of_the_users_own_says_what_python_says_of_it():
+    with pytest.raises(UserFunctionError, match="RuntimeError: generator raised StopIteration"):
+        on_the_harness(lambda s: s.flatMap(Raising(StopIteration).yielded))
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("method", ["open", "close"])
+def test_a_method_without_an_element_is_named(kind, method):
+    class Opened(fl.RichMapFunction):
+        def map(self, value):
+            return value
+
+    def fails(self, *arguments):
+        raise kind("on purpose")
+
+    setattr(Opened, method, fails)
+    with pytest.raises(UserFunctionError, match=rf"{kind.__name__}: on purpose in {method}\(\)"):
+        StreamTestHarness(lambda s: s.map(Opened())).close()
+
+
+def test_all_functions_are_closed_though_one_leaves_with_system_exit():
+    closed = []
+
+    class Closing(fl.RichMapFunction):
+        def __init__(self, name):
+            self.name = name
+
+        def map(self, value):
+            return value
+
+        def close(self):
+            closed.append(self.name)
+            sys.exit(1)
+
+    harness = StreamTestHarness(lambda s: s.map(Closing("a")).map(Closing("b")))
+    with pytest.raises(UserFunctionError, match="SystemExit"):
+        harness.close()
+    assert closed == ["b", "a"]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_watermark_generator_that_cannot_be_made_is_named(kind):
+    def supplier(context):
+        raise kind("on purpose")
+
+    with pytest.raises(UserFunctionError, match=r"on purpose in createWatermarkGenerator\(\)"):
+        on_the_harness(lambda s: s.assignTimestampsAndWatermarks(STRATEGY.forGenerator(supplier)))
+
+
+def test_a_gauge_that_raises_is_named():
+    class Gauged(fl.RichMapFunction):
+        def open(self, openContext):
+            self.getRuntimeContext().getMetricGroup().gauge("g", lambda: sys.exit(2))
+
+        def map(self, value):
+            return value
+
+    with pytest.raises(UserFunctionError, match="SystemExit: 2 in a gauge"):
+        in_one_batch(lambda s: s.map(Gauged()))
+
+
+def test_a_verdict_that_is_neither_true_nor_false_names_the_element():
+    with pytest.raises(UserFunctionError, match="Filter: .*ValueError.*on the element 1"):
+        on_the_harness(lambda s: s.filter(lambda v: np.array([v, v])))
+
+
+def test_what_comes_before_the_exception_was_called_once():
+    called = []
+
+    def function(value):
+        called.append(value)
+        if value == 2:
+            raise StopIteration
+        return value
+
+    with pytest.raises(UserFunctionError, match="StopIteration on the element 2"):
+        mapped("Map", function, [1, 2, 3])
+    assert called == [1, 2]
+
+
+def test_an_exception_whose_message_and_an_element_whose_repr_raise_are_named_too():
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+
+    class Unshowable:
+        def __repr__(self):
+            raise SystemExit
+
+    with pytest.raises(UserFunctionError, match="Mute: .*ValueError.*<Unshowable whose repr"):
+        with user_code_of("Map", Unshowable):
+            raise Mute
+
+
+def test_a_ctrl_c_gets_through():
+    def interrupted(value):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        on_the_harness(lambda s: s.map(interrupted))
+
+
+def test_a_keyboard_interrupt_where_no_ctrl_c_arrives_is_like_any_other():
+    def interrupted(value):
+        raise KeyboardInterrupt("on purpose")
+
+    raised = []
+
+    def run():
+        try:
+            on_the_harness(lambda s: s.map(interrupted))
+        except UserFunctionError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert "KeyboardInterrupt: on purpose" in str(raised[0])
+
+
+def test_a_ctrl_c_gets_through_a_run_on_the_harness():
+    program = """
+import os, signal
+from flinkish.testing import StreamTestHarness
+
+def interrupted(value):
+    os.kill(os.getpid(), signal.SIGINT)
+    while True:
+        pass
+
+try:
+    StreamTestHarness(lambda s: s.map(interrupted)).processElement(1)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "interrupted\n", done.stderr
