@@ -42,6 +42,7 @@ class Configuration(Mapping[str, Any]):
         "parallelism.default",
         "pipeline.auto-watermark-interval",
         "pipeline.max-parallelism",
+        "pipeline.object-reuse",
         "pipeline.operator-chaining.enabled",
     )
     """The options there are. Times are int ms or a Duration."""

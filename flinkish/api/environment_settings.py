@@ -195,6 +195,9 @@ class EnvironmentSettings:
             self.setMaxParallelism(value)
         elif option == "pipeline.auto-watermark-interval":
             self._config.setAutoWatermarkInterval(value)
+        elif option == "pipeline.object-reuse":
+            config = self._config
+            config.enableObjectReuse() if value else config.disableObjectReuse()
         elif option == "pipeline.operator-chaining.enabled":
             self._chaining = bool(value)
         elif option == "execution.buffer-timeout.interval":

@@ -218,13 +218,6 @@ class RefusedRuntimeContextMethods:
             " Use an attribute of the function, or a variable around it."
         )
 
-    def isObjectReuseEnabled(self) -> NoReturn:
-        """Refused: there is no such setting."""
-        raise NotSupportedError(
-            "isObjectReuseEnabled is not supported: chained functions always see the same object. Use"
-            " a copy (copy.copy) of an element that is to be changed."
-        )
-
     def getDistributedCache(self) -> NoReturn:
         """Refused: Spark ships files itself."""
         raise NotSupportedError(

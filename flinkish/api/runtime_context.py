@@ -107,6 +107,10 @@ class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
     def getMetricGroup(self) -> MetricGroup:
         """The metrics of this operator."""
 
+    @abstractmethod
+    def isObjectReuseEnabled(self) -> bool:
+        """Whether chained operators get elements without a copy."""
+
     # What PyFlink asks of the context itself
 
     def getTaskName(self) -> str:

@@ -22,6 +22,7 @@ def test_options_by_flinks_names(env):
                 "parallelism.default": 3,
                 "pipeline.max-parallelism": 12,
                 "pipeline.auto-watermark-interval": fl.Duration.ofMillis(50),
+                "pipeline.object-reuse": True,
                 "pipeline.operator-chaining.enabled": False,
                 "execution.buffer-timeout.interval": 0,
                 "execution.runtime-mode": "STREAMING",
@@ -34,6 +35,7 @@ def test_options_by_flinks_names(env):
     assert (env.getParallelism(), env.getMaxParallelism()) == (3, 12)
     assert env.getConfig().getAutoWatermarkInterval() == 50
     assert (env.getConfig().getParallelism(), env.getConfig().getMaxParallelism()) == (3, 12)
+    assert env.getConfig().isObjectReuseEnabled()
     assert not env.isChainingEnabled()
     assert env.getBufferTimeout() == 0
     assert env.getCheckpointConfig().getCheckpointStorage() == "/checkpoints"

@@ -217,10 +217,9 @@ class Same(fl.FlatMapFunction):
 def test_with_object_reuse_a_chained_operator_has_the_object_itself_before_its_function_goes_on(
     reuse,
 ):
-    build = lambda s: mode(s, reuse).flatMap(Same()).map(spoil if reuse else spoil)  # noqa: E731
-    told = on_the_harness(lambda s: mode(s, reuse).flatMap(Same()).map(spoil).map(list), [1])
-    assert told[1][1] == ("spoilt" if reuse else 1)
-    assert in_one_batch(build, [1])[1][1] == ("spoilt" if reuse else 1)
+    for run in (on_the_harness, in_one_batch):
+        told = run(lambda s: mode(s, reuse).flatMap(Same()).map(spoil), [1])
+        assert told[1][1] == ("spoilt" if reuse else 1)
 
 
 def test_a_writer_keeps_what_was_emitted_also_where_objects_are_reused():
@@ -228,6 +227,17 @@ def test_a_writer_keeps_what_was_emitted_also_where_objects_are_reused():
         lambda s: (mode(s, True).map(Growing()).map(spoil), s.map(Growing())), keyGroups=1
     ).run([[[(1, None), (2, None)]]])
     assert [r.value for r in results[1]] == [[1], [1, 2]]
+
+
+class Telling(fl.RichMapFunction):
+    def map(self, value):
+        return self.getRuntimeContext().isObjectReuseEnabled()
+
+
+@RUNNERS
+@MODES
+def test_a_function_is_told_whether_objects_are_reused(run, reuse):
+    assert run(lambda s: mode(s, reuse).map(Telling()), [1]) == [reuse]
 
 
 def test_object_reuse_is_off_unless_it_is_asked_for():
@@ -270,7 +280,7 @@ def test_a_window_that_fires_again_with_the_same_accumulator(run, windows):
     def build(stream):
         late = (
             stream.map(lambda v: v)
-            .assignTimestampsAndWatermarks(Ahead())
+            .assignTimestampsAndWatermarks(ahead())
             .keyBy(lambda v: v[0])
             .window(windows)
             .allowedLateness(fl.Time.milliseconds(1000))
@@ -288,7 +298,7 @@ class AheadGenerator(fl.WatermarkGenerator):
         pass
 
 
-def Ahead():  # noqa: N802 - stands for a class
+def ahead():
     return fl.WatermarkStrategy.forGenerator(lambda ctx: AheadGenerator()).withTimestampAssigner(
         lambda v, t: v[2]
     )

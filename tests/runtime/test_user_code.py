@@ -311,7 +311,7 @@ def test_a_gauge_that_raises_is_named():
 
 
 def test_a_verdict_that_is_neither_true_nor_false_names_the_element():
-    with pytest.raises(UserFunctionError, match="Filter: .*ValueError.*on the element 1"):
+    with pytest.raises(UserFunctionError, match=r"Filter: .*ValueError.*on the element 1"):
         on_the_harness(lambda s: s.filter(lambda v: np.array([v, v])))
 
 
@@ -338,9 +338,9 @@ def test_an_exception_whose_message_and_an_element_whose_repr_raise_are_named_to
         def __repr__(self):
             raise SystemExit
 
-    with pytest.raises(UserFunctionError, match="Mute: .*ValueError.*<Unshowable whose repr"):
-        with user_code_of("Map", Unshowable):
-            raise Mute
+    named = pytest.raises(UserFunctionError, match=r"Mute: .*ValueError.*<Unshowable whose repr")
+    with named, user_code_of("Map", Unshowable):
+        raise Mute
 
 
 def test_a_ctrl_c_gets_through():

@@ -40,7 +40,7 @@ def test_an_exception_of_a_key_selector_is_named(env):
         return next(iter([])) if value == 3 else value
 
     stream = env.fromData(1, 2, 3, 4).keyBy(key).map(lambda v: v)
-    with pytest.raises(UserFunctionError, match="keyBy .*StopIteration on the element 3"):
+    with pytest.raises(UserFunctionError, match=r"keyBy .*StopIteration on the element 3"):
         list(stream.executeAndCollect())
 
 

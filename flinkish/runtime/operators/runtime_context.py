@@ -37,6 +37,9 @@ class StreamingRuntimeContext(RuntimeContext):
     def getMetricGroup(self) -> MetricGroup:
         return self._operator.metrics
 
+    def isObjectReuseEnabled(self) -> bool:
+        return self._operator.output.reusesObjects
+
     def getState(self, stateProperties: ValueStateDescriptor[Any]) -> ValueState[Any]:
         return self._keyed().getState(stateProperties)
 
