@@ -52,6 +52,7 @@ from flinkish.api.data_stream_sink import DataStreamSink
 from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.errors import (
+    ChangedAttributeWarning,
     FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
@@ -282,6 +283,7 @@ __all__ = [
     "BroadcastState",
     "BroadcastStream",
     "CappedSessionWindows",
+    "ChangedAttributeWarning",
     "CheckpointConfig",
     "CheckpointingMode",
     "CloseableIterator",

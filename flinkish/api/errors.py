@@ -138,3 +138,24 @@ class IncompatibleCheckpointError(FlinkishError):
 
 class JobExecutionError(FlinkishError):
     """A job failed for a reason that is not a user function's (Flink: ``JobExecutionException``)."""
+
+
+class ChangedAttributeWarning(FlinkishError, UserWarning):
+    """A user function has changed an attribute after ``open()``, which is undone before the next batch.
+
+    ``owner`` is the function's class, or the name of a plain function, ``attribute`` the attribute, or
+    the variable that the plain function refers to.
+    """
+
+    def __init__(self, operator: str, owner: str, attribute: str) -> None:
+        super().__init__(operator, owner, attribute)
+        self.operator, self.owner, self.attribute = operator, owner, attribute
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator}: {self.owner}.{self.attribute} was changed while elements were processed."
+            " What a function keeps in itself is lost: it is set back before the next batch. Keep it in"
+            " keyed state (getRuntimeContext().getState or getMapState, after keyBy), or in a broadcast"
+            " state if every task needs it; set in open() what can be made anew, with"
+            " functools.lru_cache for a cache."
+        )

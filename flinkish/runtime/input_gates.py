@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.elements import Records
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.gates import FrameRow, Gate
@@ -76,6 +76,11 @@ class InputGates:
             },
             "inputs": [valve.watermark for valve in self._valves],
         }
+
+    @property
+    def ended(self) -> bool:
+        """Whether all inputs have ended."""
+        return all(valve.watermark == MAX_TIMESTAMP for valve in self._valves)
 
     def process(self, rows: Iterable[FrameRow]) -> None:
         """Read all frames of a batch."""

@@ -112,12 +112,18 @@ class KeyHashes(dict[Any, int]):
     """Remembers the hashes of keys: a stream has far fewer keys than elements."""
 
     MOST = 1 << 20
+    MOST_BETWEEN_BATCHES = 1 << 14
 
     def __missing__(self, key: Any) -> int:
         if len(self) >= self.MOST:
             self.clear()
         result = self[key] = stable_hash(key)
         return result
+
+    def trim(self) -> None:
+        """Called between batches: do not hold the keys of many elements while nothing is done."""
+        if len(self) > self.MOST_BETWEEN_BATCHES:
+            self.clear()
 
     def column(self, keys: Sequence[Any]) -> Hashes:
         """The hashes of ``keys``, in their order."""

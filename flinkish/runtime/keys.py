@@ -76,6 +76,10 @@ class KeyColumn:
         keys = mapped(self._operator, self._select, values)
         return keys, self._hashes.column(keys)
 
+    def trim(self) -> None:
+        """Called between batches: do not hold many keys."""
+        self._hashes.trim()
+
     def _hashes_of(self, encoded: pa.DictionaryArray) -> Hashes:
         distinct = self._hashes.column(python_values(encoded.dictionary))
         hashes: Hashes = distinct[encoded.indices.to_numpy()]

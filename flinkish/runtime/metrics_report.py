@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from flinkish.api.elements import MIN_TIMESTAMP
 from flinkish.api.job import OperatorMetrics
 from flinkish.api.metrics import HistogramStatistics
+from flinkish.runtime.attribute_changes import AttributeChange
 
 
 class OperatorReport(NamedTuple):
@@ -33,14 +34,19 @@ class OperatorReport(NamedTuple):
     userHistograms: dict[str, HistogramStatistics]
 
 
-def encode_reports(reports: list[OperatorReport]) -> bytes:
-    """Reports as bytes."""
-    return pickle.dumps([tuple(report) for report in reports], protocol=5)
+def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
+    """Reports as bytes, with what user functions have changed of themselves."""
+    content = [tuple(report) for report in reports], [tuple(change) for change in changes]
+    return pickle.dumps(content, protocol=5)
 
 
-def decode_reports(data: bytes) -> list[OperatorReport]:
-    """The reports that ``encode_reports`` made bytes of."""
-    return [OperatorReport(*fields) for fields in pickle.loads(data)]
+def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
+    """What ``encode_reports`` made bytes of."""
+    reports, changes = pickle.loads(data)
+    return (
+        [OperatorReport(*fields) for fields in reports],
+        [AttributeChange(*fields) for fields in changes],
+    )
 
 
 class MetricsTotals:

@@ -58,10 +58,10 @@ class KeyedInput(Input):
 
     def __init__(self, target: Input, partitioning: HashPartitioning, operator: str) -> None:
         self._target = target
-        self._keys = KeyColumn(partitioning.keySelector, f"keyBy before {operator}")
+        self.keys = KeyColumn(partitioning.keySelector, f"keyBy before {operator}")
 
     def processRecords(self, records: Records) -> None:
-        keys, hashes = self._keys.of(records.values)
+        keys, hashes = self.keys.of(records.values)
         self._target.processRecords(Records(records.values, records.timestamps, keys, hashes))
 
     def processWatermark(self, timestamp: int) -> None:
@@ -124,6 +124,7 @@ class OperatorChain:
             for output, edges in [*sources.values(), *outputs]
         ]
         self._valves = _valves(chain.from_iterable(readers for _, readers in read))
+        self._keys: list[KeyColumn] = []
         in_order = any(node.operator.inOrder for node in nodes)
         for output, readers in read:
             output.reusesObjects = reusesObjects
@@ -170,6 +171,11 @@ class OperatorChain:
             states = [known.get(_channel_name(edge), (MIN_TIMESTAMP, False)) for edge in channels]
             valve.restore([w for w, _ in states], [idle for _, idle in states], watermark)
 
+    def trim(self) -> None:
+        """Give back memory that only makes the next elements quicker."""
+        for keys in self._keys:
+            keys.trim()
+
     def snapshot(self) -> dict[str, Any]:
         """What ``restore`` takes; keyed state and timers are in the state backends."""
         return {
@@ -190,7 +196,8 @@ class OperatorChain:
             target = ValveInput(valve, channels.index(edge), reader)
         if isinstance(edge.partitioning, HashPartitioning) and edge.targetUid in self.operators:
             name = self.operators[edge.targetUid].name
-            target = KeyedInput(target, edge.partitioning, name)
+            target = keyed = KeyedInput(target, edge.partitioning, name)
+            self._keys.append(keyed.keys)
         return target
 
 

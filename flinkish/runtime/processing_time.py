@@ -24,6 +24,10 @@ class ProcessingTimeService(RelativeClock):
     def relativeTimeMillis(self) -> int:
         return self._now
 
+    def begin(self, now: int) -> None:
+        """Set the time of another batch, which may be earlier: that of a retried one."""
+        self._now = now
+
     def advanceTo(self, now: int) -> None:
         """Set the time; it never goes back."""
         self._now = max(self._now, now)

@@ -79,6 +79,9 @@ class RecordWriter(Input):
         self._cut()
         return self.rows()
 
+    def trim(self) -> None:
+        """Called between batches: do not hold more than the next one needs."""
+
     def _cut(self) -> None:
         values = _joined(self._values)
         timestamps = np.concatenate(self._timestamps) if self._timestamps else NO_TIMESTAMPS
@@ -125,6 +128,9 @@ class KeyedRecordWriter(RecordWriter):
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
         self._keys = KeyColumn(keySelector, f"keyBy after {operator}")
+
+    def trim(self) -> None:
+        self._keys.trim()
 
     def _partition(self, records: Records, marks: Marks) -> None:
         keys, hashes = self._keys.of(records.values)

@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 
+from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import OperatorReport, encode_reports
@@ -29,6 +30,8 @@ class StageTask:
         self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self._settings = settings
+        self.reusable = True
+        """Whether the task is as it was when it was opened, and more may come."""
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
@@ -51,6 +54,8 @@ class StageTask:
             clock = row.clock
         directory = _loaded(store.get(DIRECTORY))
         reports: list[OperatorReport] = []
+        changes: list[AttributeChange] = []
+        ended = True
         for uid, task in self._tasks.items():
             if uid in by_target:
                 written, directory[uid], reported = task.process(
@@ -58,15 +63,28 @@ class StageTask:
                 )
                 reports.extend(reported)
                 yield from written
+                changes.extend(task.attributeChanges())
+                ended = ended and task.ended
         store.put(DIRECTORY, cloudpickle.dumps(directory))
-        yield metrics_row(self._settings, key_group, clock, reports)
+        self.reusable = self.reusable and not changes and not ended
+        yield metrics_row(self._settings, key_group, clock, reports, changes)
+
+    def endBatch(self) -> None:
+        """Forget all that belongs to a batch, so that the task can be kept for the next."""
+        for task in self._tasks.values():
+            task.endBatch()
 
 
 def metrics_row(
-    settings: TaskSettings, part: int, clock: int, reports: list[OperatorReport]
+    settings: TaskSettings,
+    part: int,
+    clock: int,
+    reports: list[OperatorReport],
+    changes: Sequence[AttributeChange] = (),
 ) -> FrameRow:
     """The row that carries metrics to the driver."""
-    return FrameRow(settings.sinkLevel, METRICS, 0, 0, part, 0, clock, encode_reports(reports))
+    data = encode_reports(reports, changes)
+    return FrameRow(settings.sinkLevel, METRICS, 0, 0, part, 0, clock, data)
 
 
 def _loaded(data: bytes | None) -> dict[str, Any]:

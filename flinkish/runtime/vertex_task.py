@@ -7,6 +7,7 @@ from typing import Any
 
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.runtime_context import TaskInfo
+from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.clock_ticks import TICK, single_key_group
 from flinkish.runtime.elements import Records
 from flinkish.runtime.garbage_collection import collection_paused
@@ -45,6 +46,9 @@ class VertexTask:
         self._clock = ProcessingTimeService()
         self._backend = PagedKeyedStateBackend(plan.uid)
         self._writers: list[RecordWriter] = []
+        self._attributes: list[FunctionAttributes] = []
+        self.reusable = True
+        """Whether no user function has been found to have changed since it was opened."""
         self.sourceOutput = Output()
         sources = (
             {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
@@ -56,13 +60,34 @@ class VertexTask:
     def open(self) -> None:
         """Open the user functions."""
         self._chain.open()
+        plan = self.plan
+        self._attributes = [FunctionAttributes(node.name, node.operator) for node in plan.nodes]
+        selectors = [(exit_plan.edge, exit_plan.operator) for exit_plan in plan.exits]
+        selectors += [(edge, node.name) for node in plan.nodes for edge in node.inputs]
+        self._attributes += [
+            FunctionAttributes(operator, edge.partitioning) for edge, operator in selectors
+        ]
+
+    def attributeChanges(self) -> list[AttributeChange]:
+        """What the user functions have changed of themselves since they were opened, each told once."""
+        changes = [change for held in self._attributes for change in held.changes()]
+        self.reusable = self.reusable and not changes
+        return changes
+
+    def endBatch(self) -> None:
+        """Forget all that belongs to a batch: its state comes anew with the next."""
+        self._backend.endBatch()
+        self._chain.restore(None)
+        self._chain.trim()
+        for writer in self._writers:
+            writer.trim()
 
     def close(self) -> None:
         """Close the user functions."""
         self._chain.close()
 
     def _begin(self, part: Slice, snapshot: dict[str, Any] | None) -> None:
-        self._clock.advanceTo(part.clock)
+        self._clock.begin(part.clock)
         for operator in self._chain.operators.values():
             operator.metrics.reset()
             operator.output.emitted = 0
@@ -142,7 +167,18 @@ class VertexTask:
 
 
 class SourceTask(VertexTask):
-    """A vertex that begins at a source: keeps nothing from one slice to the next."""
+    """A vertex that begins at a source: keeps nothing from one slice to the next.
+
+    ``held`` is what may hold user functions beside the operators: what reads the source.
+    """
+
+    def __init__(self, plan: VertexPlan, settings: TaskSettings, held: object = None) -> None:
+        super().__init__(plan, settings)
+        self._held = held
+
+    def open(self) -> None:
+        super().open()
+        self._attributes.append(FunctionAttributes("Source", self._held))
 
     def begin(self, part: Slice) -> None:
         """Begin the slice of a partition."""
@@ -172,6 +208,15 @@ class KeyGroupTask(VertexTask):
         super().__init__(plan, settings, subtask)
         self._head = self._chain.operators[plan.uid]
         self._gates = InputGates(plan.gates, self._head.inputs)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the input has ended in the key group that came last."""
+        return self._gates.ended
+
+    def endBatch(self) -> None:
+        super().endBatch()
+        self._gates.restore(None)
 
     def process(
         self,

@@ -24,6 +24,7 @@ from flinkish.runtime.task_plan import TaskSettings
 from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
+from flinkish.spark.open_tasks import job_run
 from flinkish.spark.session import job_settings, session_for, set_job_settings
 from flinkish.spark.sink_columns import sink_schema
 from flinkish.spark.sinks import BatchSinks, to_columns
@@ -119,7 +120,8 @@ class SparkPipelineExecutor:
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         whole = all(stream.whole for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)
-        frames = translate(graph, sources, control.stream(session), settings)
+        run = job_run(session, environment.getCheckpointConfig().getCheckpointStorage())
+        frames = translate(graph, sources, control.stream(session), settings, run)
         return frames, graph, _job_sources(graph, sources), control
 
 

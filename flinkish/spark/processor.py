@@ -15,6 +15,7 @@ from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.stage_task import StageTask
 from flinkish.runtime.task_plan import Subtask
+from flinkish.runtime.task_store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.spark.frame_rows import frame_rows, spark_rows
 
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
@@ -43,12 +44,16 @@ class MapStatePageStore:
 class StageProcessor(StatefulProcessor):
     """Runs the vertices of one level. ``payload`` is the pickled ([VertexPlan], TaskSettings).
 
-    Groups below zero carry rows meant for later levels; they pass through.
+    Groups below zero carry rows meant for later levels; they pass through. ``run`` and ``level`` say
+    where the worker keeps the opened task for the next batch; None: it is closed after each.
     """
 
-    def __init__(self, payload: bytes) -> None:
+    def __init__(self, payload: bytes, run: JobRun | None = None, level: int = 0) -> None:
         self._payload = payload
+        self._run = run
+        self._level = level
         self._task: StageTask | None = None
+        self._key: TaskKey | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -65,20 +70,43 @@ class StageProcessor(StatefulProcessor):
         if key[0] < 0:
             yield from spark_rows(frame_rows(rows))
             return
-        if self._task is None:
-            # Not in init(), which Spark also calls where no element will ever come.
-            plans, settings = cloudpickle.loads(self._payload)
-            self._task = StageTask(plans, settings, _subtask())
-            with closed_on_error(self._task):
-                self._task.open()
+        # Not in init(), which Spark also calls where no element will ever come. Until the key group is
+        # done the task is nobody's to keep.
+        task, self._task = self._task or self._opened(), None
         frames: list[FrameRow] = list(frame_rows(rows))
         # Spark closes a processor only after the last element
-        with closed_on_error(self._task):
-            yield from spark_rows(self._task.process(frames[0].key_group, frames, self._store))
+        with closed_on_error(task):
+            yield from spark_rows(task.process(frames[0].key_group, frames, self._store))
+        self._task = task
 
     def close(self) -> None:
-        if self._task is not None:
-            self._task.close()
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if self._key is None or not task.reusable:
+            task.close()
+        else:
+            with closed_on_error(task):
+                task.endBatch()
+            OPEN_TASKS.keep(self._key, task)
+
+    def _opened(self) -> StageTask:
+        subtask = _subtask()
+        if self._run is not None:
+            self._key = TaskKey(self._run, f"stage {self._level}", subtask.index)
+            kept: StageTask | None = OPEN_TASKS.take(self._key)
+            if subtask.attempt > 0:
+                # What tells its functions which attempt it is, and an attempt that failed, do not mix.
+                self._key = None
+                if kept is not None:
+                    kept.close()
+            elif kept is not None:
+                return kept
+        plans, settings = cloudpickle.loads(self._payload)
+        task = StageTask(plans, settings, subtask)
+        with closed_on_error(task):
+            task.open()
+        return task
 
 
 def _subtask() -> Subtask:

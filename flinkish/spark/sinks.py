@@ -11,6 +11,7 @@ from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalStateError, NotSupportedError
 from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.attribute_warnings import AttributeWarnings
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
@@ -48,6 +49,7 @@ class BatchSinks:
             node.uid: sink_schema(node) for node in sinks if isinstance(node.content, FileSink)
         }
         self._metrics = metrics
+        self._changes = AttributeWarnings()
         self._refusing = False
 
     def refuseBatches(self) -> None:
@@ -81,7 +83,9 @@ class BatchSinks:
                     ]
                     self._write(node.content, node.name, values, batchId)
             for data in by_target.get(METRICS, ()):
-                self._metrics.add(decode_reports(data))
+                reports, changes = decode_reports(data)
+                self._metrics.add(reports)
+                self._changes.warn(changes)
             self._metrics.endBatch()
         finally:
             if self._files:

@@ -10,10 +10,11 @@ import cloudpickle
 import pyarrow as pa
 
 from flinkish.runtime.clock_ticks import clock_ticks
-from flinkish.runtime.closing import closed_at_end
+from flinkish.runtime.closing import closed_at_end, closed_on_error
 from flinkish.runtime.gates import FrameRow, Slice
 from flinkish.runtime.stage_task import metrics_row
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
+from flinkish.runtime.task_store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.runtime.vertex_task import SourceTask
 from flinkish.spark.arrow_decoding import ArrowDecoder
 from flinkish.spark.frame_rows import arrow_batch
@@ -34,20 +35,24 @@ _LAST_SLICE = 1 << 62
 class SourceFunction:
     """Runs the chain of one source over a partition's slice of a batch.
 
-    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder).
+    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder). ``run`` and ``uid`` say where the
+    worker keeps what it opened for the next batch; None: it is closed after each.
     """
 
     payload: bytes
+    run: JobRun | None = None
+    uid: str = ""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
-        plan, settings, decoder = _loaded(self.payload)
-        task = SourceTask(plan, settings)
-        with closed_at_end(task):
-            task.open()
+        # The same for every partition, and so for every task: a source is one subtask
+        key = None if self.run is None else TaskKey(self.run, f"source {self.uid}", 0)
+        opened: _OpenedSource = (key and OPEN_TASKS.take(key)) or _OpenedSource(self.payload)
+        task, settings, decoder = opened.task, opened.settings, opened.decoder
+        with closed_on_error(task):
             part: int | None = None
             for batch in batches:
                 if batch.num_rows == 0:
@@ -62,6 +67,25 @@ class SourceFunction:
                     yield from _batches(task.process(records))
             if part is not None:
                 yield from _finished(task, settings, part)
+            if key is not None and task.reusable:
+                task.endBatch()
+                OPEN_TASKS.keep(key, opened)
+                return
+        task.close()
+
+
+class _OpenedSource:
+    """A source's task, opened, and what reads its input."""
+
+    def __init__(self, payload: bytes) -> None:
+        plan, self.settings, self.decoder = _loaded(payload)
+        self.task = SourceTask(plan, self.settings, held=self.decoder)
+        with closed_on_error(self.task):
+            self.task.open()
+
+    def close(self) -> None:
+        """Close the user functions."""
+        self.task.close()
 
 
 @dataclass(frozen=True)
@@ -104,7 +128,8 @@ def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
 
 def _finished(task: SourceTask, settings: TaskSettings, part: int) -> Iterator[pa.RecordBatch]:
     rows, reports = task.finish()
-    yield from _batches([*rows, metrics_row(settings, part, NO_CLOCK, reports)])
+    changes = task.attributeChanges()
+    yield from _batches([*rows, metrics_row(settings, part, NO_CLOCK, reports, changes)])
 
 
 def _batches(rows: list[FrameRow]) -> Iterator[pa.RecordBatch]:

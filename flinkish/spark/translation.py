@@ -17,6 +17,7 @@ from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.gates import Gate
 from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexPlan
+from flinkish.runtime.task_store import JobRun
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
@@ -78,14 +79,18 @@ def translate(
     sources: dict[str, SourceStream],
     control: DataFrame,
     settings: TaskSettings,
+    run: JobRun | None,
 ) -> DataFrame:
     """The streaming DataFrame of the frames that arrive at the job's sinks.
 
-    ``sources`` are the opened sources by uid, ``control`` the stream of the job's own signals.
+    ``sources`` are the opened sources by uid, ``control`` the stream of the job's own signals. ``run``
+    is for what the workers keep open between batches; None if they do not.
     """
     from pyspark.sql import functions as F
 
-    streams = [_source_frames(vertex, sources[vertex.uid], settings) for vertex in graph.sources]
+    streams = [
+        _source_frames(vertex, sources[vertex.uid], settings, run) for vertex in graph.sources
+    ]
     streams.append(_control_frames(graph, control, settings))
     frames = streams[0]
     for stream in streams[1:]:
@@ -93,13 +98,17 @@ def translate(
     # Spark logs the batch's timestamp, so a batch that is tried again has the one it had.
     frames = frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
     for level in range(1, graph.levels):
-        frames = _stage(frames, graph.stage(level), level, settings)
+        frames = _stage(frames, graph.stage(level), level, settings, run)
     return frames
 
 
-def _source_frames(vertex: JobVertex, stream: SourceStream, settings: TaskSettings) -> DataFrame:
+def _source_frames(
+    vertex: JobVertex, stream: SourceStream, settings: TaskSettings, run: JobRun | None
+) -> DataFrame:
     payload = shipped(vertex.operators, (vertex_plan(vertex), settings, stream.decoder))
-    return stream.dataframe.mapInArrow(SourceFunction(payload).__call__, FRAME_SCHEMA)
+    # What is read in one batch has no next one
+    function = SourceFunction(payload, None if stream.whole else run, vertex.uid)
+    return stream.dataframe.mapInArrow(function.__call__, FRAME_SCHEMA)
 
 
 def _control_frames(graph: JobGraph, control: DataFrame, settings: TaskSettings) -> DataFrame:
@@ -111,7 +120,11 @@ def _control_frames(graph: JobGraph, control: DataFrame, settings: TaskSettings)
 
 
 def _stage(
-    frames: DataFrame, vertices: Sequence[JobVertex], level: int, settings: TaskSettings
+    frames: DataFrame,
+    vertices: Sequence[JobVertex],
+    level: int,
+    settings: TaskSettings,
+    run: JobRun | None,
 ) -> DataFrame:
     from pyspark.sql import functions as F
 
@@ -124,7 +137,10 @@ def _stage(
         GROUP, F.when(F.col("level") == level, own_groups).otherwise(passing)
     )
     return grouped.groupBy(GROUP).transformWithState(
-        StageProcessor(payload), outputStructType=FRAME_SCHEMA, outputMode="append", timeMode="none"
+        StageProcessor(payload, run, level),
+        outputStructType=FRAME_SCHEMA,
+        outputMode="append",
+        timeMode="none",
     )
 
 

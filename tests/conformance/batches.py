@@ -33,10 +33,14 @@ def _merges_unordered(case: Case) -> bool:
     return fires_once and "Session" in case.data["assigner"]["kind"]
 
 
-def replay_in_batches(family: Family, case: Case, chosen: random.Random) -> list[Item]:
+def replay_in_batches(
+    family: Family, case: Case, chosen: random.Random, keepsTasks: bool = False
+) -> list[Item]:
     """What comes out of batches that are cut where the clock steps, or else at random: a further
     batch at the same time would be a further step of the clock."""
-    job = MicroBatches(lambda items: results_of(family, case, items), chosen.randint(1, 4))
+    job = MicroBatches(
+        lambda items: results_of(family, case, items), chosen.randint(1, 4), keepsTasks=keepsTasks
+    )
     timed = any(item[0] == "p" for item in case.data["input"])
     clock, pending = 0, []
     for item in input_items(family, case):

@@ -23,9 +23,11 @@ REFUSED = [
 ]
 
 
+@pytest.mark.parametrize("keeps", [False, True], ids=["opened anew", "kept open"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_puts_out_what_flink_does(case: Case) -> None:
-    assert_same_records(case, replay_in_batches(family_of(case), case, random.Random(case.name)))
+def test_puts_out_what_flink_does(case: Case, keeps: bool) -> None:
+    chosen = random.Random(case.name)
+    assert_same_records(case, replay_in_batches(family_of(case), case, chosen, keeps))
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)

@@ -1,7 +1,7 @@
 """Runs a job as Spark would, batch by batch and stage by stage, in this process without Spark.
 
-The tasks are those that run on Spark, each made anew for every batch and pickled on the way; only
-the shuffle and the state store are stood in for. So a property of the engine can be tested with
+The tasks are those that run on Spark, each made anew for every batch and pickled on the way, or kept
+open between batches; only the shuffle and the state store are stood in for. So a property of the engine can be tested with
 thousands of jobs.
 """
 
@@ -20,6 +20,7 @@ from flinkish.api.data_stream import DataStream
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.frames import decode_frame
@@ -28,6 +29,7 @@ from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.stage_task import METRICS, StageTask
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task_plan import TaskSettings
+from flinkish.runtime.task_store import JobRun, TaskKey, TaskStore
 from flinkish.runtime.vertex_task import SourceTask
 from flinkish.spark.translation import vertex_plan
 
@@ -48,13 +50,17 @@ class Result:
 
 
 class MicroBatches:
-    """A job of one source; ``build`` returns the stream, or streams, to look at."""
+    """A job of one source; ``build`` returns the stream, or streams, to look at.
+
+    ``keepsTasks``: what is opened stays open, as in one worker that serves all partitions.
+    """
 
     def __init__(
         self,
         build: Callable[[DataStream[Any]], DataStream[Any] | Sequence[DataStream[Any]]],
         keyGroups: int,
         parallelism: int = 1,
+        keepsTasks: bool = False,
     ) -> None:
         environment = StreamExecutionEnvironment()
         source = environment.fromSource(CollectionSource(()))
@@ -71,7 +77,9 @@ class MicroBatches:
         self.stores: dict[tuple[int, int], DictPageStore] = {}
         self.results: list[list[Result]] = [[] for _ in streams]
         self.metrics = MetricsTotals()
+        self.attributeChanges: list[AttributeChange] = []
         self._batch = 0
+        self._kept = TaskStore() if keepsTasks else None
 
     def run(self, batches: Sequence[Batch]) -> list[list[Result]]:
         """Run all batches and then the end of the input."""
@@ -91,6 +99,8 @@ class MicroBatches:
                 values = [value for value, _ in elements]
                 rows.extend(task.process(Records(values, timestamps_of(stamps))))
                 rows.extend(task.finish()[0])
+                self.attributeChanges.extend(task.attributeChanges())
+                self._done("source", task)
         self._stages(rows)
 
     def end(self, clock: int = 0, tick: bool = False) -> None:
@@ -98,7 +108,9 @@ class MicroBatches:
         task = self._source_task()
         task.begin(Slice(LAST_SLICE, clock))
         task.endInput()
-        self._stages([*(self._ticks(clock) if tick else []), *task.finish()[0]])
+        rows = task.finish()[0]
+        task.close()
+        self._stages([*(self._ticks(clock) if tick else []), *rows])
 
     def tickDue(self, clock: int) -> dict[str, list[int]]:
         """If any key group wants the clock by then, run a batch of ticks for those, as a job on Spark
@@ -114,6 +126,9 @@ class MicroBatches:
         return clock_ticks(vertices, self._settings, clock, due)
 
     def _source_task(self) -> SourceTask:
+        kept: SourceTask | None = self._taken("source")
+        if kept:
+            return kept
         task = SourceTask(cloudpickle.loads(self._plans)[self.graph.sources[0].uid], self._settings)
         task.open()
         return task
@@ -124,7 +139,9 @@ class MicroBatches:
         uids = [vertex.uid for vertex in self.graph.sinks]
         for row in sorted(rows, key=lambda row: (row.gate, row.slice, row.sequence)):
             if row.target == METRICS:
-                self.metrics.add(decode_reports(row.frame))
+                reports, changes = decode_reports(row.frame)
+                self.metrics.add(reports)
+                self.attributeChanges.extend(changes)
             else:
                 records = decode_frame(row.frame).records
                 for value, timestamp in zip(records.values, records.timestamps.tolist()):
@@ -140,12 +157,29 @@ class MicroBatches:
         for row in rows:
             if row.level == level:
                 groups.setdefault(row.key_group, []).append(row)
-        task = StageTask([plans[v.uid] for v in self.graph.stage(level)], self._settings)
-        task.open()
+        name = f"stage {level}"
+        task: StageTask | None = self._taken(name)
+        if task is None:
+            task = StageTask([plans[v.uid] for v in self.graph.stage(level)], self._settings)
+            task.open()
         for group, members in sorted(groups.items()):
             # Spark's shuffle keeps no order among the rows of a group.
             members.sort(key=lambda row: hash((row.sequence, row.slice, row.gate)))
             store = self.stores.setdefault((level, group), DictPageStore())
             written.extend(task.process(group, members, store))
-        task.close()
+        self._done(name, task)
         return written
+
+    def _taken(self, name: str) -> Any:
+        return None if self._kept is None else self._kept.take(_key(name))
+
+    def _done(self, name: str, task: SourceTask | StageTask) -> None:
+        if self._kept is None or not task.reusable:
+            task.close()
+        else:
+            task.endBatch()
+            self._kept.keep(_key(name), task)
+
+
+def _key(name: str) -> TaskKey:
+    return TaskKey(JobRun("job", "run"), name, 0)

@@ -131,8 +131,8 @@ def on_harness(build, batches):
     return harness
 
 
-def in_batches(build, batches, groups, ticks=frozenset()):
-    job = MicroBatches(build, groups)
+def in_batches(build, batches, groups, ticks=frozenset(), keeps=False):
+    job = MicroBatches(build, groups, keepsTasks=keeps)
     for number, batch in enumerate(batches):
         job.process([[(e, None) for e in part] for part in batch], tick=number in ticks)
     job.end(tick=-1 in ticks)
@@ -149,8 +149,13 @@ def by_key(results):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", BUILDS)
 @settings(max_examples=40, deadline=None)
-@given(batches=batches, groups=st.integers(1, 8), ticks=st.sets(st.integers(-1, 4)))
-def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks):
+@given(
+    batches=batches,
+    groups=st.integers(1, 8),
+    ticks=st.sets(st.integers(-1, 4)),
+    keeps=st.booleans(),
+)
+def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks, keeps):
     build = assigned(BUILDS[name], STRATEGIES[strategy])
 
     def with_late(stream):
@@ -158,7 +163,7 @@ def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks
         return [result, result.getSideOutput(LATE)]
 
     harness = on_harness(with_late, batches)
-    for index, results in enumerate(in_batches(with_late, batches, groups, ticks)):
+    for index, results in enumerate(in_batches(with_late, batches, groups, ticks, keeps)):
         expected = [r for r in harness.getOutput(index) if isinstance(r, fl.StreamRecord)]
         assert by_key([(r.value, r.timestamp) for r in results]) == by_key(
             [(r.value, r.timestamp) for r in expected]
@@ -166,13 +171,17 @@ def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks
 
 
 @settings(max_examples=60, deadline=None)
-@given(elements=st.lists(elements, max_size=25), cuts=st.sets(st.integers(1, 24)))
-def test_cuts_change_nothing_where_watermarks_follow_the_elements(elements, cuts):
+@given(
+    elements=st.lists(elements, max_size=25),
+    cuts=st.sets(st.integers(1, 24)),
+    keeps=st.booleans(),
+)
+def test_cuts_change_nothing_where_watermarks_follow_the_elements(elements, cuts, keeps):
     build = assigned(BUILDS["tumbling, late"], STRATEGIES["punctuated"])
     bounds = [0, *sorted(c for c in cuts if c < len(elements)), len(elements)]
     cut = [[elements[a:b]] for a, b in itertools.pairwise(bounds)]
     whole = in_batches(build, [[elements]], 3)[0]
-    parts = in_batches(build, cut, 3)[0]
+    parts = in_batches(build, cut, 3, keeps=keeps)[0]
     assert by_key([(r.value, r.timestamp) for r in parts]) == by_key(
         [(r.value, r.timestamp) for r in whole]
     )

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from flinkish.api.errors import IllegalStateError
 from flinkish.runtime.key_groups import KeyHashes
 from flinkish.runtime.state.backend import KeyedStateBackend
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
 from flinkish.runtime.state.paged_map_table import PagedMapStateTable
 from flinkish.runtime.state.paged_tables import PagedStateTable
 from flinkish.runtime.state.paged_timer_queue import PagedTimerQueue
@@ -69,6 +69,11 @@ class PagedKeyedStateBackend(KeyedStateBackend):
             present = {name: value for name, value in merged.items() if value is not None}
             self._directory = present if len(present) > 1 else {}
         return self._directory
+
+    def endBatch(self) -> None:
+        """Forget the key group: another attempt may have changed it when it is next loaded."""
+        self.load(DictPageStore(), None)
+        self._hashes.trim()
 
     def numPages(self) -> int:
         """How many pages there were in the store at the last ``load`` or ``flush``."""
