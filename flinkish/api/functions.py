@@ -45,12 +45,16 @@ class RichFunction(Function):
     _runtime_context: RuntimeContext | None = None
 
     def open(self, openContext: OpenContext) -> None:
-        """Called before the first element: on Spark in every task of every batch, and so many times;
-        on the harness once."""
+        """Called before the first element: on the harness once, on Spark at least once in each worker
+        that serves the subtask, and again after an error, a restart, or a change of an attribute."""
 
     def close(self) -> None:
-        """Called after the last element, as often as ``open``, and also if that or anything else has
-        failed."""
+        """Called after the last element, and also if ``open`` or anything else has failed.
+
+        On Spark a function stays open between batches. It is closed at the end of the input, after a
+        batch in which it changed its attributes, when a worker keeps too many open, or when a newer run
+        of the job comes to the worker. A worker that is killed, or that Spark ends since it is idle,
+        calls it not: what must not be lost is not left to it."""
 
     def getRuntimeContext(self) -> RuntimeContext:
         """State, metrics and task information. Only there from ``open`` on."""

@@ -21,10 +21,11 @@ from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.task_plan import TaskSettings
+from flinkish.runtime.task_store import JobRun
 from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
-from flinkish.spark.open_tasks import job_run
+from flinkish.spark.open_tasks import close_open_tasks, job_run
 from flinkish.spark.session import job_settings, session_for, set_job_settings
 from flinkish.spark.sink_columns import sink_schema
 from flinkish.spark.sinks import BatchSinks, to_columns
@@ -54,7 +55,10 @@ class SparkPipelineExecutor:
             storage = CheckpointStorage(session, directory)
             parallelism = _parallelism(environment, storage)
             with job_settings(session, parallelism, storage.isLocal):
-                frames, graph, sources, control = self._frames(session, environment, sinks, storage)
+                run = job_run(session, given)
+                frames, graph, sources, control = self._frames(
+                    session, environment, sinks, storage, run
+                )
                 metrics = MetricsTotals()
                 batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics)
                 checkpoint = storage.child("query")
@@ -67,7 +71,7 @@ class SparkPipelineExecutor:
                     batch_sinks,
                     metrics,
                     given,
-                    clean_up,
+                    partial(_ended, session, run, graph, clean_up),
                 )
         except BaseException:
             clean_up()
@@ -86,7 +90,9 @@ class SparkPipelineExecutor:
         # The query starts later, so the session keeps what it will need.
         storage = CheckpointStorage(session, directory)
         set_job_settings(session, _parallelism(environment, storage))
-        frames, graph, *_ = self._frames(session, environment, [sink], storage)
+        frames, graph, *_ = self._frames(
+            session, environment, [sink], storage, job_run(session, given)
+        )
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -103,6 +109,7 @@ class SparkPipelineExecutor:
         environment: StreamExecutionEnvironment,
         sinks: Sequence[SinkTransformation],
         storage: CheckpointStorage,
+        run: JobRun | None,
     ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks))
@@ -120,7 +127,6 @@ class SparkPipelineExecutor:
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         whole = all(stream.whole for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)
-        run = job_run(session, environment.getCheckpointConfig().getCheckpointStorage())
         frames = translate(graph, sources, control.stream(session), settings, run)
         return frames, graph, _job_sources(graph, sources), control
 
@@ -136,6 +142,17 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
     temporary = tempfile.mkdtemp(prefix="flinkish-")
     # A URI, since Spark may mean another file system by a plain path
     return Path(temporary).as_uri(), partial(shutil.rmtree, temporary, ignore_errors=True)
+
+
+def _ended(
+    session: SparkSession, run: JobRun | None, graph: JobGraph, cleanUp: Callable[[], None]
+) -> None:
+    """What is to do when a run has ended, however it has."""
+    try:
+        parallelism = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        close_open_tasks(session, run, graph, parallelism)
+    finally:
+        cleanUp()
 
 
 def _parallelism(environment: StreamExecutionEnvironment, storage: CheckpointStorage) -> int | None:

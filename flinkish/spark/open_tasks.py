@@ -2,18 +2,74 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flinkish.runtime.task_store import JobRun
+import pyarrow as pa
+
+from flinkish.api.functions import RichFunction
+from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.task_store import OPEN_TASKS, JobRun
+from flinkish.spark.session import JOB_SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger("flinkish")
+
+VISITS_A_TASK = 4
+MOST_VISITS = 64
+"""Spark lets its idle workers work in turn, and may have a few for each task of a stage."""
+
 
 def job_run(session: SparkSession, checkpoint: str | None) -> JobRun | None:
     """A new run of the job with that checkpoint; None where workers do not live to the next batch."""
-    if (session.conf.get("spark.python.worker.reuse", None) or "true").lower() != "true":
-        return None
+    for setting in ("spark.python.worker.reuse", "spark.python.use.daemon"):
+        if (session.conf.get(setting, None) or "true").lower() != "true":
+            return None
     run = uuid.uuid4().hex
     return JobRun(checkpoint or run, run)
+
+
+@dataclass(frozen=True)
+class _CloseTasks:
+    """Closes what the worker that it is called in keeps of a run."""
+
+    run: JobRun
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        OPEN_TASKS.closeRun(self.run)
+        yield from ()
+
+
+def close_open_tasks(
+    session: SparkSession, run: JobRun | None, graph: JobGraph, parallelism: int
+) -> None:
+    """Called when a run has ended: have the workers close what they keep of it, as far as they are
+    reached. If no function has a ``close`` of its own there is no need to."""
+    functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
+    if run is None or not any(map(_closes, functions)):
+        return
+    visits = min(VISITS_A_TASK * parallelism, MOST_VISITS)
+    try:
+        rows = _like_the_query(session).range(0, visits, 1, visits)
+        rows.mapInArrow(_CloseTasks(run).__call__, "id long").collect()
+    except Exception:  # the session has been stopped, and its workers are gone
+        _LOG.debug("functions that were kept open have not been closed", exc_info=True)
+
+
+def _like_the_query(session: SparkSession) -> SparkSession:
+    """A session whose Python workers are those of the query: Spark has others where a setting of Python
+    differs."""
+    own = session.newSession()
+    for name, value in {**session.conf.getAll, **JOB_SETTINGS}.items():
+        if name.startswith("spark.sql.execution.pyspark."):
+            own.conf.set(name, value)
+    return own
+
+
+def _closes(function: object) -> bool:
+    return isinstance(function, RichFunction) and type(function).close is not RichFunction.close

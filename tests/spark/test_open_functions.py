@@ -1,0 +1,180 @@
+"""Functions stay open between batches, and what they keep in themselves is set back and warned of."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import warnings
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import ChangedAttributeWarning, UserFunctionError
+
+BATCHES = 10
+KEYS = 4
+
+
+class Logged(fl.RichFunction):
+    """Writes each call of ``open`` and ``close`` into a file."""
+
+    def __init__(self, log):
+        self.log = str(log)
+
+    def open(self, openContext):
+        self.write("open")
+
+    def close(self):
+        self.write("close")
+
+    def write(self, line):
+        with open(self.log, "a") as log:
+            log.write(f"{line}\n")
+
+
+class LoggedMap(Logged, fl.RichMapFunction):
+    def map(self, value):
+        return value
+
+
+class Numbered(Logged, fl.KeyedProcessFunction):
+    """Counts as one ought to: in state."""
+
+    def open(self, openContext):
+        super().open(openContext)
+        descriptor = fl.ValueStateDescriptor("count")
+        self.count = self.getRuntimeContext().getState(descriptor)
+
+    def processElement(self, value, ctx, out):
+        number = (self.count.value() or 0) + 1
+        self.count.update(number)
+        out.collect((value, number))
+
+
+def counts(log):
+    return collections.Counter(log.read_text().split("\n") if log.exists() else ())
+
+
+def numbers(env):
+    env.getConfig().setElementsPerBatch(KEYS)
+    return env.fromData(*list(range(KEYS)) * BATCHES)
+
+
+def itself(value):
+    return value
+
+
+def changed(caught):
+    found = [w.message for w in caught if isinstance(w.message, ChangedAttributeWarning)]
+    return sorted((w.operator, w.owner, w.attribute) for w in found)
+
+
+@pytest.fixture
+def caught():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+def test_functions_are_opened_less_often_than_batches_and_closed_at_the_end(env, tmp_path, caught):
+    source, stage = tmp_path / "source", tmp_path / "stage"
+    stream = numbers(env).map(LoggedMap(source)).keyBy(itself).process(Numbered(stage))
+    results = stream.executeAndCollect()
+    assert sorted(results) == sorted((k, n) for k in range(KEYS) for n in range(1, BATCHES + 1))
+    # A source is one subtask; of the stage there are two. Two cores have at most four workers.
+    assert counts(source)["open"] < BATCHES / 2
+    assert counts(stage)["open"] < BATCHES
+    assert counts(source)["close"] == counts(source)["open"]
+    assert counts(stage)["close"] == counts(stage)["open"]
+    assert changed(caught) == []
+
+
+class Remembers(LoggedMap):
+    """A port from Flink: a counter, a cache, and a cache that is right."""
+
+    def __init__(self, log):
+        super().__init__(log)
+        self.number = 0
+        self.seen = {}
+
+    def open(self, openContext):
+        super().open(openContext)
+        self.square = functools.lru_cache(lambda value: value * value)
+
+    def map(self, value):
+        self.number += 1
+        self.seen[value] = self.square(value)
+        return value, self.number, len(self.seen)
+
+
+def test_changed_attributes_are_set_back_and_warned_of_once(env, tmp_path, caught):
+    log = tmp_path / "log"
+    stream = numbers(env).map(Remembers(log)).name("Remember")
+    results = list(stream.executeAndCollect())
+    # Every batch begins with what open() left
+    assert sorted(results) == sorted([(k, k + 1, k + 1) for k in range(KEYS)] * BATCHES)
+    assert changed(caught) == [
+        ("Remember", "Remembers", "number"),
+        ("Remember", "Remembers", "seen"),
+    ]
+    assert counts(log)["open"] == counts(log)["close"] >= BATCHES
+
+
+def test_what_a_plain_function_keeps_is_set_back_too(env, caught):
+    seen = []
+
+    def number(value, kept=[]):  # noqa: B006
+        seen.append(value)
+        kept.append(value)
+        return len(seen), len(kept)
+
+    assert set(numbers(env).map(number).executeAndCollect()) == {(n, n) for n in range(1, KEYS + 1)}
+    assert [(owner.rpartition(".")[2], attribute) for _, owner, attribute in changed(caught)] == [
+        ("number", "kept"),
+        ("number", "seen"),
+    ]
+
+
+class FailsOnce(Logged, fl.RichMapFunction):
+    """Fails in the fifth batch, the first time."""
+
+    def __init__(self, log, failed):
+        super().__init__(log)
+        self.failed = failed
+        self.number = 0
+
+    def map(self, value):
+        if value == KEYS * 5 and not self.failed.exists():
+            self.failed.touch()
+            raise ValueError("once")
+        return value
+
+
+def test_a_function_that_raised_is_closed_and_the_restarted_job_opens_its_own(env, tmp_path):
+    log, failed = tmp_path / "log", tmp_path / "failed"
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    env.getConfig().setElementsPerBatch(KEYS)
+
+    def run():
+        stream = env.fromSequence(0, KEYS * BATCHES - 1).map(FailsOnce(log, failed))
+        return list(stream.keyBy(itself).reduce(max).executeAndCollect())
+
+    with pytest.raises(UserFunctionError, match="once"):
+        run()
+    assert counts(log)["close"] == counts(log)["open"]
+    assert set(range(KEYS * 6, KEYS * BATCHES)) <= set(run())
+    assert counts(log)["close"] == counts(log)["open"]
+
+
+def test_two_jobs_of_a_session_do_not_share_what_they_opened(env, tmp_path):
+    clients = []
+    for name in ("one", "two"):
+        stream = numbers(env).keyBy(itself).process(Numbered(tmp_path / name))
+        path = tmp_path / f"output-{name}"
+        stream.sinkTo(fl.FileSink.forText(str(path)))
+        clients.append((name, path, env.executeAsync(name)))
+    for name, path, client in clients:
+        client.getJobExecutionResult()
+        lines = [x for f in path.glob("batch=*/part-*") for x in f.read_text().splitlines()]
+        assert len(lines) == KEYS * BATCHES
+        assert counts(tmp_path / name)["close"] == counts(tmp_path / name)["open"] > 0
