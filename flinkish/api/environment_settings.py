@@ -37,7 +37,8 @@ class EnvironmentSettings:
     # ------------------------------------------------------------------ parallelism
 
     def setParallelism(self, parallelism: int) -> Self:
-        """How many tasks keyed operators run in: Spark's shuffle partitions of the job.
+        """How many tasks keyed operators run in: Spark's shuffle partitions of the job. With 1 they
+        hand on in the order of their input, whatever the keys.
 
         A checkpoint keeps the number it was begun with, also where none is set. How many cores
         Spark has may change.

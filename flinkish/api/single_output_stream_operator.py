@@ -40,8 +40,8 @@ class SingleOutputStreamOperator(DataStream[T]):
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
-        """Accepted for ported jobs, and shown in the plan: the tasks are those of the environment,
-        and results do not depend on their number."""
+        """With 1 a keyed operator is one task, which hands on in the order of its input, whatever the
+        keys. Another number is shown in the plan, and the tasks are those of the environment."""
         self._transformation.parallelism = positive("setParallelism", parallelism)
         return self
 
@@ -57,8 +57,7 @@ class SingleOutputStreamOperator(DataStream[T]):
         return self
 
     def forceNonParallel(self) -> Self:
-        """Accepted for ported jobs, like ``setParallelism(1)``: an operator without keys sees the
-        elements of each source in order anyway."""
+        """``setParallelism(1)``. An operator without keys is one task anyway."""
         return self.setParallelism(1)
 
     def setBufferTimeout(self, timeoutMillis: int) -> Self:

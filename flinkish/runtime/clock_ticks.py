@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from flinkish.runtime.gates import FrameRow
-from flinkish.runtime.key_groups import key_group_of, stable_hash
-from flinkish.runtime.task_plan import TaskSettings, VertexPlan
+from flinkish.runtime.task_plan import TaskSettings, VertexPlan, key_groups
 
 TICK = -1
 """Stands in a row where others name their gate."""
@@ -29,19 +28,12 @@ def clock_ticks(
     return [
         FrameRow(plan.level, plan.uid, group, TICK, group, 0, clock, b"")
         for plan in vertices
-        for group in (_key_groups(plan, settings) if due is None else _due_key_groups(plan, due))
+        for group in (
+            key_groups(plan.uid, plan.single, settings)
+            if due is None
+            else _due_key_groups(plan, due)
+        )
     ]
-
-
-def single_key_group(uid: str, keyGroups: int) -> int:
-    """The key group of a vertex that is there once."""
-    return key_group_of(stable_hash(uid), keyGroups)
-
-
-def _key_groups(plan: VertexPlan, settings: TaskSettings) -> Iterable[int]:
-    if plan.single:
-        return (single_key_group(plan.uid, settings.keyGroups),)
-    return range(settings.keyGroups)
 
 
 def _due_key_groups(plan: VertexPlan, due: Mapping[str, Collection[int]]) -> Iterable[int]:

@@ -14,6 +14,7 @@ class Gate:
     ``sequential``: the slices are parts of one channel, in order (those of a source); else each is a
     channel of its own (the key groups of an operator). ``folded``: the watermark of a batch is the
     highest of all slices (the running maximum of a built-in strategy), taken at the end of it.
+    ``broadcast``: everything that comes goes to all tasks, and is read first where nothing else decides.
     """
 
     level: int
@@ -23,6 +24,7 @@ class Gate:
     inputIndex: int
     sequential: bool
     folded: bool
+    broadcast: bool = False
 
 
 class FrameRow(NamedTuple):

@@ -2,7 +2,8 @@
 
 Any interleaving of channels is a legal Flink run; this one is deterministic, so that a batch that
 is tried again gives the same output, and lets no channel run ahead: the channel with the lowest
-watermark is read first, until its watermark rises.
+watermark is read first, until its watermark rises. Of several with one watermark, a broadcast one comes
+first: rules are there before the elements that they are for.
 """
 
 from __future__ import annotations
@@ -85,16 +86,16 @@ class InputGates:
     def process(self, rows: Iterable[FrameRow]) -> None:
         """Read all frames of a batch."""
         channels = self._channels(rows)
-        queue = [self._rank(channel) for channel in channels.values()]
+        queue = [_rank(channel) for channel in channels.values()]
         heapq.heapify(queue)
         by_gate: dict[int, list[_Channel]] = {}
         for channel in channels.values():
             by_gate.setdefault(channel.gate.index, []).append(channel)
         while queue:
-            _, gate, part = heapq.heappop(queue)
+            *_, gate, part = heapq.heappop(queue)
             channel = channels[gate, part]
             if self._read(channel, by_gate[gate]):
-                heapq.heappush(queue, self._rank(channel))
+                heapq.heappush(queue, _rank(channel))
         for gate, members in by_gate.items():
             if self._gates[gate].folded:
                 self._advance(self._gates[gate], max(c.watermark for c in members))
@@ -127,9 +128,6 @@ class InputGates:
                     target.expectRecords(segment)
             segments = iter(ahead)
         return segments
-
-    def _rank(self, channel: _Channel) -> tuple[int, int, int]:
-        return channel.watermark, channel.gate.index, channel.slice
 
     def _read(self, channel: _Channel, members: list[_Channel]) -> bool:
         """Read a channel until its watermark has risen; False at its end."""
@@ -167,6 +165,11 @@ class InputGates:
             self._idle[gate.index] = idle
             status = WatermarkStatus.IDLE if idle else WatermarkStatus.ACTIVE
             self._valves[gate.inputIndex].inputWatermarkStatus(self._channel_of[gate.index], status)
+
+
+def _rank(channel: _Channel) -> tuple[int, bool, int, int]:
+    gate = channel.gate
+    return channel.watermark, not gate.broadcast, gate.index, channel.slice
 
 
 def _segments(rows: list[FrameRow]) -> Iterator[Records | Sequence[int] | WatermarkStatus]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from flinkish.api.elements import WatermarkStatus
 from flinkish.runtime.element_columns import ElementColumns
-from flinkish.runtime.elements import Records, Timestamps
+from flinkish.runtime.elements import Hashes, Records, Timestamps
 from flinkish.runtime.frames import (
     NO_MARKS,
     NO_TIMESTAMPS,
@@ -116,14 +116,15 @@ class RecordWriter(Input):
 
 
 class KeyedRecordWriter(RecordWriter):
-    """Sends each record to the key group of its key, and every mark to all key groups."""
+    """Sends each record to the key group of its key, of ``keyGroups``, and every mark to all of
+    those."""
 
     def __init__(
         self,
         gate: Gate,
         operator: str,
         keySelector: Callable[[Any], Any],
-        keyGroups: int,
+        keyGroups: Sequence[int],
     ) -> None:
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
@@ -134,22 +135,32 @@ class KeyedRecordWriter(RecordWriter):
 
     def _partition(self, records: Records, marks: Marks) -> None:
         keys, hashes = self._keys.of(records.values)
-        groups = (hashes.astype(np.uint64) * np.uint64(self._keyGroups)) >> np.uint64(32)
-        groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
-        order = np.argsort(groups, kind="stable")
-        bounds = np.searchsorted(groups[order], np.arange(self._keyGroups + 1)).tolist()
-        values = records.values
+        values, count = records.values, len(self._keyGroups)
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             distinct = len(values.encoded(keys.column).dictionary)
             # The frame of every key group has all of the distinct keys.
-            if distinct * self._keyGroups * 2 <= len(values):
+            if distinct * count * 2 <= len(values):
                 values = values.withEncoded(keys.column)
-            values = values.take(order)
+                keys = keys.over(values)
+        keyed = Records(values, records.timestamps, keys, hashes)
+        if count == 1:
+            self._add(self._keyGroups[0], Frame(keyed, marks))
+        else:
+            self._spread(keyed, keys, hashes, marks)
+
+    def _spread(self, records: Records, keys: Sequence[Any], hashes: Hashes, marks: Marks) -> None:
+        count = len(self._keyGroups)
+        groups = (hashes.astype(np.uint64) * np.uint64(count)) >> np.uint64(32)
+        groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
+        order = np.argsort(groups, kind="stable")
+        bounds = np.searchsorted(groups[order], np.arange(count + 1)).tolist()
+        values = taken(records.values, order)
+        if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             keys = keys.over(values)
         else:
-            values, keys = taken(values, order), taken(keys, order)
+            keys = taken(keys, order)
         ordered = Records(values, records.timestamps[order], keys, hashes[order])
-        for group, (start, end) in enumerate(pairwise(bounds)):
+        for group, (start, end) in zip(self._keyGroups, pairwise(bounds)):
             members = order[start:end]
             if len(members) or len(marks):
                 part = ordered.slice(start, end)
@@ -161,13 +172,13 @@ class KeyedRecordWriter(RecordWriter):
 class BroadcastRecordWriter(RecordWriter):
     """Sends everything to every key group of the target."""
 
-    def __init__(self, gate: Gate, operator: str, keyGroups: int) -> None:
+    def __init__(self, gate: Gate, operator: str, keyGroups: Sequence[int]) -> None:
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
 
     def _partition(self, records: Records, marks: Marks) -> None:
         data = encode_frame(Frame(records, marks), self._operator)
-        for group in range(self._keyGroups):
+        for group in self._keyGroups:
             self._add_encoded(group, data)
 
 

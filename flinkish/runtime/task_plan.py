@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flinkish.runtime.element_columns import ElementColumns
 from flinkish.runtime.gates import Gate
+from flinkish.runtime.key_groups import key_group_of, stable_hash
 from flinkish.runtime.operator_chain import ChainedEdge, ChainedNode
 
 
@@ -28,6 +30,8 @@ class ExitPlan:
     exchange: Exchange
     operator: str
     """The name of the operator that writes to it."""
+    single: bool
+    """Whether the vertex that it leads to is there once."""
     columns: ElementColumns | None = None
     """What the elements become on the way to a sink that writes columns."""
 
@@ -55,10 +59,20 @@ class TaskSettings:
     """What holds for all tasks of a job."""
 
     keyGroups: int
+    """How many parts keyed state is in. One if there is one task: then all keys keep one order."""
     parallelism: int
     sinkLevel: int
     autoWatermarkInterval: int
+    maxParallelism: int
+    """What functions are told: the number of key groups, of which one task has them all."""
     reusesObjects: bool = False
+
+
+def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:
+    """The key groups of a vertex: all, or the one of a vertex that is there once."""
+    if single:
+        return (key_group_of(stable_hash(uid), settings.keyGroups),)
+    return range(settings.keyGroups)
 
 
 @dataclass(frozen=True)

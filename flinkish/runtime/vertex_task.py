@@ -8,7 +8,7 @@ from typing import Any
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.runtime_context import TaskInfo
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
-from flinkish.runtime.clock_ticks import TICK, single_key_group
+from flinkish.runtime.clock_ticks import TICK
 from flinkish.runtime.elements import Records
 from flinkish.runtime.garbage_collection import collection_paused
 from flinkish.runtime.gates import FrameRow, Slice
@@ -28,7 +28,14 @@ from flinkish.runtime.record_writer import (
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
-from flinkish.runtime.task_plan import Exchange, ExitPlan, Subtask, TaskSettings, VertexPlan
+from flinkish.runtime.task_plan import (
+    Exchange,
+    ExitPlan,
+    Subtask,
+    TaskSettings,
+    VertexPlan,
+    key_groups,
+)
 from flinkish.runtime.user_code import user_method_of
 
 ONE_SUBTASK = Subtask()
@@ -139,10 +146,10 @@ class VertexTask:
         )
 
     def _task_info(self, name: str) -> TaskInfo:
-        groups, subtask = self._settings.keyGroups, self._subtask
+        most, subtask = self._settings.maxParallelism, self._subtask
         if self.plan.single or self.plan.source is not None:
-            return TaskInfo(name, 1, groups, 0, subtask.attempt)
-        return TaskInfo(name, self._settings.parallelism, groups, subtask.index, subtask.attempt)
+            return TaskInfo(name, 1, most, 0, subtask.attempt)
+        return TaskInfo(name, self._settings.parallelism, most, subtask.index, subtask.attempt)
 
     def _exit(self, edge: ChainedEdge) -> Input | None:
         for exit_plan in self.plan.exits:
@@ -153,16 +160,14 @@ class VertexTask:
         return None
 
     def _writer(self, plan: ExitPlan) -> RecordWriter:
-        groups = self._settings.keyGroups
+        groups = key_groups(plan.gate.target, plan.single, self._settings)
         if plan.exchange is Exchange.KEYED:
             selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
             return KeyedRecordWriter(plan.gate, plan.operator, selector, groups)
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SINGLE:
-            return SingleRecordWriter(
-                plan.gate, plan.operator, single_key_group(plan.gate.target, groups)
-            )
+            return SingleRecordWriter(plan.gate, plan.operator, groups[0])
         return SinkRecordWriter(plan.gate, plan.operator, plan.columns)
 
 
@@ -208,6 +213,7 @@ class KeyGroupTask(VertexTask):
         super().__init__(plan, settings, subtask)
         self._head = self._chain.operators[plan.uid]
         self._gates = InputGates(plan.gates, self._head.inputs)
+        self._first_key_group = key_groups(plan.uid, plan.single, settings)[0]
 
     @property
     def ended(self) -> bool:
@@ -231,7 +237,7 @@ class KeyGroupTask(VertexTask):
         Gives the frames written, the new snapshot, and the operators' metrics.
         """
         clock = max(row.clock for row in rows)
-        self._head.keyGroup = key_group
+        self._head.inFirstKeyGroup = key_group == self._first_key_group
         self._backend.load(store, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and snapshot["chain"])
         self._gates.restore(snapshot and snapshot["gates"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
-from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.task_plan import TaskSettings
 from flinkish.spark.storage import CheckpointStorage, Directory
 
@@ -18,14 +18,28 @@ _PLAN = "plan"
 _VERSION = 1
 
 
-def parallelism_of(storage: CheckpointStorage) -> tuple[int | None, int | None]:
-    """The parallelism and the number of key groups that a checkpoint was begun with, None if it is
-    new."""
+class BegunWith(NamedTuple):
+    """What stays as it was when a checkpoint was begun; None if it is new."""
+
+    parallelism: int | None = None
+    maxParallelism: int | None = None
+    keyGroups: int | None = None
+    """How many parts keyed state is in."""
+
+
+def parallelism_of(storage: CheckpointStorage) -> BegunWith:
+    """The parallelism and the key groups that a checkpoint was begun with."""
     text = storage.readText(_PLAN)
     if text is None:
-        return None, None
+        return BegunWith()
     plan = json.loads(text)
-    return plan["parallelism"], plan["maxParallelism"]
+    return BegunWith(plan["parallelism"], plan["maxParallelism"], _key_groups(plan))
+
+
+def _key_groups(plan: dict[str, Any]) -> int:
+    """Plans had no number of their own for it before parallelism 1 kept the order."""
+    groups: int = plan.get("keyGroups", plan["maxParallelism"])
+    return groups
 
 
 def check_compatible(
@@ -75,20 +89,30 @@ def _check_file_sinks(session: SparkSession, graph: JobGraph, new: bool) -> None
 def _described(graph: JobGraph, settings: TaskSettings) -> dict[str, Any]:
     return {
         "version": _VERSION,
-        "maxParallelism": settings.keyGroups,
+        "maxParallelism": settings.maxParallelism,
         "parallelism": settings.parallelism,
+        "keyGroups": settings.keyGroups,
         "stages": graph.levels,
         "sources": [[vertex.uid, vertex.head.name] for vertex in graph.sources],
         "operators": {
             vertex.uid: {
                 "name": vertex.head.name,
                 "stage": vertex.level,
-                "state": f"{type(vertex.head.operator).__name__} {vertex.head.operator.stateLayout}",
+                "state": _state(vertex, settings),
             }
             for level in range(1, graph.levels)
             for vertex in graph.stage(level)
         },
     }
+
+
+def _state(vertex: JobVertex, settings: TaskSettings) -> str:
+    """How a vertex keeps its state: the same words, the same pages in the same place."""
+    operator = vertex.head.operator
+    layout = f"{type(operator).__name__} {operator.stateLayout}"
+    if operator.keyed and vertex.head.parallelism == 1 and settings.keyGroups > 1:
+        return f"{layout} of setParallelism(1)"
+    return layout
 
 
 def _problems(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -114,12 +114,15 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks))
         parallelism = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-        _, key_groups = parallelism_of(storage)
+        begun = parallelism_of(storage)
+        most = config.maxParallelism or begun.maxParallelism or parallelism * KEY_GROUPS_A_TASK
         settings = TaskSettings(
-            config.maxParallelism or key_groups or max(parallelism * KEY_GROUPS_A_TASK, 1),
+            # In one key group elements stay in one order, as in Flink's one task.
+            begun.keyGroups or (1 if parallelism == 1 else most),
             parallelism,
             graph.levels,
             config.autoWatermarkInterval,
+            most,
             config.isObjectReuseEnabled(),
         )
         check_compatible(session, storage, graph, settings)
@@ -132,7 +135,7 @@ class SparkPipelineExecutor:
 
 
 KEY_GROUPS_A_TASK = 4
-"""Key groups for each shuffle partition, if the user does not say how many."""
+"""Key groups for each shuffle partition, if there are several and the user does not say how many."""
 
 
 def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
@@ -157,8 +160,7 @@ def _ended(
 
 def _parallelism(environment: StreamExecutionEnvironment, storage: CheckpointStorage) -> int | None:
     """What the user said, else what the checkpoint was begun with; None: Spark's setting."""
-    begun, _ = parallelism_of(storage)
-    return environment.getConfig().parallelism or begun
+    return environment.getConfig().parallelism or parallelism_of(storage).parallelism
 
 
 def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:

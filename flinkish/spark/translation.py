@@ -39,15 +39,21 @@ def vertex_plan(vertex: JobVertex) -> VertexPlan:
         tuple(head.outputs) if head.isSource else (),
         tuple(vertex.operators),
         tuple(_gate(edge) for edge in vertex.inputs),
-        all(_exchange(edge) is Exchange.SINGLE for edge in vertex.inputs),
+        _single(vertex),
         tuple(_exit(edge) for edge in vertex.outputs),
     )
+
+
+def _single(vertex: JobVertex) -> bool:
+    of_parallelism_1 = vertex.head.parallelism == 1
+    return of_parallelism_1 or all(_exchange(edge) is Exchange.SINGLE for edge in vertex.inputs)
 
 
 def _exit(edge: JobEdge) -> ExitPlan:
     source = next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
     columns = sink_columns(edge.target.head) if edge.target.head.isSink else None
-    return ExitPlan(edge.edge, _gate(edge), _exchange(edge), source.name, columns)
+    single = _single(edge.target)
+    return ExitPlan(edge.edge, _gate(edge), _exchange(edge), source.name, single, columns)
 
 
 def _gate(edge: JobEdge) -> Gate:
@@ -59,6 +65,7 @@ def _gate(edge: JobEdge) -> Gate:
         edge.edge.inputIndex,
         edge.source.head.isSource,
         edge.folded,
+        getattr(edge.edge.partitioning, "name", None) == BroadcastPartitioning.name,
     )
 
 

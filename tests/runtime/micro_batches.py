@@ -72,7 +72,9 @@ class MicroBatches:
         ]
         self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))
         reuse = environment.getConfig().isObjectReuseEnabled()
-        self._settings = TaskSettings(keyGroups, parallelism, self.graph.levels, 200, reuse)
+        self._settings = TaskSettings(
+            keyGroups, parallelism, self.graph.levels, 200, keyGroups, reuse
+        )
         self._plans = cloudpickle.dumps({v.uid: vertex_plan(v) for v in self.graph.vertices})
         self.stores: dict[tuple[int, int], DictPageStore] = {}
         self.results: list[list[Result]] = [[] for _ in streams]

@@ -84,7 +84,7 @@ def plans_of(build):
     return job.graph, {v.uid: vertex_plan(v) for v in job.graph.vertices}
 
 
-SETTINGS = TaskSettings(1, 1, 2, 200)
+SETTINGS = TaskSettings(1, 1, 2, 200, 1)
 
 
 def test_a_stage_closes_all_its_vertices():

@@ -67,7 +67,7 @@ def test_a_frame_keeps_every_element_in_order(stream):
 
 @given(elements, st.integers(1, 5))
 def test_a_keyed_writer_gives_each_group_its_records_and_all_marks(stream, groups):
-    writer = KeyedRecordWriter(GATE, "op", lambda value: str(value), groups)
+    writer = KeyedRecordWriter(GATE, "op", lambda value: str(value), range(groups))
     writer.begin(Slice(0, 0))
     feed(writer, stream)
     frames = {row.key_group: list(stream_of(decode_frame(row.frame))) for row in writer.finish()}
@@ -107,7 +107,7 @@ def test_a_key_column_of_few_values_travels_as_codes(names, gap, groups):
 
 
 def received_by_group(values, groups):
-    writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, groups)
+    writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, range(groups))
     writer.begin(Slice(0, 0))
     writer.processRecords(Records(values, np.arange(len(values))))
     frames = {row.key_group: decode_frame(row.frame).records for row in writer.finish()}
@@ -123,7 +123,7 @@ def test_codes_take_less_space_than_the_keys():
     many = pa.record_batch({"name": [f"station {n:05}" for n in range(10_000)], "n": few["n"]})
     sizes = []
     for batch in (few, many):
-        writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, 4)
+        writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, range(4))
         writer.begin(Slice(0, 0))
         writer.processRecords(Records(RowColumns(batch), np.arange(10_000)))
         sizes.append(sum(len(row.frame) for row in writer.finish()))

@@ -25,8 +25,8 @@ class Recorder(Input):
         self.seen.append("idle" if status.isIdle() else "active")
 
 
-def gate(index=0, sequential=False, folded=False, input_index=0):
-    return Gate(1, "target", index, f"gate-{index}", input_index, sequential, folded)
+def gate(index=0, sequential=False, folded=False, input_index=0, broadcast=False):
+    return Gate(1, "target", index, f"gate-{index}", input_index, sequential, folded, broadcast)
 
 
 def rows(gate_index, part, *elements):
@@ -95,6 +95,53 @@ def test_a_gate_that_a_snapshot_does_not_know_begins():
     new.process(rows(0, 0, "W9"))
     new.process(rows(1, 0, "W7"))
     assert recorder.seen == ["W5", "W7"]
+
+
+def test_at_the_beginning_a_broadcast_gate_is_read_first_whichever_it_is():
+    for rules, elements in ((0, 1), (1, 0)):
+        gates = [gate(rules, True, input_index=0, broadcast=True), gate(elements, True)]
+        batch = [rows(elements, 0, "a1"), rows(elements, 1, "a2", "W5"), rows(rules, 0, "r1", "r2")]
+        assert run(gates, batch) == ["r1", "r2", "a1", "a2"]
+
+
+def test_at_the_same_watermark_a_broadcast_gate_is_read_first():
+    gates = [gate(0), gate(1, broadcast=True)]
+    batch = [rows(0, 0, "a1", "W1", "a2", "W3", "a3"), rows(1, 0, "r1", "W1", "r2", "W2", "r3")]
+    later = [rows(0, 0, "a4"), rows(1, 0, "W3", "r4")]
+    expected = ["r1", "a1", "W1", "r2", "a2", "W2", "r3", "a3", "|", "W3", "r4", "a4"]
+    assert run(gates, batch, later) == expected
+
+
+marked = st.lists(st.one_of(st.just("record"), st.integers(1, 3)), max_size=8)
+
+
+@given(st.lists(marked, min_size=1, max_size=3), marked, st.booleans())
+def test_what_is_broadcast_comes_before_what_has_its_watermark_or_a_later_one(
+    channels, rules, first
+):
+    """Of each record that is read the watermark of its channel is known: it comes before those of a
+    later watermark, and at the same one the broadcast records come first."""
+    ranks = {}
+
+    def written(gate_index, part, steps):
+        watermark, elements = 0, []
+        for number, step in enumerate(steps):
+            if step == "record":
+                name = f"{gate_index}.{part}.{number}"
+                ranks[name] = (watermark, gate_index != broadcast)
+                elements.append(name)
+            else:
+                watermark += step
+                elements.append(f"W{watermark}")
+        return rows(gate_index, part, *elements)
+
+    broadcast, other = (0, 1) if first else (1, 0)
+    batch = [written(broadcast, 0, rules)]
+    batch += [written(other, part, steps) for part, steps in enumerate(channels)]
+    read = run([gate(broadcast, broadcast=True), gate(other)], batch)
+    seen = [ranks[record] for record in read if record[0] != "W"]
+    assert len(seen) == len(ranks)
+    assert seen == sorted(seen)
 
 
 channels = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=3)

@@ -57,8 +57,8 @@ class StreamOperator(ABC):
         self.metrics = context.metrics
         self.taskInfo = context.taskInfo
         self.currentWatermark = MIN_TIMESTAMP
-        self.keyGroup = 0
-        """The key group at hand; 0 where all keys are in one place."""
+        self.inFirstKeyGroup = True
+        """Whether the key group at hand is the first; all keys in one place are."""
         self._opened: list[RichFunction] = []
 
     # ------------------------------------------------------------------ life cycle

@@ -104,7 +104,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
     def processRecords2(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         self.backend.currentKey = NO_KEY
-        self._broadcast_context.emits = self.keyGroup == 0
+        self._broadcast_context.emits = self.inFirstKeyGroup
         # Broadcast elements have no key: the loop is that of operators without.
         StreamOperator.processElements(
             self,
