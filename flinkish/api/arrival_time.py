@@ -18,7 +18,7 @@ from flinkish.api.functions import KeySelectorLike
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.time import TimeLike, to_milliseconds
-from flinkish.api.watermarks import TimestampAssignerLike
+from flinkish.api.watermarks import TimestampAssignerLike, assigner_call
 
 T = TypeVar("T")
 
@@ -85,11 +85,11 @@ class ArrivalTimeStrategy(Generic[T]):
     StreamRecord(value={'at': 1000, 'enqueued': 9000}, timestamp=4000)
     """
 
-    timestampAssigner: TimestampAssignerLike[T] | None = None
-    """The event time of an element in ms; None: its arrival time."""
-    arrivalTime: TimestampAssignerLike[T] | None = None
-    """The arrival time of an element in ms, such as the time when a broker enqueued it; None: the
-    clock when it is read."""
+    timestampAssigner: TimestampAssignerLike[T] | Field | None = None
+    """The event time of an element in ms, or the field that holds it; None: its arrival time."""
+    arrivalTime: TimestampAssignerLike[T] | Field | None = None
+    """The arrival time of an element in ms, such as the time when a broker enqueued it, or the field
+    that holds it; None: the clock when it is read."""
     earlyArrivalTolerance: TimeLike | None = None
     """How far a timestamp may be after the arrival; None: any distance."""
     lateArrivalTolerance: TimeLike | None = None
@@ -107,6 +107,12 @@ class ArrivalTimeStrategy(Generic[T]):
     independentSubstreams: bool = False
     """Keep the stream's watermark at arrival - ``lateArrivalTolerance``, as low as a new key may
     begin. Then each key is judged as if it were the only one; but windows close so much later."""
+    inputPartition: KeySelectorLike[T, Any] | Field | None = None
+    """Says which partition of the input an element is of, or names the field that does. Each has a
+    watermark of its own, by which its elements are judged and which follows its own arrivals; the
+    stream has the lowest of them. A partition counts from its first element on, and is remembered for
+    good. None: the splits of the source (``Source.withSplits``), while the elements are still those of
+    the source; of another stream all is one partition."""
     deadLetters: OutputTag[DeadLetter[T]] | None = None
     """The side output for what is dropped."""
     estimateInterval: TimeLike = 1_000
@@ -117,6 +123,12 @@ class ArrivalTimeStrategy(Generic[T]):
         self._hold("lateArrivalTolerance", 0)
         self._hold("outOfOrderTolerance", 0)
         self._hold("estimateInterval", 1)
+        for name in ("timestampAssigner", "arrivalTime"):
+            time_call(f"ArrivalTimeStrategy: {name}", getattr(self, name))
+        for name in ("substreamKey", "inputPartition"):
+            selector = getattr(self, name)
+            if selector is not None:
+                key_call(selector, f"ArrivalTimeStrategy: {name}")
         if self.independentSubstreams and None in (self.substreamKey, self.lateArrivalTolerance):
             raise InvalidProgramError(
                 "ArrivalTimeStrategy: independentSubstreams is set, but not both of substreamKey and"
@@ -162,11 +174,51 @@ class ArrivalTimeDescription(OperatorDescription):
     @property
     def userFunctions(self) -> tuple[Any, ...]:
         strategy = self.strategy
-        own = (strategy.timestampAssigner, strategy.arrivalTime, strategy.substreamKey)
+        times = (strategy.timestampAssigner, strategy.arrivalTime)
+        own = (*times, strategy.substreamKey, strategy.inputPartition)
         return tuple(function for function in own if function is not None)
+
+    @property
+    def timestampCall(self) -> TimeCall | None:
+        """The event time as ``f(element, timestamp)``."""
+        return time_call("timestampAssigner", self.strategy.timestampAssigner)
+
+    @property
+    def arrivalCall(self) -> TimeCall | None:
+        """The arrival time as ``f(element, timestamp)``."""
+        return time_call("arrivalTime", self.strategy.arrivalTime)
 
     @property
     def substreamCall(self) -> Callable[[Any], Any] | None:
         """The substream key as a callable."""
         key = self.strategy.substreamKey
         return None if key is None else key_call(key)
+
+    @property
+    def partitionCall(self) -> Callable[[Any], Any] | None:
+        """The input partition as a callable."""
+        partition = self.strategy.inputPartition
+        return None if partition is None else key_call(partition)
+
+
+TimeCall = Callable[[Any, int], int]
+
+
+@dataclass(frozen=True)
+class FieldTime:
+    """The time that a field of an element holds."""
+
+    read: Callable[[Any], int]
+
+    def __call__(self, element: Any, timestamp: int) -> int:
+        return self.read(element)
+
+
+def time_call(method: str, time: TimestampAssignerLike[Any] | Field | None) -> TimeCall | None:
+    """A time of an element as ``f(element, timestamp)``; raises InvalidProgramError or
+    IllegalArgumentError, which name ``method``, for what is none."""
+    if time is None:
+        return None
+    if isinstance(time, (str, int)):
+        return FieldTime(key_call(time, method))
+    return assigner_call(method, time)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flinkish.api.arguments import instance, whole_number
@@ -28,6 +29,7 @@ from flinkish.api.functions import (
 from flinkish.api.operators import (
     FilterDescription,
     FlatMapDescription,
+    InOrderDescription,
     MapDescription,
     OperatorDescription,
     TimestampsAndWatermarksDescription,
@@ -42,6 +44,7 @@ from flinkish.api.transformations import (
     OneInputTransformation,
     PartitionTransformation,
     SinkTransformation,
+    SourceTransformation,
     Transformation,
     UnionTransformation,
 )
@@ -185,9 +188,13 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         self, watermarkStrategy: WatermarkStrategy[T] | ArrivalTimeStrategy[T]
     ) -> SingleOutputStreamOperator[T]:
         """The same elements with timestamps and watermarks of ``watermarkStrategy``; an
-        ``ArrivalTimeStrategy``, which Flink does not have, also drops elements."""
+        ``ArrivalTimeStrategy``, which Flink does not have, also drops elements, and goes by the splits
+        of the source while the elements are those of the source."""
         if isinstance(watermarkStrategy, ArrivalTimeStrategy):
-            return self._transform(ArrivalTimeDescription(watermarkStrategy))
+            strategy = watermarkStrategy
+            if strategy.inputPartition is None:
+                strategy = replace(strategy, inputPartition=_split_of(self._transformation))
+            return self._transform(ArrivalTimeDescription(strategy))
         return self._transform(TimestampsAndWatermarksDescription(watermarkStrategy))
 
     # ------------------------------------------------------------------ several streams
@@ -400,3 +407,20 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         transformation = SinkTransformation(name, sink, self._transformation)
         self._environment._addSink(transformation)
         return DataStreamSink(transformation)
+
+
+_SAME_ELEMENTS = (FilterDescription, InOrderDescription, TimestampsAndWatermarksDescription)
+
+
+def _split_of(transformation: Transformation) -> Callable[[Any], Any] | None:
+    """Tells the splits of the source that the elements of ``transformation`` are of, while they are
+    those of the source."""
+    while isinstance(transformation, (OneInputTransformation, PartitionTransformation)):
+        if isinstance(transformation, OneInputTransformation) and not isinstance(
+            transformation.operator, _SAME_ELEMENTS
+        ):
+            return None
+        (transformation,) = transformation.inputs
+    if isinstance(transformation, SourceTransformation):
+        return transformation.source.splitOf
+    return None

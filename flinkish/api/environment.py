@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from flinkish.api.arguments import instance
+from flinkish.api.arrival_time import ArrivalTimeStrategy
 from flinkish.api.collected_results import CollectResultIterator
 from flinkish.api.configuration import Configuration
 from flinkish.api.connectors.file_source import FileSource
@@ -120,7 +121,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     def fromSource(
         self,
         source: Source[T],
-        watermarkStrategy: WatermarkStrategy[T] | None = None,
+        watermarkStrategy: WatermarkStrategy[T] | ArrivalTimeStrategy[T] | None = None,
         sourceName: str | None = None,
         typeInfo: TypeInformation[T] | None = None,
     ) -> DataStreamSource[T]:
@@ -129,7 +130,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         instance("fromSource", source, Source, "Pass one, such as FileSource.forLines(path).")
         if watermarkStrategy is not None:
             mend = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
-            instance("fromSource", watermarkStrategy, WatermarkStrategy, mend)
+            if not isinstance(watermarkStrategy, ArrivalTimeStrategy):
+                instance("fromSource", watermarkStrategy, WatermarkStrategy, mend)
         if source.splitOf is not None and watermarkStrategy is None:
             raise IllegalArgumentError(
                 "fromSource: a source of several splits needs a WatermarkStrategy here, since later"
@@ -142,7 +144,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         stream: DataStreamSource[T] = DataStreamSource(self, transformation)
         if watermarkStrategy is None:
             return stream
-        if source.splitOf is None:
+        if source.splitOf is None or isinstance(watermarkStrategy, ArrivalTimeStrategy):
             assigned = stream.assignTimestampsAndWatermarks(watermarkStrategy)
         else:
             assigned = stream._transform(
@@ -213,7 +215,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         self,
         dataframe: DataFrame,
         timestamp: str | None = None,
-        watermarkStrategy: WatermarkStrategy[Row] | None = None,
+        watermarkStrategy: WatermarkStrategy[Row] | ArrivalTimeStrategy[Row] | None = None,
         split: SplitLike | None = None,
     ) -> DataStreamSource[Row]:
         """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors.

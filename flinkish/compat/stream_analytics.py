@@ -54,9 +54,9 @@ class EventOrdering:
     """The event ordering settings of a job, under the names they have there."""
 
     eventsLateArrivalMaxDelayInSeconds: int = 5
-    """How long after its event time an event may arrive; -1: any time."""
+    """How long after its event time an event may arrive, 20 days at most; -1: any time."""
     eventsOutOfOrderMaxDelayInSeconds: int = 0
-    """How far the watermark is behind the latest event time."""
+    """How far the watermark is behind the latest event time, 9 minutes and 59 seconds at most."""
     eventsOutOfOrderPolicy: OrderingPolicy | Literal["Adjust", "Drop"] = OrderingPolicy.ADJUST
     """What happens to events that come too late or out of order; also as Azure writes it."""
     earlyArrivalToleranceInSeconds: int | None = 300
@@ -71,9 +71,28 @@ class EventOrdering:
         early = self.earlyArrivalToleranceInSeconds
         whole_number("EventOrdering: eventsLateArrivalMaxDelayInSeconds", late, -1)
         whole_number("EventOrdering: eventsOutOfOrderMaxDelayInSeconds", disorder)
+        _at_most("eventsLateArrivalMaxDelayInSeconds", late, LARGEST_LATE_ARRIVAL, "20 days")
+        _at_most(
+            "eventsOutOfOrderMaxDelayInSeconds", disorder, LARGEST_OUT_OF_ORDER, "9:59 minutes"
+        )
         if early is not None:
             whole_number("EventOrdering: earlyArrivalToleranceInSeconds", early)
         _ordering_policy(self.eventsOutOfOrderPolicy)
+
+
+LARGEST_LATE_ARRIVAL = 20 * 86_400
+"""The largest tolerance for late arrival in Azure, in seconds: 20 days."""
+LARGEST_OUT_OF_ORDER = 9 * 60 + 59
+"""The largest tolerance for events out of order in Azure, in seconds: 9 minutes and 59 seconds."""
+
+
+def _at_most(setting: str, seconds: int, most: int, said: str) -> None:
+    if seconds > most:
+        raise IllegalArgumentError(
+            f"EventOrdering: {setting} is {seconds}, but Stream Analytics allows {most} at most"
+            f" ({said}). Pass that or less, or give the stream an ArrivalTimeStrategy, which has no"
+            " such limit."
+        )
 
 
 def _ordering_policy(policy: OrderingPolicy | str) -> OrderingPolicy:
@@ -88,19 +107,22 @@ def _ordering_policy(policy: OrderingPolicy | str) -> OrderingPolicy:
 
 def timestampBy(
     stream: DataStream[T],
-    timestamp: TimestampAssignerLike[T],
+    timestamp: TimestampAssignerLike[T] | Field,
     *,
     over: KeySelectorLike[T, Any] | Field | None = None,
-    arrivalTime: TimestampAssignerLike[T] | None = None,
+    arrivalTime: TimestampAssignerLike[T] | Field | None = None,
+    inputPartition: KeySelectorLike[T, Any] | Field | None = None,
     ordering: EventOrdering = EventOrdering(),
     deadLetters: OutputTag[DeadLetter[T]] | None = None,
     independentSubstreams: bool = False,
 ) -> SingleOutputStreamOperator[T]:
     """``TIMESTAMP BY timestamp OVER over``: event times in ms from ``timestamp(event, t)``, held
-    against arrival times in ms from ``arrivalTime(event, t)``.
+    against arrival times in ms from ``arrivalTime(event, t)``; either may be the name of a field.
 
     ``arrivalTime`` stands for ``EventEnqueuedUtcTime`` and its kin; without it the clock says when an
-    event arrives. ``over`` gives each of its values a watermark of its own; with
+    event arrives. ``inputPartition`` says which partition of the input an event is of, such as
+    ``"PartitionId"``: each has a watermark of its own, and the stream the lowest of them. Without it
+    the splits of the source count, if it has such (``withSplits``). ``over`` gives each of its values a watermark of its own; with
     ``independentSubstreams`` nothing else judges its events, and windows close later by the late
     arrival tolerance. Dropped events go to the side output ``deadLetters`` of the result.
     """
@@ -118,17 +140,23 @@ def timestampBy(
         outOfOrderPolicy=policy,
         substreamKey=over,
         independentSubstreams=independentSubstreams,
+        inputPartition=inputPartition,
         deadLetters=deadLetters,
     )
     return stream.assignTimestampsAndWatermarks(strategy)
 
 
 def byArrivalTime(
-    stream: DataStream[T], arrivalTime: TimestampAssignerLike[T] | None = None
+    stream: DataStream[T],
+    arrivalTime: TimestampAssignerLike[T] | Field | None = None,
+    *,
+    inputPartition: KeySelectorLike[T, Any] | Field | None = None,
 ) -> SingleOutputStreamOperator[T]:
     """A query without ``TIMESTAMP BY``: the event time is the arrival time, and no setting for late
     or disordered events matters. While nothing comes the watermark keeps 5 seconds behind."""
-    strategy = ArrivalTimeStrategy[T](arrivalTime=arrivalTime, lateArrivalTolerance=5_000)
+    strategy = ArrivalTimeStrategy[T](
+        arrivalTime=arrivalTime, lateArrivalTolerance=5_000, inputPartition=inputPartition
+    )
     return stream.assignTimestampsAndWatermarks(strategy)
 
 

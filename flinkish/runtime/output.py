@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from flinkish.api.elements import WatermarkStatus
 from flinkish.api.functions import Collector
@@ -16,7 +16,7 @@ from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
 class Input(ABC):
     """One input of an operator or of whatever else reads elements (Flink: ``Input``)."""
 
-    looksAhead: ClassVar[bool] = False
+    looksAhead: bool = False
     """Whether ``expectRecords`` wants to see all records of a batch before the first comes."""
 
     keepsRecords: ClassVar[bool] = False

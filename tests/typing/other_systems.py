@@ -84,3 +84,8 @@ def strategies(readings: DataStream[Reading]) -> None:
     )
     idle = WatermarkStrategy[Reading].forMonotonousTimestamps().withIdleAdvance(1_000, every=500)
     assert_type(idle, WatermarkStrategy[Reading])
+
+
+def stream_analytics_by_field(readings: DataStream[Reading]) -> None:
+    timed = timestampBy(readings, "at", arrivalTime="at", inputPartition="device", over=0)
+    assert_type(timed, SingleOutputStreamOperator[Reading])

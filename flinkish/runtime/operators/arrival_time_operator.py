@@ -9,8 +9,8 @@ from typing import Any
 from flinkish.api.arrival_time import ArrivalTimeDescription, DeadLetter, DeadLetterReason
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.api.watermarks import TimestampAssigner, TimestampAssignerLike
 from flinkish.runtime.arrival_order import ArrivalOrder
+from flinkish.runtime.arrival_partitions import ArrivalPartitions
 from flinkish.runtime.elements import Records, visible_timestamp
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.timestamps_and_watermarks import WatermarkEmitter
@@ -28,9 +28,11 @@ class ArrivalTimeOperator(OneInputOperator):
         super().__init__(context)
         strategy = description.strategy
         self._strategy = strategy
-        self._extract = _extractor(strategy.timestampAssigner)
-        self._arrival_time = _extractor(strategy.arrivalTime)
+        self._extract = description.timestampCall
+        self._arrival_time = description.arrivalCall
         self._key = description.substreamCall
+        self._partition = description.partitionCall
+        self.looksAhead = self._partition is not None
         tag = strategy.deadLetters
         self._dead_letters = None if tag is None else tag.getId()
         self._interval = context.autoWatermarkInterval
@@ -46,23 +48,32 @@ class ArrivalTimeOperator(OneInputOperator):
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
         if snapshot is None:
-            self._order = ArrivalOrder(self._strategy)
+            self._partitions = ArrivalPartitions(self._strategy)
             self._emitter.restore(MIN_TIMESTAMP, False)
             self._looked = self.clock.getCurrentProcessingTime()
         else:
-            self._order = ArrivalOrder(self._strategy, snapshot["order"])
+            # Checkpoints had one order before there were partitions
+            one = {None: snapshot["order"]} if "order" in snapshot else None
+            self._partitions = ArrivalPartitions(self._strategy, one or snapshot["partitions"])
             self._emitter.restore(*snapshot["emitter"])
             self._looked = snapshot["looked"]
 
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
-            "order": self._order.snapshot(),
+            "partitions": self._partitions.snapshot(),
             "emitter": self._emitter.snapshot(),
             "looked": self._looked,
         }
 
     # ------------------------------------------------------------------ elements
+
+    def expectRecords(self, records: Records) -> None:
+        # All partitions of a batch are known before its first element comes: none runs ahead.
+        assert self._partition is not None
+        partitions = self.mapped(self._partition, records)
+        for value, partition in zip(records.values, partitions):
+            self._order_of(value, partition)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -80,7 +91,8 @@ class ArrivalTimeOperator(OneInputOperator):
         arrival = self._time("arrivalTime", self._arrival_time, value, came_with, now)
         timestamp = self._time("timestampAssigner", self._extract, value, came_with, arrival)
         key = None if self._key is None else self._key(value)
-        verdict = self._order.arrive(key, timestamp, arrival, now)
+        partition = None if self._partition is None else self._partition(value)
+        verdict = self._order_of(value, partition).arrive(key, timestamp, arrival, now)
         self._late.inc(verdict.late)
         self._out_of_order.inc(verdict.outOfOrder)
         if verdict.dropped is None:
@@ -91,6 +103,16 @@ class ArrivalTimeOperator(OneInputOperator):
         if self._dead_letters is not None:
             letter = DeadLetter(value, visible_timestamp(timestamp), arrival, verdict.dropped)
             self.output.collectSide(self._dead_letters, letter, timestamp)
+
+    def _order_of(self, value: Any, partition: Any) -> ArrivalOrder:
+        try:
+            return self._partitions.register(partition)
+        except TypeError:
+            raise IllegalArgumentError(
+                f"{self.name}: the input partition {shown(partition)} of the element {shown(value)}"
+                " cannot be told from others, as it is not hashable. Let inputPartition, or"
+                " withSplits of the source, give a number, a string or a tuple of them."
+            ) from None
 
     def _time(
         self,
@@ -131,11 +153,11 @@ class ArrivalTimeOperator(OneInputOperator):
 
     def onPeriodicEmit(self) -> None:
         self._looked = self.clock.getCurrentProcessingTime()
-        self._order.estimate(self._looked)
+        self._partitions.estimate(self._looked)
         self._emit_watermark()
 
     def nextProcessingTimeTimer(self) -> int | None:
-        if not self._order.estimates or self._emitter.watermark == MAX_TIMESTAMP:
+        if not self._partitions.estimates or self._emitter.watermark == MAX_TIMESTAMP:
             return None
         interval: Any = self._strategy.estimateInterval
         return self._looked + int(interval)
@@ -145,13 +167,10 @@ class ArrivalTimeOperator(OneInputOperator):
         return self._emitter.watermark
 
     def _emit_watermark(self) -> None:
-        if self._order.watermark is not None:
-            self._emitter.emitWatermark(Watermark(self._order.watermark - 1))
+        watermark = self._partitions.watermark
+        if watermark is not None:
+            self._emitter.emitWatermark(Watermark(watermark - 1))
 
     def _watermark_delay(self) -> float:
-        watermark = self._order.watermark
+        watermark = self._partitions.watermark
         return 0 if watermark is None else self.clock.getCurrentProcessingTime() - watermark
-
-
-def _extractor(assigner: TimestampAssignerLike[Any] | None) -> Callable[[Any, int], int] | None:
-    return assigner.extractTimestamp if isinstance(assigner, TimestampAssigner) else assigner
