@@ -24,7 +24,7 @@ from flinkish.api.transformations import (
     OneInputTransformation,
     Transformation,
     TwoInputTransformation,
-    unpartitioned,
+    unkeyed,
 )
 
 T = TypeVar("T")
@@ -156,13 +156,13 @@ def advanceTime(
         settings.generation, settings.policy, None if violations is None else violations.getId()
     )
     # Time is that of the whole stream, not of a key.
-    source = unpartitioned(events.getTransformation())
+    source = unkeyed(events.getTransformation())
     if settings.import_ is None:
         transformation: Transformation = OneInputTransformation(description, source)
     else:
         stream = settings.import_.stream
         events._check_environment("advanceTime", stream.getExecutionEnvironment())
-        imported = unpartitioned(stream.getTransformation())
+        imported = unkeyed(stream.getTransformation())
         transformation = TwoInputTransformation(description, source, imported)
     return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
 

@@ -37,7 +37,7 @@ from flinkish.api.state import MapStateDescriptor
 from flinkish.api.transformations import (
     Transformation,
     TwoInputTransformation,
-    unpartitioned,
+    unkeyed,
 )
 from flinkish.api.types import TypeInformation
 
@@ -120,7 +120,7 @@ class _TwoStreams(Generic[IN1, IN2, SECOND]):
         if not operator.keyed:
             # It runs in one place, where all elements of both inputs meet: spreading one of them by
             # a key, or over all tasks, would tear them apart.
-            first, second = unpartitioned(first), unpartitioned(second)
+            first, second = unkeyed(first), unkeyed(second)
         transformation = TwoInputTransformation(operator, first, second)
         transformation.outputType = outputType
         return SingleOutputStreamOperator(self._environment, transformation)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.arguments import instance
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.partitioning import HashPartitioning, Partitioning
 from flinkish.api.types import TypeInformation
 
 if TYPE_CHECKING:
     from flinkish.api.connectors.sink import Sink
     from flinkish.api.connectors.source import Source
     from flinkish.api.operators import OperatorDescription
-    from flinkish.api.partitioning import Partitioning
 
 _ids = itertools.count(1)
 
@@ -111,9 +111,11 @@ class SideOutputTransformation(Transformation):
         self.tag = tag
 
 
-def unpartitioned(transformation: Transformation) -> Transformation:
-    """What is partitioned there, the transformation itself if nothing is: for operators that all
-    elements come to, whatever their key."""
-    while isinstance(transformation, PartitionTransformation):
+def unkeyed(transformation: Transformation) -> Transformation:
+    """What is keyed there, the transformation itself if nothing is: for operators that all elements come
+    to, whatever their key."""
+    while isinstance(transformation, PartitionTransformation) and isinstance(
+        transformation.partitioning, HashPartitioning
+    ):
         (transformation,) = transformation.inputs
     return transformation

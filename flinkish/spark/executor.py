@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,12 @@ from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.open_tasks import close_open_tasks, job_run
-from flinkish.spark.session import job_settings, session_for, set_job_settings
+from flinkish.spark.session import (
+    default_parallelism,
+    job_settings,
+    session_for,
+    set_job_settings,
+)
 from flinkish.spark.sink_columns import sink_schema
 from flinkish.spark.sinks import BatchSinks, to_columns
 from flinkish.spark.sources import SourceReader, SourceStream
@@ -53,26 +60,30 @@ class SparkPipelineExecutor:
         try:
             session = session_for(environment._sparkSession)
             storage = CheckpointStorage(session, directory)
-            parallelism = _parallelism(environment, storage)
+            parallelism = _parallelism(session, environment, storage)
             with job_settings(session, parallelism, storage.isLocal):
                 run = job_run(session, given)
                 frames, graph, sources, control = self._frames(
-                    session, environment, sinks, storage, run
+                    session, environment, sinks, storage, parallelism, run
                 )
                 metrics = MetricsTotals()
                 batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics)
                 checkpoint = storage.child("query")
                 writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
-                return SparkJobClient(
-                    jobName,
-                    writer,
-                    sources,
-                    control,
-                    batch_sinks,
-                    metrics,
-                    given,
-                    partial(_ended, session, run, graph, clean_up),
-                )
+                # Between the look at the names and the start nobody else takes one.
+                with _STARTING:
+                    if jobName.strip():
+                        writer = writer.queryName(_query_name(session, jobName))
+                    return SparkJobClient(
+                        jobName,
+                        writer,
+                        sources,
+                        control,
+                        batch_sinks,
+                        metrics,
+                        given,
+                        partial(_ended, session, run, graph, parallelism, clean_up),
+                    )
         except BaseException:
             clean_up()
             raise
@@ -89,9 +100,10 @@ class SparkPipelineExecutor:
         session = session_for(environment._sparkSession)
         # The query starts later, so the session keeps what it will need.
         storage = CheckpointStorage(session, directory)
-        set_job_settings(session, _parallelism(environment, storage))
+        parallelism = _parallelism(session, environment, storage)
+        set_job_settings(session, parallelism)
         frames, graph, *_ = self._frames(
-            session, environment, [sink], storage, job_run(session, given)
+            session, environment, [sink], storage, parallelism, job_run(session, given)
         )
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
@@ -109,11 +121,11 @@ class SparkPipelineExecutor:
         environment: StreamExecutionEnvironment,
         sinks: Sequence[SinkTransformation],
         storage: CheckpointStorage,
+        parallelism: int,
         run: JobRun | None,
     ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks))
-        parallelism = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
         begun = parallelism_of(storage)
         most = config.maxParallelism or begun.maxParallelism or parallelism * KEY_GROUPS_A_TASK
         settings = TaskSettings(
@@ -134,6 +146,8 @@ class SparkPipelineExecutor:
         return frames, graph, _job_sources(graph, sources), control
 
 
+_STARTING = threading.Lock()
+
 KEY_GROUPS_A_TASK = 4
 """Key groups for each shuffle partition, if there are several and the user does not say how many."""
 
@@ -148,19 +162,32 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
 
 
 def _ended(
-    session: SparkSession, run: JobRun | None, graph: JobGraph, cleanUp: Callable[[], None]
+    session: SparkSession,
+    run: JobRun | None,
+    graph: JobGraph,
+    parallelism: int,
+    cleanUp: Callable[[], None],
 ) -> None:
     """What is to do when a run has ended, however it has."""
     try:
-        parallelism = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         close_open_tasks(session, run, graph, parallelism)
     finally:
         cleanUp()
 
 
-def _parallelism(environment: StreamExecutionEnvironment, storage: CheckpointStorage) -> int | None:
-    """What the user said, else what the checkpoint was begun with; None: Spark's setting."""
-    return environment.getConfig().parallelism or parallelism_of(storage).parallelism
+def _parallelism(
+    session: SparkSession, environment: StreamExecutionEnvironment, storage: CheckpointStorage
+) -> int:
+    """What the user said, else what the checkpoint was begun with, else what the session says."""
+    given = environment.getConfig().parallelism or parallelism_of(storage).parallelism
+    return given or default_parallelism(session)
+
+
+def _query_name(session: SparkSession, jobName: str) -> str:
+    """The name of a job, with a number if the session has an active query of that name."""
+    taken = {query.name for query in session.streams.active}
+    names = chain([jobName], (f"{jobName} ({number})" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:

@@ -23,6 +23,7 @@ OLDEST_JAVA = 17
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 JOB_SETTINGS = {
     f"{_STATE_STORE}.providerClass": (
@@ -73,7 +74,7 @@ def _local_session() -> SparkSession:
         .appName("flinkish")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", str(cores))
+        .config(_SHUFFLE_PARTITIONS, str(cores))
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", f"{_driver_megabytes()}m")
@@ -88,6 +89,27 @@ def _driver_megabytes() -> int:
     """A quarter of the machine's memory, 1 to 4 GiB: in local mode all of Spark is in the driver."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(max(memory // 4 >> 20, 1024), 4096)
+
+
+def default_parallelism(session: SparkSession) -> int:
+    """The shuffle partitions that the session was given; if it was given none, as many as Spark has
+    cores: its own default of 200 is meant for large batches, and each costs a task and a state store."""
+    given = session.conf.get(_SHUFFLE_PARTITIONS, None)
+    return int(given) if given is not None else _cores(session)
+
+
+def _cores(session: SparkSession) -> int:
+    """Spark's default parallelism. No public setting tells it on every master and over Spark Connect,
+    but a range is cut into so many partitions."""
+    from pyspark.sql import functions as F
+
+    partitions = session.range(_MANY).select(F.spark_partition_id().alias("partition"))
+    (highest,) = partitions.agg(F.max("partition")).collect()[0]
+    return int(highest) + 1
+
+
+_MANY = 1 << 16
+"""More elements than there are cores."""
 
 
 @contextmanager
@@ -121,7 +143,7 @@ def _settings(
 ) -> dict[str, str]:
     settings = dict(JOB_SETTINGS)
     if parallelism is not None:
-        settings["spark.sql.shuffle.partitions"] = str(parallelism)
+        settings[_SHUFFLE_PARTITIONS] = str(parallelism)
     if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
         settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
     return settings

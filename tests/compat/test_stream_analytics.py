@@ -12,6 +12,7 @@ from flinkish import (
     DataStream,
     DeadLetter,
     DeadLetterReason,
+    FlinkishError,
     IllegalArgumentError,
     InvalidProgramError,
     OperatorMetrics,
@@ -352,3 +353,47 @@ def test_minus_one_lets_events_come_at_any_time() -> None:
     harness.processElement(5)
     harness.setProcessingTime(10**13)
     assert harness.getOutput() == [StreamRecord(5, 5), Watermark(4)]
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("setting", "largest", "said"),
+        [
+            ("eventsLateArrivalMaxDelayInSeconds", 20 * 86_400, "1728000 at most .20 days"),
+            ("eventsOutOfOrderMaxDelayInSeconds", 599, "599 at most .9:59 minutes"),
+        ],
+    )
+    def test_the_largest_tolerances_are_those_of_azure(
+        self, setting: str, largest: int, said: str
+    ) -> None:
+        assert getattr(EventOrdering(**{setting: largest}), setting) == largest
+        with pytest.raises(IllegalArgumentError, match=f"EventOrdering: {setting} is .*{said}"):
+            EventOrdering(**{setting: largest + 1})
+
+
+class TestFields:
+    def test_times_and_partitions_are_fields_by_name(self) -> None:
+        def build(stream: DataStream[Any]) -> Any:
+            options = {"arrivalTime": "enqueued", "inputPartition": "device"}
+            return timestampBy(stream, "at", ordering=EventOrdering(**SETTINGS), **options)
+
+        harness = StreamTestHarness(build)
+        for reading in READINGS:
+            harness.processElement(reading)
+        own = {
+            record.value: record.timestamp
+            for record in harness.getOutput()
+            if isinstance(record, StreamRecord)
+        }
+        late = READINGS[11]
+        assert own == {
+            reading: max(reading.at, reading.enqueued - clock("00:05"))
+            for reading in READINGS
+            if reading is not READINGS[2]
+        }
+        assert own[late] == clock("12:22")
+
+    def test_a_field_that_is_not_there_is_named(self) -> None:
+        harness = StreamTestHarness(lambda s: timestampBy(s, "when"))
+        with pytest.raises(FlinkishError, match="no field 'when'"):
+            harness.processElement(READINGS[0])

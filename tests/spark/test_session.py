@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import flinkish as fl
-from flinkish.spark.session import JOB_SETTINGS, job_settings, session_for
+from flinkish.spark.session import JOB_SETTINGS, default_parallelism, job_settings, session_for
 
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
@@ -57,3 +57,46 @@ def test_a_local_checkpoint_is_committed_without_starting_processes(spark):
     finally:
         spark.conf.unset(CHECKPOINT_FILES)
     assert spark.conf.get(CHECKPOINT_FILES, None) is None
+
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class Tasks(fl.RichMapFunction):
+    def map(self, value):
+        return self.getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks()
+
+
+def test_without_a_setting_there_are_as_many_tasks_as_cores(spark):
+    """As in a session that a user has built: Spark's default of 200 was nobody's choice."""
+    session = spark.newSession()
+    session.conf.unset(PARTITIONS)
+    assert session.conf.get(PARTITIONS) == "200"
+    cores = spark.sparkContext.defaultParallelism
+    assert default_parallelism(session) == cores
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(session)
+    numbers = env.fromData(1, 2).keyBy(lambda n: n).reduce(max)
+    assert numbers.map(Tasks()).executeAndCollect(2) == [cores, cores]
+    assert session.conf.get(PARTITIONS, None) is None, "the session is as it was"
+
+
+def test_shuffle_partitions_count_where_they_are_set(spark):
+    session = spark.newSession()
+    for given in ("3", "200"):
+        session.conf.set(PARTITIONS, given)
+        assert default_parallelism(session) == int(given)
+
+
+def test_the_job_names_its_query_and_a_second_one_gets_a_number(spark):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark).setParallelism(1)
+    clients = []
+    try:
+        for name in ("trains", "trains", " "):
+            env.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1)).print()
+            clients.append(env.executeAsync(name))
+        names = {query.name for query in spark.streams.active}
+        assert {"trains", "trains (2)"} <= names
+        assert len(clients) == 3, "a blank name is no name"
+    finally:
+        for client in clients:
+            client.cancel()

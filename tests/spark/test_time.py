@@ -12,6 +12,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.compat.stream_analytics import StreamAnalyticsMetrics, timestampBy
 from flinkish.testing import StreamTestHarness
 from tests.runtime.operators.test_time_seen import SeesTime
 from tests.runtime.test_processing_time import Heartbeat
@@ -274,3 +275,31 @@ def test_the_splits_of_a_dataframe(env, spark):
     assert list(counts.executeAndCollect()) == [("a", 0, 20), ("a", 1_000_000, 20)]
     with pytest.raises(fl.IllegalArgumentError, match="no column 'shard' to tell the splits by"):
         env.fromDataFrame(frame, "at", timed, split="shard")
+
+
+def test_the_splits_of_a_dataframe_are_input_partitions_of_an_arrival_time_strategy(env, spark):
+    """Given at the source, and later on. Nothing is adjusted to the watermark of the other partition."""
+    rows = [(n % 2, "a", 1000 * n if n % 2 else 1_000_000 + 1000 * n) for n in range(40)]
+    frame = spark.createDataFrame(rows, ROWS)
+    strategy = fl.ArrivalTimeStrategy[fl.Row](
+        timestampAssigner="at", arrivalTime="at", lateArrivalTolerance=5000
+    )
+    none = fl.WatermarkStrategy.noWatermarks()
+    unordered = env.fromDataFrame(frame, "at", none, split="partition")
+    streams = {
+        "source": env.fromDataFrame(frame, "at", strategy, split="partition"),
+        "later": timestampBy(unordered.filter(lambda row: row.key), "at", arrivalTime="at"),
+        "as one": timestampBy(unordered.map(lambda row: row), "at", arrivalTime="at"),
+    }
+    seen = {name: [] for name in streams}
+
+    def note(name):
+        return lambda values, batch: seen[name].extend(values)
+
+    for name, stream in streams.items():
+        stamped = stream.process(lambda row, ctx, out: out.collect((row.at, ctx.timestamp())))
+        stamped.forEachBatch(note(name))
+    metrics = StreamAnalyticsMetrics.of(env.execute().getMetrics())
+    for name in ("source", "later"):
+        assert sorted(seen[name]) == sorted((at, at) for _, _, at in rows)
+    assert metrics.OutOfOrderEvents == sum(at != stamp for at, stamp in seen["as one"]) > 0
