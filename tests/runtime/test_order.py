@@ -65,12 +65,12 @@ STEPS = {
     "sum": lambda s, i, j: s.keyBy(lambda v: v[i] % 4).sum(j),
     "max": lambda s, i, j: s.keyBy(lambda v: v[i]).max(j),
     "min": lambda s, i, j: s.keyBy(lambda v: v[i]).min(j),
-    "maxBy": lambda s, i, j: s.keyBy(lambda v: (v[i], v[j])).maxBy(j),
+    "maxBy": lambda s, i, j: s.keyBy(lambda v: v[i]).maxBy(j),
     "reduce": lambda s, i, j: s.keyBy(lambda v: str(v[i])).reduce(added),
     "larger": lambda s, i, j: s.keyBy(lambda v: v[i]).reduce(larger),
     "process": lambda s, i, j: s.keyBy(lambda v: v[j]).process(Counted()),
     "side output": lambda s, i, j: s.keyBy(lambda v: v[j]).process(Counted()).getSideOutput(ODD),
-    "count window": lambda s, i, j: s.keyBy(lambda v: v[i]).countWindow(2).reduce(added),
+    "countWindow": lambda s, i, j: s.keyBy(lambda v: v[i]).countWindow(2).reduce(added),
 }
 
 steps = st.tuples(st.sampled_from(list(STEPS)), st.integers(0, 2), st.integers(0, 2))
@@ -115,6 +115,61 @@ def test_one_key_group_keeps_the_order(chain, batches):
 def test_operators_of_parallelism_1_keep_the_order_among_many_key_groups(chain, batches):
     build = built(chain, parallelism=1)
     assert in_batches(build, batches, keyGroups=5) == on_harness(build, batches)
+
+
+FLINK = [
+    (
+        "max,0,1 max,2,1",
+        "032 113 313 232 120 211 111 213 122 023 132 222 023 131 113 133",
+        "032 113 113 032 123 032 123 032 123 032 133 032 032 133 133 133",
+    ),
+    (
+        "map,0,1 process,0,1 countWindow,0,2 reduce,0,2",
+        "111 203 231 312 110 231 223 010 232 333 331 332 011",
+        "120 203 400 231 413 330 430 023 102 200 300 100",
+    ),
+    (
+        "sum,0,0 maxBy,0,0 process,2,0 reduce,1,0",
+        "021 313 011 230 033 012 230 122 332",
+        "022 310 013 003 231 000 000 000 011 021 031 101 123 410",
+    ),
+    (
+        "max,2,1 reduce,0,2 sum,2,2 process,2,2",
+        "210 000 023 300 130 323 113 321 120 121 333 100 223",
+        "211 212 212 020 213 213 213 210 210 210 023 022 322 211 211 211 323 021 212 212 212 020",
+    ),
+    (
+        "sum,0,2 map,1,0",
+        "201 122 323 233 223 123",
+        "203 121 320 202 201 120",
+    ),
+    (
+        "process,2,2 filter,1,2 map,1,0 sum,0,2 max,0,0",
+        "123 012 332 120 301 120 322 212 333 221 213 000 233 210",
+        "123 010 332 332 123 332 123 123 332 332 332 211 211 211 211 211 211 211 211 010 010 010 211 211 211",
+    ),
+    (
+        "min,0,0 filter,0,1 maxBy,2,0 max,0,1",
+        "112 230 300 210 233 320 010 330 321 121 212 230 112 321 123",
+        "112 230 300 300 300 300 300 300 300 112 300 300 112 300 112",
+    ),
+]
+"""(operators, elements, output) of Flink 2.3.0 at parallelism 1; an operator is a name of ``STEPS`` and its
+two fields, an element three digits."""
+
+
+@pytest.mark.parametrize(("chain", "elements", "output"), FLINK)
+@pytest.mark.parametrize("size", [1, 5, 100])
+def test_the_order_is_that_of_flink(chain, elements, output, size):
+    operators = [step.split(",") for step in chain.split()]
+    build = built([(name, int(i), int(j)) for name, i, j in operators])
+    values = _values(elements)
+    cut = [[values[i : i + size]] for i in range(0, len(values), size)]
+    assert [value for value, _ in in_batches(build, cut, keyGroups=1)] == _values(output)
+
+
+def _values(text):
+    return [tuple(map(int, element)) for element in text.split()]
 
 
 class EachIsAWatermark(fl.WatermarkGenerator):
