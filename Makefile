@@ -21,6 +21,7 @@ lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(READY)
 	$(BIN)/ruff check --fix $(SOURCES)

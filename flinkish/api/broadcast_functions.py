@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, Union, overload
+from typing import Any, Generic, Protocol, TypeAlias, Union, overload
+
+from typing_extensions import TypeAliasType, TypeVar
 
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.output_tag import OutputTag
@@ -24,12 +26,13 @@ from flinkish.api.state import (
     ValueStateDescriptor,
 )
 
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
-OUT = TypeVar("OUT")
+IN1_contra = TypeVar("IN1_contra", contravariant=True)
+IN2_contra = TypeVar("IN2_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
 ACC = TypeVar("ACC")
-K = TypeVar("K")
-K_co = TypeVar("K_co", covariant=True)
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+K_co = TypeVar("K_co", covariant=True, default=Any)
 K_contra = TypeVar("K_contra", contravariant=True)
 S_contra = TypeVar("S_contra", bound=State, contravariant=True)
 S = TypeVar("S", bound=State)
@@ -166,7 +169,7 @@ class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co]):
         """Which clock the timer went by."""
 
 
-class KeyedBroadcastContext(BroadcastContext, Generic[K]):
+class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
     """The context of a broadcast element, which has no key."""
 
     __slots__ = ()
@@ -200,8 +203,8 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K]):
     @overload
     def applyToKeyedState(
         self,
-        stateDescriptor: AggregatingStateDescriptor[IN1, ACC, OUT],
-        function: KeyedStateLike[AggregatingState[IN1, OUT]],
+        stateDescriptor: AggregatingStateDescriptor[IN, ACC, OUT],
+        function: KeyedStateLike[AggregatingState[IN, OUT]],
     ) -> None: ...
 
     @abstractmethod
@@ -212,7 +215,7 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K]):
         """
 
 
-class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
+class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Joins a stream with a broadcast one (Flink: ``BroadcastProcessFunction``)."""
 
     ReadOnlyContext: TypeAlias = BroadcastReadOnlyContext
@@ -220,20 +223,22 @@ class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
 
     @abstractmethod
     def processElement(
-        self, value: IN1, ctx: BroadcastReadOnlyContext, out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN1_contra, ctx: BroadcastReadOnlyContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for elements of the first stream; write to ``out``, or return or yield the results,
         which get their timestamp."""
 
     @abstractmethod
     def processBroadcastElement(
-        self, value: IN2, ctx: BroadcastContext, out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN2_contra, ctx: BroadcastContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for broadcast elements; write to ``out``, or return or yield the results, which get
         their timestamp."""
 
 
-class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
+class KeyedBroadcastProcessFunction(
+    RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]
+):
     """Joins a keyed stream with a broadcast one (Flink: ``KeyedBroadcastProcessFunction``).
 
     >>> from flinkish.api.state import MapStateDescriptor
@@ -247,21 +252,28 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
     ...         ctx.getBroadcastState(limits).put(*value)
     """
 
-    ReadOnlyContext: TypeAlias = KeyedBroadcastReadOnlyContext
-    Context: TypeAlias = KeyedBroadcastContext
-    OnTimerContext: TypeAlias = KeyedBroadcastTimerContext
+    ReadOnlyContext = TypeAliasType(
+        "ReadOnlyContext", KeyedBroadcastReadOnlyContext[K_co], type_params=(K_co,)
+    )
+    Context = TypeAliasType("Context", KeyedBroadcastContext[K_co], type_params=(K_co,))
+    OnTimerContext = TypeAliasType(
+        "OnTimerContext", KeyedBroadcastTimerContext[K_co], type_params=(K_co,)
+    )
 
     @abstractmethod
     def processElement(
-        self, value: IN1, ctx: KeyedBroadcastReadOnlyContext[K], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self,
+        value: IN1_contra,
+        ctx: KeyedBroadcastReadOnlyContext[K_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
         """Called for elements of the keyed stream; write to ``out``, or return or yield the results,
         which get their timestamp."""
 
     @abstractmethod
     def processBroadcastElement(
-        self, value: IN2, ctx: KeyedBroadcastContext[K], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN2_contra, ctx: KeyedBroadcastContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for broadcast elements; write to ``out``, or return or yield the results, which get
         their timestamp.
 
@@ -272,8 +284,8 @@ class KeyedBroadcastProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]
         """
 
     def onTimer(
-        self, timestamp: int, ctx: KeyedBroadcastTimerContext[K], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, timestamp: int, ctx: KeyedBroadcastTimerContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called when a timer is due, under the key it was registered under.
 
         What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none

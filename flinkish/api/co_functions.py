@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias
+
+from typing_extensions import TypeAliasType, TypeVar
 
 from flinkish.api.functions import Collector, Function, RichFunction
 from flinkish.api.process_functions import (
@@ -14,47 +16,48 @@ from flinkish.api.process_functions import (
     TimerContext,
 )
 
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
-OUT = TypeVar("OUT")
-K = TypeVar("K")
+IN1_contra = TypeVar("IN1_contra", contravariant=True)
+IN2_contra = TypeVar("IN2_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
+K_contra = TypeVar("K_contra", contravariant=True)
+K_co = TypeVar("K_co", covariant=True, default=Any)
 
 
-class CoMapFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+class CoMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """One element in, from either stream, one element out (Flink: ``CoMapFunction``)."""
 
     @abstractmethod
-    def map1(self, value: IN1) -> OUT:
+    def map1(self, value: IN1_contra) -> OUT_co:
         """Called for elements of the first stream. The timestamp stays."""
 
     @abstractmethod
-    def map2(self, value: IN2) -> OUT:
+    def map2(self, value: IN2_contra) -> OUT_co:
         """Called for elements of the second stream. The timestamp stays."""
 
 
-class CoFlatMapFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+class CoFlatMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """One element in, from either stream, any number out (Flink: ``CoFlatMapFunction``)."""
 
     @abstractmethod
-    def flatMap1(self, value: IN1, out: Collector[OUT]) -> Iterable[OUT] | None:
+    def flatMap1(self, value: IN1_contra, out: Collector[OUT_co]) -> Iterable[OUT_co] | None:
         """Called for elements of the first stream; write to ``out``, or return or yield the results.
         The timestamp stays."""
 
     @abstractmethod
-    def flatMap2(self, value: IN2, out: Collector[OUT]) -> Iterable[OUT] | None:
+    def flatMap2(self, value: IN2_contra, out: Collector[OUT_co]) -> Iterable[OUT_co] | None:
         """Called for elements of the second stream; write to ``out``, or return or yield the results.
         The timestamp stays."""
 
 
-class RichCoMapFunction(RichFunction, CoMapFunction[IN1, IN2, OUT]):
+class RichCoMapFunction(RichFunction, CoMapFunction[IN1_contra, IN2_contra, OUT_co]):
     """A ``CoMapFunction`` with open, close and a runtime context (Flink: ``RichCoMapFunction``)."""
 
 
-class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1, IN2, OUT]):
+class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1_contra, IN2_contra, OUT_co]):
     """A ``CoFlatMapFunction`` with open, close and a runtime context (Flink: ``RichCoFlatMapFunction``)."""
 
 
-class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
+class CoProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """A process function of two streams (Flink: ``CoProcessFunction``).
 
     Timers and keyed state are only there if both streams are keyed; write a
@@ -66,21 +69,21 @@ class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
 
     @abstractmethod
     def processElement1(
-        self, value: IN1, ctx: ProcessContext, out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN1_contra, ctx: ProcessContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for elements of the first stream; write to ``out``, or return or yield the results,
         which get their timestamp."""
 
     @abstractmethod
     def processElement2(
-        self, value: IN2, ctx: ProcessContext, out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN2_contra, ctx: ProcessContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for elements of the second stream; write to ``out``, or return or yield the results,
         which get their timestamp."""
 
     def onTimer(
-        self, timestamp: int, ctx: TimerContext, out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, timestamp: int, ctx: TimerContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called when a timer is due, under the key it was registered under.
 
         What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
@@ -89,7 +92,7 @@ class CoProcessFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
         return None
 
 
-class KeyedCoProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
+class KeyedCoProcessFunction(RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]):
     """A process function of two streams under one key (Flink: ``KeyedCoProcessFunction``).
 
     Both streams read and write the same keyed state and timers:
@@ -105,26 +108,26 @@ class KeyedCoProcessFunction(RichFunction, ABC, Generic[K, IN1, IN2, OUT]):
     ...             out.collect((self.ride.value(), value))
     """
 
-    Context: TypeAlias = KeyedProcessContext
-    OnTimerContext: TypeAlias = KeyedTimerContext
+    Context = TypeAliasType("Context", KeyedProcessContext[K_co], type_params=(K_co,))
+    OnTimerContext = TypeAliasType("OnTimerContext", KeyedTimerContext[K_co], type_params=(K_co,))
 
     @abstractmethod
     def processElement1(
-        self, value: IN1, ctx: KeyedProcessContext[K], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN1_contra, ctx: KeyedProcessContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for elements of the first stream; write to ``out``, or return or yield the results,
         which get their timestamp."""
 
     @abstractmethod
     def processElement2(
-        self, value: IN2, ctx: KeyedProcessContext[K], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, value: IN2_contra, ctx: KeyedProcessContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for elements of the second stream; write to ``out``, or return or yield the results,
         which get their timestamp."""
 
     def onTimer(
-        self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, timestamp: int, ctx: KeyedTimerContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called when a timer is due, under the key it was registered under.
 
         What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none

@@ -44,15 +44,15 @@ from flinkish.api.types import TypeInformation
 if TYPE_CHECKING:
     from flinkish.api.environment import StreamExecutionEnvironment
 
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
+IN1_co = TypeVar("IN1_co", covariant=True)
+IN2_co = TypeVar("IN2_co", covariant=True)
 OUT = TypeVar("OUT")
 K = TypeVar("K")
 
 FieldOrFields = Union[Field, Sequence[Field]]
 
 
-class BroadcastStream(Generic[IN2]):
+class BroadcastStream(Generic[IN2_co]):
     """A stream whose every element goes to every task, with the states that it keeps there
     (Flink: ``BroadcastStream``). All there is to do with it is ``stream.connect(broadcast)``."""
 
@@ -79,14 +79,14 @@ class BroadcastStream(Generic[IN2]):
         return self._descriptors
 
 
-SECOND = TypeVar("SECOND", bound=Union[DataStream[Any], BroadcastStream[Any]])
+SECOND_co = TypeVar("SECOND_co", bound=Union[DataStream[Any], BroadcastStream[Any]], covariant=True)
 
 
-class _TwoStreams(Generic[IN1, IN2, SECOND]):
+class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
     """Two streams of one environment, for one operator that reads both."""
 
     def __init__(
-        self, environment: StreamExecutionEnvironment, input1: DataStream[IN1], input2: SECOND
+        self, environment: StreamExecutionEnvironment, input1: DataStream[IN1_co], input2: SECOND_co
     ) -> None:
         input1._check_environment("connect", input2.getExecutionEnvironment())
         self._environment = environment
@@ -97,19 +97,19 @@ class _TwoStreams(Generic[IN1, IN2, SECOND]):
         """The environment that the streams belong to."""
         return self._environment
 
-    def getFirstInput(self) -> DataStream[IN1]:
+    def getFirstInput(self) -> DataStream[IN1_co]:
         """The first stream."""
         return self._input1
 
-    def getSecondInput(self) -> SECOND:
+    def getSecondInput(self) -> SECOND_co:
         """The second stream."""
         return self._input2
 
-    def getType1(self) -> TypeInformation[IN1]:
+    def getType1(self) -> TypeInformation[IN1_co]:
         """The type of the first stream's elements."""
         return self._input1.getType()
 
-    def getType2(self) -> TypeInformation[IN2]:
+    def getType2(self) -> TypeInformation[IN2_co]:
         """The type of the second stream's elements."""
         return output_type(self._input2.getTransformation())
 
@@ -126,7 +126,7 @@ class _TwoStreams(Generic[IN1, IN2, SECOND]):
         return SingleOutputStreamOperator(self._environment, transformation)
 
 
-class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
+class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     """Two streams that one operator reads, each with a method of its own (``ConnectedStreams``).
 
     If both are keyed, they share keyed state and timers. The operator's watermark is the lower of
@@ -146,19 +146,19 @@ class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
     @overload
     def keyBy(
         self,
-        keySelector1: KeySelectorLike[IN1, K],
-        keySelector2: KeySelectorLike[IN2, K],
+        keySelector1: KeySelectorLike[IN1_co, K],
+        keySelector2: KeySelectorLike[IN2_co, K],
         keyType: TypeInformation[K] | None = None,
-    ) -> ConnectedStreams[IN1, IN2]: ...
+    ) -> ConnectedStreams[IN1_co, IN2_co]: ...
 
     @overload
     def keyBy(
         self, keySelector1: FieldOrFields, keySelector2: FieldOrFields
-    ) -> ConnectedStreams[IN1, IN2]: ...
+    ) -> ConnectedStreams[IN1_co, IN2_co]: ...
 
     def keyBy(
         self, keySelector1: Any, keySelector2: Any, keyType: TypeInformation[Any] | None = None
-    ) -> ConnectedStreams[IN1, IN2]:
+    ) -> ConnectedStreams[IN1_co, IN2_co]:
         """Partition both streams by key, so that elements of one key meet: ``f(element)``,
         KeySelectors, fields by name or position, or lists of fields, which make a tuple the key."""
         return ConnectedStreams(
@@ -181,7 +181,7 @@ class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
 
     def map(
         self,
-        coMapper: CoMapFunction[IN1, IN2, OUT],
+        coMapper: CoMapFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]:
         """One element for each of either stream. Timestamps stay."""
@@ -191,7 +191,7 @@ class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
 
     def flatMap(
         self,
-        coFlatMapper: CoFlatMapFunction[IN1, IN2, OUT],
+        coFlatMapper: CoFlatMapFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]:
         """Any number of elements for each of either stream. Timestamps stay."""
@@ -202,14 +202,14 @@ class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
     @overload
     def process(
         self,
-        coProcessFunction: CoProcessFunction[IN1, IN2, OUT],
+        coProcessFunction: CoProcessFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]: ...
 
     @overload
     def process(
         self,
-        coProcessFunction: KeyedCoProcessFunction[Any, IN1, IN2, OUT],
+        coProcessFunction: KeyedCoProcessFunction[Any, IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]: ...
 
@@ -236,20 +236,20 @@ class ConnectedStreams(_TwoStreams[IN1, IN2, DataStream[IN2]]):
         return True
 
 
-class BroadcastConnectedStream(_TwoStreams[IN1, IN2, BroadcastStream[IN2]]):
+class BroadcastConnectedStream(_TwoStreams[IN1_co, IN2_co, BroadcastStream[IN2_co]]):
     """A stream, keyed or not, connected with a broadcast one (``BroadcastConnectedStream``)."""
 
     @overload
     def process(
         self,
-        function: KeyedBroadcastProcessFunction[Any, IN1, IN2, OUT],
+        function: KeyedBroadcastProcessFunction[Any, IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]: ...
 
     @overload
     def process(
         self,
-        function: BroadcastProcessFunction[IN1, IN2, OUT],
+        function: BroadcastProcessFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]: ...
 

@@ -73,14 +73,14 @@ if TYPE_CHECKING:
     from flinkish.api.partition_windowed_stream import PartitionWindowedStream
     from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 K = TypeVar("K")
 X = TypeVar("X")
 W = TypeVar("W", bound=Window)
 
 
-class DataStream(PartitioningMethods[T], RefusedStreamMethods):
+class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     """A stream of elements of type ``T`` (Flink: ``DataStream``).
 
     >>> from flinkish.testing import StreamTestHarness
@@ -120,7 +120,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         """The settings of the job."""
         return self._environment.getConfig()
 
-    def getType(self) -> TypeInformation[T]:
+    def getType(self) -> TypeInformation[T_co]:
         """The type of the elements: the one given with ``returns`` or ``outputType``, else what the
         annotations of the function say, else what the source has; PICKLED_BYTE_ARRAY if nobody
         says it.
@@ -135,26 +135,26 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
     # ------------------------------------------------------------------ element by element
 
     def map(
-        self, mapper: MapLike[T, R], outputType: TypeInformation[R] | None = None
+        self, mapper: MapLike[T_co, R], outputType: TypeInformation[R] | None = None
     ) -> SingleOutputStreamOperator[R]:
         """One element for each (Flink: ``DataStream.map``). Timestamps stay."""
         return self._transform(MapDescription(function_of(mapper), map_call(mapper)), outputType)
 
-    def filter(self, filter: FilterLike[T]) -> SingleOutputStreamOperator[T]:  # noqa: A002
+    def filter(self, filter: FilterLike[T_co]) -> SingleOutputStreamOperator[T_co]:  # noqa: A002
         """The elements for which ``filter`` is true."""
         return self._transform(FilterDescription(function_of(filter), filter_call(filter)))
 
     @overload
     def flatMap(
         self,
-        flatMapper: FlatMapLike[T, R],
+        flatMapper: FlatMapLike[T_co, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
     @overload
     def flatMap(
         self,
-        flatMapper: Callable[[T, Collector[R]], Iterable[R] | None],
+        flatMapper: Callable[[T_co, Collector[R]], Iterable[R] | None],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -169,7 +169,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     def process(
         self,
-        processFunction: ProcessLike[T, R],
+        processFunction: ProcessLike[T_co, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
         """Call a ProcessFunction or ``f(value, ctx, out)`` for every element. The context has its
@@ -185,8 +185,8 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         return self.map(TupleOfFields(fields)).name("Projection")
 
     def assignTimestampsAndWatermarks(
-        self, watermarkStrategy: WatermarkStrategy[T] | ArrivalTimeStrategy[T]
-    ) -> SingleOutputStreamOperator[T]:
+        self, watermarkStrategy: WatermarkStrategy[T_co] | ArrivalTimeStrategy[T_co]
+    ) -> SingleOutputStreamOperator[T_co]:
         """The same elements with timestamps and watermarks of ``watermarkStrategy``; an
         ``ArrivalTimeStrategy``, which Flink does not have, also drops elements, and goes by the splits
         of the source while the elements are those of the source."""
@@ -199,7 +199,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     # ------------------------------------------------------------------ several streams
 
-    def union(self, *streams: DataStream[T]) -> DataStream[T]:
+    def union(self, *streams: DataStream[R]) -> DataStream[T_co | R]:
         """This stream and ``streams``, of the same environment, as one; its watermark is the lowest of
         theirs, and timestamps stay."""
         if not streams:
@@ -215,10 +215,10 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         return DataStream(self._environment, UnionTransformation(inputs))
 
     @overload
-    def connect(self, dataStream: DataStream[R]) -> ConnectedStreams[T, R]: ...
+    def connect(self, dataStream: DataStream[R]) -> ConnectedStreams[T_co, R]: ...
 
     @overload
-    def connect(self, dataStream: BroadcastStream[R]) -> BroadcastConnectedStream[T, R]: ...
+    def connect(self, dataStream: BroadcastStream[R]) -> BroadcastConnectedStream[T_co, R]: ...
 
     def connect(self, dataStream: Any) -> Any:
         """This stream and another, of any type, for one operator that tells them apart; or with a
@@ -235,14 +235,14 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
             return ConnectedStreams(self._environment, self, dataStream)
         raise InvalidProgramError(f"connect: pass a stream, not {dataStream!r}.")
 
-    def join(self, otherStream: DataStream[R]) -> JoinedStreams[T, R]:
+    def join(self, otherStream: DataStream[R]) -> JoinedStreams[T_co, R]:
         """Join with elements of ``otherStream`` of the same key and window:
         ``a.join(b).where(key).equalTo(key).window(assigner).apply(f)``."""
         from flinkish.api.joined_streams import JoinedStreams
 
         return JoinedStreams(self, otherStream)
 
-    def coGroup(self, otherStream: DataStream[R]) -> CoGroupedStreams[T, R]:
+    def coGroup(self, otherStream: DataStream[R]) -> CoGroupedStreams[T_co, R]:
         """Group with elements of ``otherStream`` of the same key and window:
         ``a.coGroup(b).where(key).equalTo(key).window(assigner).apply(f)``."""
         from flinkish.api.co_grouped_streams import CoGroupedStreams
@@ -251,7 +251,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     # ------------------------------------------------------------------ windows
 
-    def windowAll(self, assigner: WindowAssigner[T, W]) -> AllWindowedStream[T, W]:
+    def windowAll(self, assigner: WindowAssigner[T_co, W]) -> AllWindowedStream[T_co, W]:
         """Cut the whole stream into windows, without a key: one task sees all of it."""
         from flinkish.api.all_windowed_stream import AllWindowedStream
 
@@ -259,14 +259,14 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     def countWindowAll(
         self, size: int, slide: int | None = None
-    ) -> AllWindowedStream[T, GlobalWindow]:
+    ) -> AllWindowedStream[T_co, GlobalWindow]:
         """Windows of ``size`` elements of the whole stream, one after another; with ``slide`` one
         every ``slide`` elements, of the last ``size``."""
         from flinkish.api.windowing.count_windows import count_window
 
         return count_window(self.windowAll(GlobalWindows.create()), size, slide)
 
-    def fullWindowPartition(self) -> PartitionWindowedStream[T]:
+    def fullWindowPartition(self) -> PartitionWindowedStream[T_co]:
         """All elements at once, when the input has ended: of each key on a keyed stream, else of
         the whole stream."""
         from flinkish.api.partition_windowed_stream import PartitionWindowedStream
@@ -277,15 +277,17 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     @overload
     def keyBy(
-        self, key: KeySelectorLike[T, K], keyType: TypeInformation[K] | None = None
-    ) -> KeyedStream[T, K]: ...
+        self, key: KeySelectorLike[T_co, K], keyType: TypeInformation[K] | None = None
+    ) -> KeyedStream[T_co, K]: ...
 
     @overload
     def keyBy(
         self, key: Field, keyType: TypeInformation[Any] | None = None
-    ) -> KeyedStream[T, Any]: ...
+    ) -> KeyedStream[T_co, Any]: ...
 
-    def keyBy(self, key: Any, keyType: TypeInformation[Any] | None = None) -> KeyedStream[T, Any]:
+    def keyBy(
+        self, key: Any, keyType: TypeInformation[Any] | None = None
+    ) -> KeyedStream[T_co, Any]:
         """Partition by key: ``f(element)``, a KeySelector, or a field by its name (``"origin"``),
         position (``0`` or ``"f0"``) or path (``"airport.code"``). Timestamps stay.
 
@@ -303,7 +305,7 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
 
     # ------------------------------------------------------------------ sinks
 
-    def sinkTo(self, sink: Sink[T]) -> DataStreamSink[T]:
+    def sinkTo(self, sink: Sink[T_co]) -> DataStreamSink[T_co]:
         """Send the elements to ``sink``."""
         if not isinstance(sink, Sink):
             raise InvalidProgramError(
@@ -312,31 +314,31 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
             )
         return self._sink("Writer", sink)
 
-    def print(self, sinkIdentifier: str = "") -> DataStreamSink[T]:
+    def print(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
         """Print the elements where the job was started, ``sinkIdentifier> `` before each."""
         return self._sink("Print to Std. Out", PrintSink(sinkIdentifier))
 
-    def printToErr(self, sinkIdentifier: str = "") -> DataStreamSink[T]:
+    def printToErr(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
         """Like ``print``, to standard error."""
         return self._sink("Print to Std. Err", PrintSink(sinkIdentifier, standardError=True))
 
-    def forEachBatch(self, function: Callable[[list[T], int], None]) -> DataStreamSink[T]:
+    def forEachBatch(self, function: Callable[[list[T_co], int], None]) -> DataStreamSink[T_co]:
         """Call ``function(elements, batchId)`` where the job was started, once a batch that has
         elements; a batch replayed after a crash comes with the same id."""
         return self._sink("For Each Batch", ForEachBatchSink(function))
 
     @overload
-    def executeAndCollect(self, jobName: str = ...) -> CloseableIterator[T]: ...
+    def executeAndCollect(self, jobName: str = ...) -> CloseableIterator[T_co]: ...
 
     @overload
-    def executeAndCollect(self, jobName: int) -> list[T]: ...
+    def executeAndCollect(self, jobName: int) -> list[T_co]: ...
 
     @overload
-    def executeAndCollect(self, jobName: str, limit: int) -> list[T]: ...
+    def executeAndCollect(self, jobName: str, limit: int) -> list[T_co]: ...
 
     def executeAndCollect(
         self, jobName: str | int = "DataStream Collect", limit: int | None = None
-    ) -> CloseableIterator[T] | list[T]:
+    ) -> CloseableIterator[T_co] | list[T_co]:
         """Run the job and iterate over this stream's elements as they come.
 
         With a limit, given alone or after the name, the first so many as a list; the job then
@@ -353,12 +355,12 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         with iterator:
             return [element for element, _ in zip(iterator, range(limit))]
 
-    def collectAsync(self) -> CloseableIterator[T]:
+    def collectAsync(self) -> CloseableIterator[T_co]:
         """An iterator over this stream's elements as the job brings them, which other sinks may be
         part of: ``results = stream.collectAsync()``, ``env.executeAsync()``, then iterate."""
         from flinkish.api.collected_results import CollectResultIterator
 
-        results: CollectResultIterator[T] = CollectResultIterator()
+        results: CollectResultIterator[T_co] = CollectResultIterator()
         self._sink("Collect", ForEachBatchSink(results.collect))
         self._environment.registerCollectIterator(results)
         return results
@@ -398,12 +400,12 @@ class DataStream(PartitioningMethods[T], RefusedStreamMethods):
         transformation.outputType = outputType
         return SingleOutputStreamOperator(self._environment, transformation)
 
-    def _partition(self, partitioning: Partitioning) -> DataStream[T]:
+    def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
         return DataStream(
             self._environment, PartitionTransformation(partitioning, self._transformation)
         )
 
-    def _sink(self, name: str, sink: Sink[T]) -> DataStreamSink[T]:
+    def _sink(self, name: str, sink: Sink[T_co]) -> DataStreamSink[T_co]:
         transformation = SinkTransformation(name, sink, self._transformation)
         self._environment._addSink(transformation)
         return DataStreamSink(transformation)

@@ -17,9 +17,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 K = TypeVar("K")
 ACC = TypeVar("ACC")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
 T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True)
+K_contra = TypeVar("K_contra", contravariant=True)
+IN_contra = TypeVar("IN_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
 
 
 class Collector(ABC, Generic[T_contra]):
@@ -75,7 +78,7 @@ class RichFunction(Function):
         return state
 
 
-class MapFunction(Function, ABC, Generic[T, R]):
+class MapFunction(Function, ABC, Generic[T_contra, R_co]):
     """One element in, one element out (Flink: ``MapFunction``).
 
     >>> class Length(MapFunction[str, int]):
@@ -84,11 +87,11 @@ class MapFunction(Function, ABC, Generic[T, R]):
     """
 
     @abstractmethod
-    def map(self, value: T) -> R:
+    def map(self, value: T_contra) -> R_co:
         """The element that takes the place of ``value``. The timestamp stays."""
 
 
-class FilterFunction(Function, ABC, Generic[T]):
+class FilterFunction(Function, ABC, Generic[T_contra]):
     """Keeps or drops an element (Flink: ``FilterFunction``).
 
     >>> class Even(FilterFunction[int]):
@@ -97,11 +100,11 @@ class FilterFunction(Function, ABC, Generic[T]):
     """
 
     @abstractmethod
-    def filter(self, value: T) -> bool:
+    def filter(self, value: T_contra) -> bool:
         """True to keep ``value``."""
 
 
-class FlatMapFunction(Function, ABC, Generic[T, R]):
+class FlatMapFunction(Function, ABC, Generic[T_contra, R_co]):
     """One element in, any number out (Flink: ``FlatMapFunction``).
 
     >>> class Words(FlatMapFunction[str, str]):
@@ -111,12 +114,12 @@ class FlatMapFunction(Function, ABC, Generic[T, R]):
     """
 
     @abstractmethod
-    def flatMap(self, value: T, out: Collector[R]) -> Iterable[R] | None:
+    def flatMap(self, value: T_contra, out: Collector[R_co]) -> Iterable[R_co] | None:
         """Put the elements that take the place of ``value`` into ``out``, or return or yield them.
         The timestamp stays."""
 
 
-class KeySelector(Function, ABC, Generic[T, K]):
+class KeySelector(Function, ABC, Generic[T_contra, K_co]):
     """Takes the key out of an element (Flink: ``KeySelector``).
 
     >>> class ByUser(KeySelector[tuple[str, int], str]):
@@ -125,15 +128,15 @@ class KeySelector(Function, ABC, Generic[T, K]):
     """
 
     @abstractmethod
-    def getKey(self, value: T) -> K:
+    def getKey(self, value: T_contra) -> K_co:
         """The key of ``value``: the same each time it is asked, and hashable in a stable way."""
 
 
-class Partitioner(Function, ABC, Generic[K]):
+class Partitioner(Function, ABC, Generic[K_contra]):
     """Says which task an element goes to (Flink: ``Partitioner``)."""
 
     @abstractmethod
-    def partition(self, key: K, numPartitions: int) -> int:
+    def partition(self, key: K_contra, numPartitions: int) -> int:
         """The number of the task, from 0."""
 
 
@@ -150,7 +153,7 @@ class ReduceFunction(Function, ABC, Generic[T]):
         """The sum, so to say, of what came so far (``value1``) and ``value2``."""
 
 
-class AggregateFunction(Function, ABC, Generic[IN, ACC, OUT]):
+class AggregateFunction(Function, ABC, Generic[IN_contra, ACC, OUT_co]):
     """Folds elements into an accumulator (Flink: ``AggregateFunction``).
 
     >>> class Mean(AggregateFunction[float, tuple[float, int], float]):
@@ -169,11 +172,11 @@ class AggregateFunction(Function, ABC, Generic[IN, ACC, OUT]):
         """A new, empty accumulator."""
 
     @abstractmethod
-    def add(self, value: IN, accumulator: ACC) -> ACC:
+    def add(self, value: IN_contra, accumulator: ACC) -> ACC:
         """The accumulator with ``value`` in it: ``accumulator`` itself, changed, or a new one."""
 
     @abstractmethod
-    def getResult(self, accumulator: ACC) -> OUT:
+    def getResult(self, accumulator: ACC) -> OUT_co:
         """The result of what the accumulator holds."""
 
     def merge(self, a: ACC, b: ACC) -> ACC:
@@ -184,15 +187,15 @@ class AggregateFunction(Function, ABC, Generic[IN, ACC, OUT]):
         )
 
 
-class RichMapFunction(RichFunction, MapFunction[T, R]):
+class RichMapFunction(RichFunction, MapFunction[T_contra, R_co]):
     """A ``MapFunction`` with open, close and a runtime context (Flink: ``RichMapFunction``)."""
 
 
-class RichFilterFunction(RichFunction, FilterFunction[T]):
+class RichFilterFunction(RichFunction, FilterFunction[T_contra]):
     """A ``FilterFunction`` with open, close and a runtime context (Flink: ``RichFilterFunction``)."""
 
 
-class RichFlatMapFunction(RichFunction, FlatMapFunction[T, R]):
+class RichFlatMapFunction(RichFunction, FlatMapFunction[T_contra, R_co]):
     """A ``FlatMapFunction`` with open, close and a runtime context (Flink: ``RichFlatMapFunction``)."""
 
 
@@ -200,7 +203,7 @@ class RichReduceFunction(RichFunction, ReduceFunction[T]):
     """A ``ReduceFunction`` with open, close and a runtime context (Flink: ``RichReduceFunction``)."""
 
 
-class RichAggregateFunction(RichFunction, AggregateFunction[IN, ACC, OUT]):
+class RichAggregateFunction(RichFunction, AggregateFunction[IN_contra, ACC, OUT_co]):
     """An ``AggregateFunction`` with open, close and a runtime context (Flink: ``RichAggregateFunction``)."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class JobStatus(enum.Enum):
@@ -107,7 +107,7 @@ class JobClient(ABC):
         return self.getJobExecutionResult(timeout)
 
 
-class CloseableIterator(ABC, Iterator[T], Generic[T]):
+class CloseableIterator(ABC, Iterator[T_co], Generic[T_co]):
     """Iterates over the results of a job; closing it stops the job (Flink: ``CloseableIterator``)."""
 
     @abstractmethod

@@ -10,13 +10,13 @@ from typing import Generic, TypeAlias, TypeVar, Union
 from flinkish.api.functions import Collector, Function, RichFunction
 from flinkish.api.output_tag import OutputTag
 
-IN1 = TypeVar("IN1")
-IN2 = TypeVar("IN2")
-OUT = TypeVar("OUT")
+IN1_contra = TypeVar("IN1_contra", contravariant=True)
+IN2_contra = TypeVar("IN2_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
 X = TypeVar("X")
 
 
-class JoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+class JoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes one result of a pair (Flink: ``JoinFunction``). It gets the timestamp of the window's last
     ms, ``window.maxTimestamp()``; so do those of the other functions of window joins.
 
@@ -26,39 +26,41 @@ class JoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
     """
 
     @abstractmethod
-    def join(self, first: IN1, second: IN2) -> OUT:
+    def join(self, first: IN1_contra, second: IN2_contra) -> OUT_co:
         """The result of a pair of the same key and window."""
 
 
-class FlatJoinFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+class FlatJoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
 
     @abstractmethod
-    def join(self, first: IN1, second: IN2, out: Collector[OUT]) -> Iterable[OUT] | None:
+    def join(
+        self, first: IN1_contra, second: IN2_contra, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Put the results of a pair of the same key and window into ``out``, or return or yield
         them."""
 
 
-class CoGroupFunction(Function, ABC, Generic[IN1, IN2, OUT]):
+class CoGroupFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
 
     @abstractmethod
     def coGroup(
-        self, first: Iterable[IN1], second: Iterable[IN2], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, first: Iterable[IN1_contra], second: Iterable[IN2_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for every key and window with elements on either side; write to ``out``, or return
         or yield the results."""
 
 
-class RichJoinFunction(RichFunction, JoinFunction[IN1, IN2, OUT]):
+class RichJoinFunction(RichFunction, JoinFunction[IN1_contra, IN2_contra, OUT_co]):
     """A ``JoinFunction`` with open, close and a runtime context (Flink: ``RichJoinFunction``)."""
 
 
-class RichFlatJoinFunction(RichFunction, FlatJoinFunction[IN1, IN2, OUT]):
+class RichFlatJoinFunction(RichFunction, FlatJoinFunction[IN1_contra, IN2_contra, OUT_co]):
     """A ``FlatJoinFunction`` with open, close and a runtime context (Flink: ``RichFlatJoinFunction``)."""
 
 
-class RichCoGroupFunction(RichFunction, CoGroupFunction[IN1, IN2, OUT]):
+class RichCoGroupFunction(RichFunction, CoGroupFunction[IN1_contra, IN2_contra, OUT_co]):
     """A ``CoGroupFunction`` with open, close and a runtime context (Flink: ``RichCoGroupFunction``)."""
 
 
@@ -85,7 +87,7 @@ class JoinContext(ABC):
         """Emit ``value`` to a side output, with the timestamp of the pair."""
 
 
-class ProcessJoinFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
+class ProcessJoinFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes results of the pairs of an interval join (Flink: ``ProcessJoinFunction``).
 
     >>> class Pair(ProcessJoinFunction[str, str, str]):
@@ -97,19 +99,22 @@ class ProcessJoinFunction(RichFunction, ABC, Generic[IN1, IN2, OUT]):
 
     @abstractmethod
     def processElement(
-        self, left: IN1, right: IN2, ctx: JoinContext, out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self, left: IN1_contra, right: IN2_contra, ctx: JoinContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called for every pair; write to ``out``, or return or yield the results, which get the later
         of the two timestamps."""
 
 
 JoinLike = Union[
-    JoinFunction[IN1, IN2, OUT], FlatJoinFunction[IN1, IN2, OUT], Callable[[IN1, IN2], OUT]
+    JoinFunction[IN1_contra, IN2_contra, OUT_co],
+    FlatJoinFunction[IN1_contra, IN2_contra, OUT_co],
+    Callable[[IN1_contra, IN2_contra], OUT_co],
 ]
 CoGroupLike = Union[
-    CoGroupFunction[IN1, IN2, OUT], Callable[[Iterable[IN1], Iterable[IN2]], Iterable[OUT]]
+    CoGroupFunction[IN1_contra, IN2_contra, OUT_co],
+    Callable[[Iterable[IN1_contra], Iterable[IN2_contra]], Iterable[OUT_co]],
 ]
 ProcessJoinLike = Union[
-    ProcessJoinFunction[IN1, IN2, OUT],
-    Callable[[IN1, IN2, JoinContext, Collector[OUT]], Iterable[OUT] | None],
+    ProcessJoinFunction[IN1_contra, IN2_contra, OUT_co],
+    Callable[[IN1_contra, IN2_contra, JoinContext, Collector[OUT_co]], Iterable[OUT_co] | None],
 ]

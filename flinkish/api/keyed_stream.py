@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from flinkish.api.environment import StreamExecutionEnvironment
     from flinkish.api.windowed_stream import WindowedStream
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 R = TypeVar("R")
 T2 = TypeVar("T2")
 W = TypeVar("W", bound=Window)
 
 
-class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
+class KeyedStream(RefusedKeyedStreamMethods, DataStream[T_co], Generic[T_co, K]):
     """A stream partitioned by key (Flink: ``KeyedStream``)."""
 
     def __init__(
         self,
         environment: StreamExecutionEnvironment,
         transformation: Transformation,
-        keySelector: Callable[[T], K],
+        keySelector: Callable[[T_co], K],
         keyType: TypeInformation[K] | None = None,
         inferredKeyType: TypeInformation[Any] | None = None,
     ) -> None:
@@ -65,7 +65,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
         """The type that the user has said."""
         self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()
 
-    def getKeySelector(self) -> Callable[[T], K]:
+    def getKeySelector(self) -> Callable[[T_co], K]:
         """The key selector, as a callable."""
         return self._keySelector
 
@@ -78,7 +78,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
 
     def process(
         self,
-        processFunction: KeyedProcessLike[K, T, R],
+        processFunction: KeyedProcessLike[K, T_co, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
         """Call ``processFunction`` for every element, under its key, with keyed state and timers:
@@ -87,36 +87,36 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
 
     # ------------------------------------------------------------------ rolling aggregations
 
-    def reduce(self, reducer: ReduceLike[T]) -> SingleOutputStreamOperator[T]:
+    def reduce(self, reducer: ReduceLike[T_co]) -> SingleOutputStreamOperator[T_co]:
         """For each element the reduction of all elements of its key up to it, with the element's
         timestamp."""
         return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
 
-    def sum(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+    def sum(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
         """For each element the first of its key, with the sum so far in ``field``: a position, a
         name, or a function that reads one field, such as ``lambda flight: flight.delay``. The
         timestamp is that of the element that came, as with all of these."""
         return self._aggregate(SumAggregator(field))
 
-    def min(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+    def min(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
         """For each element the first of its key, with the lowest value so far in ``field``."""
         return self._aggregate(ComparableAggregator(field, "min"))
 
-    def max(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+    def max(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
         """For each element the first of its key, with the highest value so far in ``field``."""
         return self._aggregate(ComparableAggregator(field, "max"))
 
-    def minBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+    def minBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:
         """For each element the one of its key with the lowest value of ``field``, which may be any
         function of it, so far; of equal ones the first, or with ``first=False`` the last. The
         timestamp is that of the element that came."""
         return self._aggregate(ComparableAggregator(field, "minBy", first))
 
-    def maxBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+    def maxBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:
         """As ``minBy``, with the highest value."""
         return self._aggregate(ComparableAggregator(field, "maxBy", first))
 
-    def _aggregate(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+    def _aggregate(self, aggregator: FieldAggregator[T_co]) -> SingleOutputStreamOperator[T_co]:
         aggregator.checkType(self.getType())
         return self._transform(
             KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
@@ -124,7 +124,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
 
     # ------------------------------------------------------------------ windows
 
-    def window(self, assigner: WindowAssigner[T, W]) -> WindowedStream[T, K, W]:
+    def window(self, assigner: WindowAssigner[T_co, W]) -> WindowedStream[T_co, K, W]:
         """Cut the stream into windows, those of each key apart."""
         from flinkish.api.windowed_stream import WindowedStream
 
@@ -132,7 +132,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
 
     def countWindow(
         self, size: int, slide: int | None = None
-    ) -> WindowedStream[T, K, GlobalWindow]:
+    ) -> WindowedStream[T_co, K, GlobalWindow]:
         """Windows of ``size`` elements of a key, one after another; with ``slide`` one every
         ``slide`` elements, of the last ``size``."""
         from flinkish.api.windowing.count_windows import count_window
@@ -141,7 +141,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
 
     # ------------------------------------------------------------------ interval join
 
-    def intervalJoin(self, otherStream: KeyedStream[T2, K]) -> IntervalJoin[T, T2, K]:
+    def intervalJoin(self, otherStream: KeyedStream[T2, K]) -> IntervalJoin[T_co, T2, K]:
         """Join with elements of ``otherStream`` of the same key whose timestamps lie close:
         ``a.intervalJoin(b).between(lower, upper).process(f)``."""
         if not isinstance(otherStream, KeyedStream):
@@ -165,7 +165,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T], Generic[T, K]):
     ) -> SingleOutputStreamOperator[Any]:
         return super()._transform(under_key(operator), outputType)
 
-    def _partition(self, partitioning: Partitioning) -> DataStream[T]:
+    def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
         raise InvalidProgramError(
             f"{partitioning.name.lower()}: a keyed stream is partitioned by its key already. Call it"
             " before keyBy, or on the result of the keyed operator."

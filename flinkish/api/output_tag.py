@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, get_args
+
+from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.type_extraction import type_of_annotation
 from flinkish.api.types import TypeInformation
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 
 class OutputTag(Generic[T]):

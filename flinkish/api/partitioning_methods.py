@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from flinkish.api.connected_streams import BroadcastStream
     from flinkish.api.data_stream import DataStream
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 
 
-class PartitioningMethods(ABC, Generic[T]):
+class PartitioningMethods(ABC, Generic[T_co]):
     """What a ``DataStream`` does to say which task has an element; a key is ``keyBy``'s."""
 
     @abstractmethod
-    def _partition(self, partitioning: Partitioning) -> DataStream[T]:
+    def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
         """The same stream, spread over tasks in that way."""
 
     @overload
-    def broadcast(self) -> DataStream[T]: ...
+    def broadcast(self) -> DataStream[T_co]: ...
 
     @overload
     def broadcast(
@@ -36,11 +36,11 @@ class PartitioningMethods(ABC, Generic[T]):
         descriptor: MapStateDescriptor[Any, Any],
         /,
         *broadcastStateDescriptors: MapStateDescriptor[Any, Any],
-    ) -> BroadcastStream[T]: ...
+    ) -> BroadcastStream[T_co]: ...
 
     def broadcast(
         self, *broadcastStateDescriptors: MapStateDescriptor[Any, Any]
-    ) -> DataStream[T] | BroadcastStream[T]:
+    ) -> DataStream[T_co] | BroadcastStream[T_co]:
         """With descriptors, every element to every task, for the broadcast state pattern:
         ``stream.connect(rules.broadcast(descriptor)).process(f)``.
 
@@ -64,29 +64,29 @@ class PartitioningMethods(ABC, Generic[T]):
             broadcastStateDescriptors,
         )
 
-    def rebalance(self) -> DataStream[T]:
+    def rebalance(self) -> DataStream[T_co]:
         """The same stream: how elements are dealt to tasks cannot be seen in the results."""
         return self._partition(ArbitraryPartitioning("REBALANCE"))
 
-    def rescale(self) -> DataStream[T]:
+    def rescale(self) -> DataStream[T_co]:
         """The same stream, like ``rebalance``."""
         return self._partition(ArbitraryPartitioning("RESCALE"))
 
-    def shuffle(self) -> DataStream[T]:
+    def shuffle(self) -> DataStream[T_co]:
         """The same stream, like ``rebalance``."""
         return self._partition(ArbitraryPartitioning("SHUFFLE"))
 
-    def forward(self) -> DataStream[T]:
+    def forward(self) -> DataStream[T_co]:
         """The same stream, like ``rebalance``."""
         return self._partition(ArbitraryPartitioning("FORWARD"))
 
-    def global_(self) -> DataStream[T]:
+    def global_(self) -> DataStream[T_co]:
         """The same stream, like ``rebalance`` (Flink: ``global``, which Python keeps)."""
         return self._partition(ArbitraryPartitioning("GLOBAL"))
 
     def partitionCustom(
-        self, partitioner: PartitionerLike[K], keySelector: KeySelectorLike[T, K] | Field
-    ) -> DataStream[T]:
+        self, partitioner: PartitionerLike[K], keySelector: KeySelectorLike[T_co, K] | Field
+    ) -> DataStream[T_co]:
         """The same stream, like ``rebalance``: which task has an element cannot be seen in the
         results, so ``partitioner(key, numPartitions)`` is not asked."""
         partition_call(partitioner)

@@ -35,6 +35,7 @@ from flinkish.api.windowing.trigger_policy import (
 )
 
 T = TypeVar("T")
+X = TypeVar("X")
 R = TypeVar("R")
 
 
@@ -156,12 +157,12 @@ class PolicyWindowedStream(Generic[T]):
 
     @staticmethod
     def of(
-        stream: DataStream[T],
+        stream: DataStream[X],
         length: Extent,
         slide: Extent | None = None,
         eventTime: bool = True,
         lag: TimeLike | None = None,
-    ) -> PolicyWindowedStream[T]:
+    ) -> PolicyWindowedStream[X]:
         """Windows of ``length``, one every ``slide``; without a slide one after another. Each is a
         ``Count`` or a length of time.
 

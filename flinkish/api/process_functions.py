@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Generic, TypeAlias, TypeVar, Union
+from typing import Any, Generic, TypeAlias, Union
+
+from typing_extensions import TypeAliasType, TypeVar
 
 from flinkish.api.functions import Collector, RichFunction
 from flinkish.api.output_tag import OutputTag
 
-T = TypeVar("T")
-R = TypeVar("R")
-K = TypeVar("K")
+T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+K_contra = TypeVar("K_contra", contravariant=True)
 X = TypeVar("X")
-K_co = TypeVar("K_co", covariant=True)
+K_co = TypeVar("K_co", covariant=True, default=Any)
 
 
 class TimeDomain(Enum):
@@ -104,7 +106,7 @@ class KeyedTimerContext(TimerContext, KeyedProcessContext[K_co], Generic[K_co]):
     __slots__ = ()
 
 
-class ProcessFunction(RichFunction, ABC, Generic[T, R]):
+class ProcessFunction(RichFunction, ABC, Generic[T_contra, R_co]):
     """One element in, any number out, to the main and to side outputs (Flink: ``ProcessFunction``).
 
     >>> class Split(ProcessFunction[int, int]):
@@ -121,13 +123,13 @@ class ProcessFunction(RichFunction, ABC, Generic[T, R]):
 
     @abstractmethod
     def processElement(
-        self, value: T, ctx: ProcessContext, out: Collector[R]
-    ) -> Iterable[R] | None:
+        self, value: T_contra, ctx: ProcessContext, out: Collector[R_co]
+    ) -> Iterable[R_co] | None:
         """Called for every element; write to ``out``, or return or yield the results, which get the
         element's timestamp."""
 
 
-class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
+class KeyedProcessFunction(RichFunction, ABC, Generic[K_contra, T_contra, R_co]):
     """A process function under a key, with keyed state and timers (Flink: ``KeyedProcessFunction``).
 
     Emits a key once it has been quiet for a minute of event time:
@@ -144,19 +146,19 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
     ...             out.collect(ctx.getCurrentKey())
     """
 
-    Context: TypeAlias = KeyedProcessContext
-    OnTimerContext: TypeAlias = KeyedTimerContext
+    Context = TypeAliasType("Context", KeyedProcessContext[K_co], type_params=(K_co,))
+    OnTimerContext = TypeAliasType("OnTimerContext", KeyedTimerContext[K_co], type_params=(K_co,))
 
     @abstractmethod
     def processElement(
-        self, value: T, ctx: KeyedProcessContext[K], out: Collector[R]
-    ) -> Iterable[R] | None:
+        self, value: T_contra, ctx: KeyedProcessContext[K_contra], out: Collector[R_co]
+    ) -> Iterable[R_co] | None:
         """Called for every element; write to ``out``, or return or yield the results, which get the
         element's timestamp."""
 
     def onTimer(
-        self, timestamp: int, ctx: KeyedTimerContext[K], out: Collector[R]
-    ) -> Iterable[R] | None:
+        self, timestamp: int, ctx: KeyedTimerContext[K_contra], out: Collector[R_co]
+    ) -> Iterable[R_co] | None:
         """Called when a timer is due, under the key it was registered under.
 
         What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
@@ -166,10 +168,11 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K, T, R]):
 
 
 ProcessLike = Union[
-    ProcessFunction[T, R], Callable[[T, ProcessContext, Collector[R]], Iterable[R] | None]
+    ProcessFunction[T_contra, R_co],
+    Callable[[T_contra, ProcessContext, Collector[R_co]], Iterable[R_co] | None],
 ]
 KeyedProcessLike = Union[
-    KeyedProcessFunction[K, T, R],
-    ProcessFunction[T, R],
-    Callable[[T, KeyedProcessContext[K], Collector[R]], Iterable[R] | None],
+    KeyedProcessFunction[K_contra, T_contra, R_co],
+    ProcessFunction[T_contra, R_co],
+    Callable[[T_contra, KeyedProcessContext[K_contra], Collector[R_co]], Iterable[R_co] | None],
 ]

@@ -10,11 +10,11 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.transformations import SideOutputTransformation
 from flinkish.api.types import TypeInformation
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 X = TypeVar("X")
 
 
-class SingleOutputStreamOperator(DataStream[T]):
+class SingleOutputStreamOperator(DataStream[T_co]):
     """The output of an operator, which can be named and has side outputs (Flink: the same)."""
 
     def getName(self) -> str:
@@ -50,7 +50,7 @@ class SingleOutputStreamOperator(DataStream[T]):
         self._transformation.maxParallelism = positive("setMaxParallelism", maxParallelism)
         return self
 
-    def returns(self, typeInfo: TypeInformation[T] | type[T]) -> Self:
+    def returns(self, typeInfo: TypeInformation[T_co] | type[T_co]) -> Self:
         """Say the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
         such as ``str``, ``list[int]`` or a dataclass (Flink's ``Class`` and ``TypeHint``)."""
         self._transformation.outputType = TypeInformation.of(typeInfo)
@@ -95,5 +95,5 @@ class SingleOutputStreamOperator(DataStream[T]):
         )
 
 
-class DataStreamSource(SingleOutputStreamOperator[T]):
+class DataStreamSource(SingleOutputStreamOperator[T_co]):
     """The output of a source (Flink: the same)."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias
+
+from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import NotSupportedError
@@ -14,12 +16,12 @@ if TYPE_CHECKING:
     from flinkish.api.functions import AggregateFunction, ReduceLike
     from flinkish.api.state_ttl import StateTtlConfig
 
-T = TypeVar("T")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-ACC = TypeVar("ACC")
-UK = TypeVar("UK")
-UV = TypeVar("UV")
+T = TypeVar("T", default=Any)
+IN = TypeVar("IN", default=Any)
+OUT = TypeVar("OUT", default=Any)
+ACC = TypeVar("ACC", default=Any)
+UK = TypeVar("UK", default=Any)
+UV = TypeVar("UV", default=Any)
 
 
 _TypeLike: TypeAlias = TypeInformation[T] | type[T] | None

@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeAlias, TypeVar, Union
 from flinkish.api.errors import IllegalArgumentError
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 TICK: Final = 1
 """The smallest step of time, in ms."""
@@ -29,10 +30,10 @@ class PointEvent(Generic[T]):
     startTime: int
     payload: T
 
-    @classmethod
-    def createInsert(cls, startTime: int, payload: T) -> PointEvent[T]:
+    @staticmethod
+    def createInsert(startTime: int, payload: X) -> PointEvent[X]:
         """The event, by StreamInsight's name for making one."""
-        return cls(startTime, payload)
+        return PointEvent(startTime, payload)
 
     @property
     def endTime(self) -> int:
@@ -61,10 +62,10 @@ class IntervalEvent(Generic[T]):
                 " end must be after the start."
             )
 
-    @classmethod
-    def createInsert(cls, startTime: int, endTime: int, payload: T) -> IntervalEvent[T]:
+    @staticmethod
+    def createInsert(startTime: int, endTime: int, payload: X) -> IntervalEvent[X]:
         """The event, by StreamInsight's name for making one."""
-        return cls(startTime, endTime, payload)
+        return IntervalEvent(startTime, endTime, payload)
 
     @property
     def syncTime(self) -> int:
@@ -105,15 +106,15 @@ class EdgeEvent(Generic[T]):
                 " cannot be before the start; at the start it takes the event back."
             )
 
-    @classmethod
-    def createStart(cls, startTime: int, payload: T) -> EdgeEvent[T]:
+    @staticmethod
+    def createStart(startTime: int, payload: X) -> EdgeEvent[X]:
         """Something begins."""
-        return cls(EdgeType.Start, startTime, payload)
+        return EdgeEvent(EdgeType.Start, startTime, payload)
 
-    @classmethod
-    def createEnd(cls, startTime: int, endTime: int, payload: T) -> EdgeEvent[T]:
+    @staticmethod
+    def createEnd(startTime: int, endTime: int, payload: X) -> EdgeEvent[X]:
         """What began at ``startTime`` with ``payload`` ends."""
-        return cls(EdgeType.End, startTime, payload, endTime)
+        return EdgeEvent(EdgeType.End, startTime, payload, endTime)
 
     @property
     def syncTime(self) -> int:

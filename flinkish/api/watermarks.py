@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Union
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Union, overload
 
 from typing_extensions import TypeVar
 
@@ -19,8 +19,10 @@ from flinkish.api.time import TimeLike
 if TYPE_CHECKING:
     from flinkish.api.idle_advance import IdleAdvance
 
-T = TypeVar("T", default=Any)
-T_contra = TypeVar("T_contra", contravariant=True)
+# For what an assigner alone decides. pyright takes an unknown parameter of a lambda to be of the
+# bound, mypy of the default.
+T = TypeVar("T", bound=Any, default=Any)
+T_contra = TypeVar("T_contra", contravariant=True, default=object)
 
 
 class WatermarkOutput(ABC):
@@ -142,7 +144,7 @@ TimestampAssignerLike = Union[TimestampAssigner[T], Callable[[T, int], int]]
 
 
 @dataclass(frozen=True)
-class WatermarkStrategy(Generic[T]):
+class WatermarkStrategy(Generic[T_contra]):
     """How a stream gets timestamps and watermarks (Flink: ``WatermarkStrategy``).
 
     >>> strategy = (
@@ -151,8 +153,8 @@ class WatermarkStrategy(Generic[T]):
     ... )
     """
 
-    generatorSupplier: GeneratorSupplier[T]
-    timestampAssigner: TimestampAssignerLike[T] | None = None
+    generatorSupplier: GeneratorSupplier[T_contra]
+    timestampAssigner: TimestampAssignerLike[T_contra] | None = None
     idleTimeout: int | None = None
     """Milliseconds of processing time without an element after which the input is idle."""
     idleAdvance: IdleAdvance | None = None
@@ -165,12 +167,12 @@ class WatermarkStrategy(Generic[T]):
             assigner_call("withTimestampAssigner", self.timestampAssigner)
 
     @staticmethod
-    def forMonotonousTimestamps() -> WatermarkStrategy[T]:
+    def forMonotonousTimestamps() -> WatermarkStrategy[T_contra]:
         """For timestamps that never fall: the watermark is the highest timestamp - 1 ms."""
         return WatermarkStrategy(lambda context: AscendingTimestampsWatermarks())
 
     @staticmethod
-    def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[T]:
+    def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[T_contra]:
         """For elements that come at most ``maxOutOfOrderness`` after a later one: the watermark is the
         highest timestamp - ``maxOutOfOrderness`` - 1 ms.
 
@@ -180,7 +182,7 @@ class WatermarkStrategy(Generic[T]):
         return WatermarkStrategy(lambda context: BoundedOutOfOrdernessWatermarks(bound))
 
     @staticmethod
-    def noWatermarks() -> WatermarkStrategy[T]:
+    def noWatermarks() -> WatermarkStrategy[T_contra]:
         """Never a watermark: for jobs in processing time."""
         return WatermarkStrategy(lambda context: NoWatermarksGenerator())
 
@@ -193,12 +195,22 @@ class WatermarkStrategy(Generic[T]):
         """
         return WatermarkStrategy(generatorSupplier)
 
-    def withTimestampAssigner(self, assigner: TimestampAssignerLike[T]) -> WatermarkStrategy[T]:
+    @overload
+    def withTimestampAssigner(
+        self: WatermarkStrategy[object], assigner: TimestampAssignerLike[T]
+    ) -> WatermarkStrategy[T]: ...
+
+    @overload
+    def withTimestampAssigner(
+        self, assigner: TimestampAssignerLike[T_contra]
+    ) -> WatermarkStrategy[T_contra]: ...
+
+    def withTimestampAssigner(self, assigner: TimestampAssignerLike[Any]) -> WatermarkStrategy[Any]:
         """With timestamps from ``assigner``: a TimestampAssigner or ``f(element, timestamp)``."""
         assigner_call("withTimestampAssigner", assigner)
         return replace(self, timestampAssigner=assigner)
 
-    def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T]:
+    def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T_contra]:
         """Mark an input idle after ``idleTimeout`` of processing time without an element.
 
         Raises IllegalArgumentError unless it is above 0.
@@ -212,7 +224,7 @@ class WatermarkStrategy(Generic[T]):
         every: TimeLike,
         offset: TimeLike = 0,
         allowedLateness: TimeLike = 0,
-    ) -> WatermarkStrategy[T]:
+    ) -> WatermarkStrategy[T_contra]:
         """Let an idle input close windows: once no element has come for ``idleTimeout`` of
         processing time, the watermark goes on to where the last window closes that ended at least
         ``idleTimeout`` ago by the clock. Flink's ``withIdleness`` only stops holding others back.
@@ -240,7 +252,7 @@ class WatermarkStrategy(Generic[T]):
 
     def createWatermarkGenerator(
         self, context: WatermarkGeneratorContext | None = None
-    ) -> WatermarkGenerator[T]:
+    ) -> WatermarkGenerator[T_contra]:
         """A new generator of this strategy, which runs with ``context``."""
         known = context or WatermarkGeneratorContext()
         generator = self.generatorSupplier(known)

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeAlias, TypeVar, Union
+from typing import Any, Generic, Union
+
+from typing_extensions import TypeAliasType, TypeVar
 
 from flinkish.api.functions import Collector, Function, RichFunction
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.runtime_context import KeyedStateStore
 from flinkish.api.windowing.windows import Window
 
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-KEY = TypeVar("KEY")
-W = TypeVar("W", bound=Window)
-W_co = TypeVar("W_co", bound=Window, covariant=True)
+IN_contra = TypeVar("IN_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
+KEY_contra = TypeVar("KEY_contra", contravariant=True)
+W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
+W_co = TypeVar("W_co", bound=Window, covariant=True, default=Any)
 X = TypeVar("X")
 
 
@@ -57,35 +59,41 @@ class WindowContext(ABC, Generic[W_co]):
         """Emit ``value`` to a side output, with the timestamp of the window."""
 
 
-class WindowFunction(Function, ABC, Generic[IN, OUT, KEY, W]):
+class WindowFunction(Function, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
     """Turns a window of one key into results (Flink: ``WindowFunction``)."""
 
     @abstractmethod
     def apply(
-        self, key: KEY, window: W, elements: Iterable[IN], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self,
+        key: KEY_contra,
+        window: W_contra,
+        elements: Iterable[IN_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
         """Called when the window fires, with what is in it. Results get the timestamp
         ``window.maxTimestamp()``."""
 
 
-class AllWindowFunction(Function, ABC, Generic[IN, OUT, W]):
+class AllWindowFunction(Function, ABC, Generic[IN_contra, OUT_co, W_contra]):
     """Turns a window into results (Flink: ``AllWindowFunction``)."""
 
     @abstractmethod
-    def apply(self, window: W, elements: Iterable[IN], out: Collector[OUT]) -> Iterable[OUT] | None:
+    def apply(
+        self, window: W_contra, elements: Iterable[IN_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
         """Called when the window fires, with what is in it. Results get the timestamp
         ``window.maxTimestamp()``."""
 
 
-class RichWindowFunction(RichFunction, WindowFunction[IN, OUT, KEY, W]):
+class RichWindowFunction(RichFunction, WindowFunction[IN_contra, OUT_co, KEY_contra, W_contra]):
     """A ``WindowFunction`` with open, close and a runtime context (Flink: ``RichWindowFunction``)."""
 
 
-class RichAllWindowFunction(RichFunction, AllWindowFunction[IN, OUT, W]):
+class RichAllWindowFunction(RichFunction, AllWindowFunction[IN_contra, OUT_co, W_contra]):
     """An ``AllWindowFunction`` with open, close and a runtime context (Flink: ``RichAllWindowFunction``)."""
 
 
-class ProcessWindowFunction(RichFunction, ABC, Generic[IN, OUT, KEY, W]):
+class ProcessWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
     """Turns a window of one key into results, with all there is to know of it (Flink:
     ``ProcessWindowFunction``).
 
@@ -94,52 +102,59 @@ class ProcessWindowFunction(RichFunction, ABC, Generic[IN, OUT, KEY, W]):
     ...         out.collect((key, context.window().getEnd(), len(list(elements))))
     """
 
-    Context: TypeAlias = WindowContext
+    Context = TypeAliasType("Context", WindowContext[W_co], type_params=(W_co,))
 
     @abstractmethod
     def process(
-        self, key: KEY, context: WindowContext[W], elements: Iterable[IN], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self,
+        key: KEY_contra,
+        context: WindowContext[W_contra],
+        elements: Iterable[IN_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
         """Called when the window fires, with what is in it. Results get the timestamp
         ``window.maxTimestamp()``."""
 
-    def clear(self, context: WindowContext[W]) -> None:
+    def clear(self, context: WindowContext[W_contra]) -> None:
         """Called when the window goes: clear its ``windowState`` here."""
 
 
-class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN, OUT, W]):
+class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, W_contra]):
     """Turns a window into results, with all there is to know of it (Flink: the same name)."""
 
-    Context: TypeAlias = WindowContext
+    Context = TypeAliasType("Context", WindowContext[W_co], type_params=(W_co,))
 
     @abstractmethod
     def process(
-        self, context: WindowContext[W], elements: Iterable[IN], out: Collector[OUT]
-    ) -> Iterable[OUT] | None:
+        self,
+        context: WindowContext[W_contra],
+        elements: Iterable[IN_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
         """Called when the window fires, with what is in it. Results get the timestamp
         ``window.maxTimestamp()``."""
 
-    def clear(self, context: WindowContext[W]) -> None:
+    def clear(self, context: WindowContext[W_contra]) -> None:
         """Called when the window goes: clear its ``windowState`` here."""
 
 
 ProcessWindowLike = Union[
-    ProcessWindowFunction[IN, OUT, KEY, W],
-    Callable[[KEY, WindowContext[W], Iterable[IN]], Iterable[OUT]],
-    Callable[[KEY, WindowContext[W], Iterable[IN], Collector[OUT]], None],
+    ProcessWindowFunction[IN_contra, OUT_co, KEY_contra, W_contra],
+    Callable[[KEY_contra, WindowContext[W_contra], Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[KEY_contra, WindowContext[W_contra], Iterable[IN_contra], Collector[OUT_co]], None],
 ]
 WindowLike = Union[
-    WindowFunction[IN, OUT, KEY, W],
-    Callable[[KEY, W, Iterable[IN]], Iterable[OUT]],
-    Callable[[KEY, W, Iterable[IN], Collector[OUT]], None],
+    WindowFunction[IN_contra, OUT_co, KEY_contra, W_contra],
+    Callable[[KEY_contra, W_contra, Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[KEY_contra, W_contra, Iterable[IN_contra], Collector[OUT_co]], None],
 ]
 ProcessAllWindowLike = Union[
-    ProcessAllWindowFunction[IN, OUT, W],
-    Callable[[WindowContext[W], Iterable[IN]], Iterable[OUT]],
-    Callable[[WindowContext[W], Iterable[IN], Collector[OUT]], None],
+    ProcessAllWindowFunction[IN_contra, OUT_co, W_contra],
+    Callable[[WindowContext[W_contra], Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[WindowContext[W_contra], Iterable[IN_contra], Collector[OUT_co]], None],
 ]
 AllWindowLike = Union[
-    AllWindowFunction[IN, OUT, W],
-    Callable[[W, Iterable[IN]], Iterable[OUT]],
-    Callable[[W, Iterable[IN], Collector[OUT]], None],
+    AllWindowFunction[IN_contra, OUT_co, W_contra],
+    Callable[[W_contra, Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[W_contra, Iterable[IN_contra], Collector[OUT_co]], None],
 ]

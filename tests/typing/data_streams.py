@@ -63,7 +63,9 @@ def sources() -> None:
 
 def map_takes_the_type_of_the_result(words: DataStream[str]) -> None:
     assert_type(words.map(len), SingleOutputStreamOperator[int])
-    assert_type(words.map(lambda word: (word, 1)), SingleOutputStreamOperator[tuple[str, int]])
+    # mypy calls it tuple[str, int], pyright tuple[str, Literal[1]], which will do for one
+    pairs: DataStream[tuple[str, int]] = words.map(lambda word: (word, 1))
+    assert_type(pairs.map(lambda pair: pair[1]), SingleOutputStreamOperator[int])
     assert_type(words.map(Length()), SingleOutputStreamOperator[int])
 
 

@@ -60,9 +60,9 @@ def atlas_stages(readings: DataStream[Reading]) -> None:
         timed,
         interval=atlas.Interval(5, "minute"),
         pipeline=lambda windows: windows.aggregate(Count()),
-        idleTimeout=5,
+        idleTimeout=5,  # pyright: ignore[reportArgumentType]
     )
-    atlas.Interval(5, "fortnight")  # type: ignore[arg-type]
+    atlas.Interval(5, "fortnight")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 
 def stream_analytics(readings: DataStream[Reading]) -> None:

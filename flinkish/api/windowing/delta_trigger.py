@@ -12,6 +12,7 @@ from flinkish.api.windowing.trigger import Trigger, TriggerContext, TriggerResul
 from flinkish.api.windowing.windows import Window
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 
 class DeltaTrigger(Trigger[T, Window], Generic[T]):
@@ -32,9 +33,9 @@ class DeltaTrigger(Trigger[T, Window], Generic[T]):
     @staticmethod
     def of(
         threshold: float,
-        deltaFunction: DeltaLike[T],
-        stateType: TypeInformation[T] | None = None,
-    ) -> DeltaTrigger[T]:
+        deltaFunction: DeltaLike[X],
+        stateType: TypeInformation[X] | None = None,
+    ) -> DeltaTrigger[X]:
         """A trigger that fires where ``deltaFunction`` is greater than ``threshold``."""
         return DeltaTrigger(threshold, deltaFunction, stateType)
 

@@ -12,6 +12,7 @@ from flinkish.api.windowing.evictor import EvictableElements, Evictor, EvictorCo
 from flinkish.api.windowing.windows import Window
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 
 class _OneSidedEvictor(Evictor[T, Window], Generic[T]):
@@ -108,8 +109,8 @@ class DeltaEvictor(_OneSidedEvictor[T], Generic[T]):
 
     @staticmethod
     def of(
-        threshold: float, deltaFunction: DeltaLike[T], doEvictAfter: bool = False
-    ) -> DeltaEvictor[T]:
+        threshold: float, deltaFunction: DeltaLike[X], doEvictAfter: bool = False
+    ) -> DeltaEvictor[X]:
         """An evictor that takes out where ``deltaFunction`` is at least ``threshold``."""
         return DeltaEvictor(threshold, deltaFunction, doEvictAfter)
 

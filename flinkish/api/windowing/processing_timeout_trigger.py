@@ -12,6 +12,8 @@ from flinkish.api.windowing.windows import Window
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Window)
+X = TypeVar("X")
+V = TypeVar("V", bound=Window)
 
 _TIMEOUT = ValueStateDescriptor[int]("timeout")
 
@@ -39,11 +41,11 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
 
     @staticmethod
     def of(
-        nestedTrigger: Trigger[T, W],
+        nestedTrigger: Trigger[X, V],
         timeout: TimeLike,
         resetTimerOnNewRecord: bool = False,
         shouldClearOnTimeout: bool = True,
-    ) -> ProcessingTimeoutTrigger[T, W]:
+    ) -> ProcessingTimeoutTrigger[X, V]:
         """``nestedTrigger`` with a timeout.
 
         ``resetTimerOnNewRecord``: count it from the last element. ``shouldClearOnTimeout``: clear

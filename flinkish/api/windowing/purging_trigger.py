@@ -10,6 +10,8 @@ from flinkish.api.windowing.windows import Window
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Window)
+X = TypeVar("X")
+V = TypeVar("V", bound=Window)
 
 
 class PurgingTrigger(Trigger[T, W], Generic[T, W]):
@@ -20,7 +22,7 @@ class PurgingTrigger(Trigger[T, W], Generic[T, W]):
         self._nested = instance("PurgingTrigger", nestedTrigger, Trigger, mend)
 
     @staticmethod
-    def of(nestedTrigger: Trigger[T, W]) -> PurgingTrigger[T, W]:
+    def of(nestedTrigger: Trigger[X, V]) -> PurgingTrigger[X, V]:
         """The purging form of ``nestedTrigger``."""
         return PurgingTrigger(nestedTrigger)
 

@@ -22,6 +22,7 @@ from flinkish.api.windowing.window_assigner import (
 from flinkish.api.windowing.windows import TimeWindow, Window
 
 T = TypeVar("T")
+X = TypeVar("X")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
@@ -93,8 +94,8 @@ class EventTimeSessionWindows(_FixedGap):
 
     @staticmethod
     def withDynamicGap(
-        sessionWindowTimeGapExtractor: GapLike[T],
-    ) -> DynamicEventTimeSessionWindows[T]:
+        sessionWindowTimeGapExtractor: GapLike[X],
+    ) -> DynamicEventTimeSessionWindows[X]:
         """Sessions whose gap is read from each element."""
         return DynamicEventTimeSessionWindows(sessionWindowTimeGapExtractor)
 
@@ -120,8 +121,8 @@ class ProcessingTimeSessionWindows(_FixedGap):
 
     @staticmethod
     def withDynamicGap(
-        sessionWindowTimeGapExtractor: GapLike[T],
-    ) -> DynamicProcessingTimeSessionWindows[T]:
+        sessionWindowTimeGapExtractor: GapLike[X],
+    ) -> DynamicProcessingTimeSessionWindows[X]:
         """Sessions whose gap is read from each element."""
         return DynamicProcessingTimeSessionWindows(sessionWindowTimeGapExtractor)
 
@@ -143,8 +144,8 @@ class DynamicEventTimeSessionWindows(_DynamicGap[T], Generic[T]):
 
     @staticmethod
     def withDynamicGap(
-        sessionWindowTimeGapExtractor: GapLike[T],
-    ) -> DynamicEventTimeSessionWindows[T]:
+        sessionWindowTimeGapExtractor: GapLike[X],
+    ) -> DynamicEventTimeSessionWindows[X]:
         """Sessions whose gap is read from each element."""
         return DynamicEventTimeSessionWindows(sessionWindowTimeGapExtractor)
 
@@ -165,8 +166,8 @@ class DynamicProcessingTimeSessionWindows(_DynamicGap[T], Generic[T]):
 
     @staticmethod
     def withDynamicGap(
-        sessionWindowTimeGapExtractor: GapLike[T],
-    ) -> DynamicProcessingTimeSessionWindows[T]:
+        sessionWindowTimeGapExtractor: GapLike[X],
+    ) -> DynamicProcessingTimeSessionWindows[X]:
         """Sessions whose gap is read from each element."""
         return DynamicProcessingTimeSessionWindows(sessionWindowTimeGapExtractor)
 
