@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
+from flinkish.api.arguments import instance
 from flinkish.api.base_windowed_stream import BaseWindowedStream
 from flinkish.api.data_stream import DataStream
 from flinkish.api.functions import AggregateFunction, Collector, ReduceLike
@@ -48,6 +49,9 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     """
 
     def __init__(self, input: DataStream[T], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
+        instance(
+            "windowAll", input, DataStream, "Call it on the stream: stream.windowAll(assigner)."
+        )
         super().__init__(input.keyBy(constant_key), windowAssigner)
 
     @overload

@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeVar
 
+from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.java_long import fits_long
 from flinkish.api.time import TimeLike, to_milliseconds
 
 T = TypeVar("T")
@@ -13,27 +15,49 @@ E = TypeVar("E", bound=Enum)
 
 
 def integer(subject: str, number: int) -> int:
-    """``number``; raises IllegalArgumentError unless it is a whole number."""
+    """``number``; raises IllegalArgumentError unless it is a whole number that 64 bits hold."""
     if not isinstance(number, int) or isinstance(number, bool):
         raise IllegalArgumentError(
             f"{subject}: {shown(number)} is not a whole number. Pass an int."
         )
+    if not fits_long(number):
+        raise IllegalArgumentError(
+            f"{subject}: {shown(number)} does not fit into 64 bits. Pass an int from -2**63 to"
+            " 2**63 - 1."
+        )
     return number
 
 
-def whole_number(subject: str, number: int, lowest: int = 0) -> int:
-    """``number``; raises IllegalArgumentError unless it is a whole number from ``lowest`` on."""
+def whole_number(subject: str, number: int, lowest: int = 0, highest: int = MAX_TIMESTAMP) -> int:
+    """``number``; raises IllegalArgumentError unless it is a whole number from ``lowest`` to
+    ``highest``, by default the greatest that 64 bits hold."""
     if not isinstance(number, int) or isinstance(number, bool) or number < lowest:
         raise IllegalArgumentError(
             f"{subject}: {shown(number)} is not a whole number from {lowest} on. Pass an int of at"
             f" least {lowest}."
         )
+    if number > highest:
+        raise IllegalArgumentError(
+            f"{subject}: {shown(number)} is above {highest}, the most that there can be. Pass that or"
+            " less."
+        )
     return number
 
 
-def positive(subject: str, count: int) -> int:
-    """``count``; raises IllegalArgumentError unless it is a whole number above 0."""
-    return whole_number(subject, count, 1)
+def positive(subject: str, count: int, highest: int = MAX_TIMESTAMP) -> int:
+    """``count``; raises IllegalArgumentError unless it is a whole number above 0, and at most
+    ``highest``."""
+    return whole_number(subject, count, 1, highest)
+
+
+def time_in_millis(subject: str, time: int) -> int:
+    """``time``; raises IllegalArgumentError unless it is a time in ms since the epoch."""
+    if not isinstance(time, int) or isinstance(time, bool) or not fits_long(time):
+        raise IllegalArgumentError(
+            f"{subject}: {shown(time)} is no time in ms since the epoch. Pass an int of 64 bits, such"
+            " as int(when.timestamp() * 1000) of an aware datetime."
+        )
+    return time
 
 
 def milliseconds(subject: str, length: TimeLike) -> int:

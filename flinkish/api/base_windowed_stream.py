@@ -10,6 +10,7 @@ from flinkish.api.aggregations import (
     FieldLike,
     SumAggregator,
 )
+from flinkish.api.arguments import instance
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.output_tag import OutputTag
@@ -33,7 +34,8 @@ class BaseWindowedStream(WindowSettings[T, W]):
 
     def __init__(self, input: KeyedStream[T, Any], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
         super().__init__(windowAssigner)
-        self._input = input
+        mend = "Call it on a keyed stream: stream.keyBy(key).window(assigner)."
+        self._input = instance("window", input, KeyedStream, mend)
 
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
         """Send elements that come too late there, instead of counting and dropping them."""

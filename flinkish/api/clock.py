@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from flinkish.api.arguments import integer, time_in_millis
+
 
 class RelativeClock(ABC):
     """A clock in ms since the epoch that never goes back (Flink: ``RelativeClock``).
@@ -28,11 +30,11 @@ class ManualClock(RelativeClock):
     __slots__ = ("_now",)
 
     def __init__(self, now: int = 0) -> None:
-        self._now = now
+        self._now = time_in_millis("ManualClock", now)
 
     def relativeTimeMillis(self) -> int:
         return self._now
 
     def advanceTime(self, milliseconds: int) -> None:
         """Move on by so many ms."""
-        self._now += milliseconds
+        self._now += integer("ManualClock.advanceTime", milliseconds)

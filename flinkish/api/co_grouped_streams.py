@@ -29,6 +29,7 @@ class CoGroupedStreams(Generic[T1, T2]):
     """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        instance("coGroup", input1, DataStream, "Call it on the first stream.")
         instance("coGroup", input2, DataStream, "Pass the stream to group with.")
         input1._check_environment("coGroup", input2.getExecutionEnvironment())
         self._inputs = (input1, input2)

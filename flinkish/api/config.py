@@ -44,7 +44,7 @@ class ExecutionConfig:
 
     def setParallelism(self, parallelism: int) -> ExecutionConfig:
         """How many tasks keyed operators run in."""
-        self.parallelism = positive("setParallelism", parallelism)
+        self.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
     def getParallelism(self) -> int | None:

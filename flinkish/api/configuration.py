@@ -68,6 +68,8 @@ class Configuration(Mapping[str, Any]):
         return self
 
     def __getitem__(self, option: str) -> Any:
+        if not isinstance(option, str):
+            raise KeyError(option)
         return self._options[option]
 
     def __iter__(self) -> Iterator[str]:

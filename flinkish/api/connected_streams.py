@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, Union, overload
 
+from flinkish.api.arguments import instance
 from flinkish.api.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
@@ -88,6 +89,10 @@ class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
     def __init__(
         self, environment: StreamExecutionEnvironment, input1: DataStream[IN1_co], input2: SECOND_co
     ) -> None:
+        mend = "Call it on one stream and pass the other: stream1.connect(stream2)."
+        instance("connect", input1, DataStream, mend)
+        if not isinstance(input2, BroadcastStream):
+            instance("connect", input2, DataStream, mend)
         input1._check_environment("connect", input2.getExecutionEnvironment())
         self._environment = environment
         self._input1 = input1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Generic, Self, TypeVar
 
 from flinkish.api.arguments import instance, positive, text
+from flinkish.api.config import MAX_KEY_GROUPS
 from flinkish.api.transformations import SinkTransformation
 
 T = TypeVar("T")
@@ -28,12 +29,12 @@ class DataStreamSink(Generic[T]):
 
     def setParallelism(self, parallelism: int) -> Self:
         """Accepted for ported jobs; Spark decides how many tasks write."""
-        self._transformation.parallelism = positive("setParallelism", parallelism)
+        self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Accepted for ported jobs; a sink has no key groups."""
-        positive("setMaxParallelism", maxParallelism)
+        positive("setMaxParallelism", maxParallelism, MAX_KEY_GROUPS)
         return self
 
     def setDescription(self, description: str) -> Self:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from flinkish.api.arguments import instance, member, milliseconds, positive
-from flinkish.api.config import CheckpointConfig, ExecutionConfig
+from flinkish.api.config import MAX_KEY_GROUPS, CheckpointConfig, ExecutionConfig
 from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
 from flinkish.api.time import TimeLike
@@ -68,7 +68,7 @@ class EnvironmentSettings:
     def setDefaultLocalParallelism(cls, parallelism: int) -> None:
         """Set the parallelism of the local environments that are made from now on."""
         EnvironmentSettings._defaultLocalParallelism = positive(
-            "setDefaultLocalParallelism", parallelism
+            "setDefaultLocalParallelism", parallelism, MAX_KEY_GROUPS
         )
 
     # ------------------------------------------------------------------ checkpoints

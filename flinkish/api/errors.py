@@ -74,13 +74,18 @@ class MissingTimestampError(FlinkishError):
 
 class UnstableKeyError(FlinkishError, TypeError):
     """A key whose state could not be found again: its hash differs between Python processes, or it
-    is NaN, which is not equal to itself."""
+    is NaN, which is not equal to itself. ``reason`` says what else is wrong with it."""
 
-    def __init__(self, key: object) -> None:
-        super().__init__(key)
-        self.key = key
+    def __init__(self, key: object, reason: str | None = None) -> None:
+        super().__init__(key, reason)
+        self.key, self.reason = key, reason
 
     def __str__(self) -> str:
+        if self.reason is not None:
+            return (
+                f"keyBy: the key {shown(self.key)} of type {type(self.key).__name__} cannot be hashed:"
+                f" {self.reason}. Let the key selector return a plain value of it, such as a text."
+            )
         if self.key != self.key:
             return (
                 f"keyBy: the key {shown(self.key)}, or a part of it, is not equal to itself, so its"

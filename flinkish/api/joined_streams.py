@@ -45,6 +45,7 @@ class JoinedStreams(Generic[T1, T2]):
     """
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        instance("join", input1, DataStream, "Call it on the first stream.")
         instance("join", input2, DataStream, "Pass the stream to join with.")
         input1._check_environment("join", input2.getExecutionEnvironment())
         self._inputs = (input1, input2)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from flinkish.api.arguments import text
+from flinkish.api.arguments import text, whole_number
 from flinkish.api.errors import IllegalArgumentError
 
 
@@ -48,6 +48,8 @@ class Row(tuple[Any, ...]):
 
     def getField(self, field: int | str) -> Any:
         """The field of that name or position."""
+        if not isinstance(field, str):
+            whole_number("Row.getField: position", field, highest=len(self) - 1)
         return self[field]
 
     def getFieldNames(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self, TypeVar
 
 from flinkish.api.arguments import instance, positive, text, whole_number
+from flinkish.api.config import MAX_KEY_GROUPS
 from flinkish.api.data_stream import DataStream
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.transformations import SideOutputTransformation
@@ -42,12 +43,14 @@ class SingleOutputStreamOperator(DataStream[T_co]):
     def setParallelism(self, parallelism: int) -> Self:
         """With 1 a keyed operator is one task, which hands on in the order of its input, whatever the
         keys. Another number is shown in the plan, and the tasks are those of the environment."""
-        self._transformation.parallelism = positive("setParallelism", parallelism)
+        self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Accepted for ported jobs; the number of key groups is that of the environment."""
-        self._transformation.maxParallelism = positive("setMaxParallelism", maxParallelism)
+        self._transformation.maxParallelism = positive(
+            "setMaxParallelism", maxParallelism, MAX_KEY_GROUPS
+        )
         return self
 
     def returns(self, typeInfo: TypeInformation[T_co] | type[T_co]) -> Self:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from flinkish.api.data_stream import DataStream
+from flinkish.api.errors import IllegalStateError
 from flinkish.api.functions import MapFunction
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
@@ -85,7 +86,10 @@ class KeyedSides(Generic[T1, T2, KEY]):
         first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
         second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
         key1, key2 = self._key1, self._key2
-        assert key2 is not None
+        if key2 is None:
+            raise IllegalStateError(
+                "where: the join has a key of its first stream only. Call equalTo(key) next."
+            )
 
         def key_of(element: TaggedUnion[T1, T2]) -> KEY:
             if element.tag == 1:

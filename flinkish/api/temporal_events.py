@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, TypeAlias, TypeVar, Union
 
+from flinkish.api.arguments import instance, time_in_millis
 from flinkish.api.errors import IllegalArgumentError
 
 T = TypeVar("T")
@@ -56,7 +57,8 @@ class IntervalEvent(Generic[T]):
     payload: T
 
     def __post_init__(self) -> None:
-        if self.endTime <= self.startTime:
+        time_in_millis("IntervalEvent: startTime", self.startTime)
+        if time_in_millis("IntervalEvent: endTime", self.endTime) <= self.startTime:
             raise IllegalArgumentError(
                 f"IntervalEvent: it would end at {self.endTime}, but start at {self.startTime}. The"
                 " end must be after the start."
@@ -95,6 +97,11 @@ class EdgeEvent(Generic[T]):
     """None at a start: it is not known yet."""
 
     def __post_init__(self) -> None:
+        mend = "Write EdgeEvent.createStart(start, payload) or EdgeEvent.createEnd(start, end, payload)."
+        instance("EdgeEvent: edgeType", self.edgeType, EdgeType, mend)
+        time_in_millis("EdgeEvent: startTime", self.startTime)
+        if self.endTime is not None:
+            time_in_millis("EdgeEvent: endTime", self.endTime)
         if (self.edgeType is EdgeType.End) != (self.endTime is not None):
             raise IllegalArgumentError(
                 f"EdgeEvent: a {self.edgeType.value} edge with the end time {self.endTime}. Write"

@@ -78,6 +78,8 @@ def type_of_annotation(annotation: Any, within: tuple[type[Any], ...] = ()) -> _
         return type_of_annotation(parts[0], within) if len(parts) == 1 else None
     if origin is not None:
         return _type_of_generic(origin, arguments, within)
+    if not isinstance(annotation, type):
+        return None
     return _BASIC.get(annotation) or _type_of_class(annotation, within)
 
 

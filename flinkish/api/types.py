@@ -8,9 +8,9 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from inspect import isroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 
-from flinkish.api.arguments import instance
+from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError, shown
 
 T = TypeVar("T")
@@ -41,6 +41,9 @@ class TypeInformation(Generic[T]):
     typeClass: type[Any] | None = None
 
     def __post_init__(self) -> None:
+        text("TypeInformation: kind", self.kind)
+        mend = "Pass a tuple of types, or make the type with TypeInformation.of(...)."
+        instance("TypeInformation: children", self.children, tuple, mend)
         for child in self.children:
             mend = "Pass one, such as Types.STRING(), or TypeInformation.of(str)."
             instance(f"Types: {self.kind}", child, TypeInformation, mend)
@@ -52,7 +55,7 @@ class TypeInformation(Generic[T]):
         PICKLED_BYTE_ARRAY."""
         from flinkish.api.type_extraction import type_of_annotation
 
-        if isroutine(typeHint) or isinstance(typeHint, (int, float, bytes, str)):
+        if not _is_type_hint(typeHint):
             raise IllegalArgumentError(
                 f"TypeInformation: {shown(typeHint)} is not a type. Pass one, such as Types.STRING()"
                 " (a call), str or list[int]."
@@ -297,3 +300,13 @@ class Types:
 
 def _array(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:
     return TypeInformation("Array", (element,))
+
+
+def _is_type_hint(value: object) -> bool:
+    """Whether ``value`` stands for a type in an annotation: a class, ``list[int]``, a type variable."""
+    typing_modules = ("types", "typing", "typing_extensions")
+    return (
+        isinstance(value, (type, TypeInformation))
+        or get_origin(value) is not None
+        or (type(value).__module__ in typing_modules and not isroutine(value))
+    )

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 from flinkish.api.all_windowed_stream import AllWindowedStream
 from flinkish.api.arguments import instance, integer, member
 from flinkish.api.arrival_time import DeadLetter, DeadLetterReason
+from flinkish.api.callables import checked_callable
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
 from flinkish.api.functions import Collector, KeySelectorLike
@@ -103,6 +104,7 @@ def source(
 ) -> SingleOutputStreamOperator[T]:
     """``$source`` with a ``timeField``: event times in ms from ``timeField(event, timestamp)``, and
     the highest of them as the watermark."""
+    instance("source", stream, DataStream, "Pass the stream first, then timeField.")
     strategy = WatermarkStrategy[T].forMonotonousTimestamps()
     return stream.assignTimestampsAndWatermarks(strategy.withTimestampAssigner(timeField))
 
@@ -227,6 +229,8 @@ def _stage(
     groupBy: Any,
     options: WindowOptions,
 ) -> WindowStage[T, R]:
+    instance(name, stream, DataStream, "Pass the stream of the stage before it first.")
+    checked_callable(f"{name}: pipeline", pipeline, _PIPELINE, 1)
     _refuse_unknown(name, options)
     size = _length(name, "interval", interval, 1)
     slide = _length(name, "hopSize", hop, 1)
@@ -255,7 +259,20 @@ def _stage(
         windowed.allowedLateness(lateness).trigger(AfterAllowedLatenessTrigger(lateness))
     if late is not None:
         windowed.sideOutputLateData(late)
-    return WindowStage(pipeline(windowed), late, name)
+    results = pipeline(windowed)
+    instance(
+        f"{name}: what the pipeline returns",
+        results,
+        SingleOutputStreamOperator,
+        f"Pass {_PIPELINE}.",
+    )
+    return WindowStage(results, late, name)
+
+
+_PIPELINE = (
+    "f(windows), which returns the results, such as lambda windows: windows.aggregate(function);"
+    " Atlas's list of stages is a chain of methods here"
+)
 
 
 def _refuse_unknown(name: str, options: WindowOptions) -> None:

@@ -29,7 +29,7 @@ from flinkish.api import time
 from flinkish.api.arguments import length_from_zero, positive_length
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
-from flinkish.api.fields import Field, field_getter
+from flinkish.api.fields import Field, checked_field, field_getter
 from flinkish.api.functions import Collector, KeySelectorLike
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.lag_watermarks import unionWithLag
@@ -150,7 +150,9 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
 
     def withTimestampField(self, fieldName: Field) -> Self:
         """Go by event time: the field of that name or position has it, in ms."""
-        return self.withTimestampExtractor(field_getter(fieldName))
+        return self.withTimestampExtractor(
+            field_getter(checked_field("withTimestampField", fieldName))
+        )
 
     def withTimestampExtractor(self, timestampExtractor: Callable[[T], int]) -> Self:
         """Go by event time: ``timestampExtractor(tuple)`` gives it, in ms."""

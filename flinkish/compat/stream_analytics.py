@@ -126,6 +126,7 @@ def timestampBy(
     ``independentSubstreams`` nothing else judges its events, and windows close later by the late
     arrival tolerance. Dropped events go to the side output ``deadLetters`` of the result.
     """
+    instance("timestampBy", stream, DataStream, "Pass the stream first, then the timestamp.")
     instance("timestampBy: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
     policy = _ordering_policy(ordering.eventsOutOfOrderPolicy)
     late = ordering.eventsLateArrivalMaxDelayInSeconds
@@ -154,6 +155,7 @@ def byArrivalTime(
 ) -> SingleOutputStreamOperator[T]:
     """A query without ``TIMESTAMP BY``: the event time is the arrival time, and no setting for late
     or disordered events matters. While nothing comes the watermark keeps 5 seconds behind."""
+    instance("byArrivalTime", stream, DataStream, "Pass the stream first.")
     strategy = ArrivalTimeStrategy[T](
         arrivalTime=arrivalTime, lateArrivalTolerance=5_000, inputPartition=inputPartition
     )
@@ -175,6 +177,12 @@ class System:
             return of.maxTimestamp()
         if isinstance(of, WindowContext):
             return of.window().maxTimestamp()
+        instance(
+            "System.Timestamp",
+            of,
+            ProcessContext,
+            "Pass a TimeWindow or the context of a function.",
+        )
         timestamp = of.timestamp()
         if timestamp is None:
             raise InvalidProgramError(
@@ -305,6 +313,8 @@ class StreamAnalyticsMetrics:
     @staticmethod
     def of(operators: Mapping[str, OperatorMetrics]) -> StreamAnalyticsMetrics:
         """The metrics of a job: ``StreamAnalyticsMetrics.of(env.execute().getMetrics())``."""
+        mend = "Pass those of a job's result: env.execute().getMetrics()."
+        instance("StreamAnalyticsMetrics", operators, Mapping, mend)
         inputs = [metrics for metrics in operators.values() if "outOfOrderElements" in metrics.user]
 
         def total(count: Callable[[OperatorMetrics], float]) -> int:

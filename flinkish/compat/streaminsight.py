@@ -39,6 +39,8 @@ from flinkish.api.advance_time import (
     AdvanceTimeSettings,
     advanceTime,
 )
+from flinkish.api.arguments import instance
+from flinkish.api.callables import checked_callable
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.lifetime_changes import (
@@ -140,6 +142,11 @@ def _events(
     settings: AdvanceTimeSettings,
     violations: OutputTag[TemporalEvent[T]] | None,
 ) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    instance(f"to{shape.__name__}", source, DataStream, "Pass the stream first.")
+    checked_callable(
+        f"to{shape.__name__}: selector", selector, f"f(element), which gives a {shape.__name__}", 1
+    )
+
     def event(element: S) -> TemporalEvent[T]:
         selected = selector(element)
         fits: bool = isinstance(selected, shape)
@@ -189,4 +196,5 @@ def union(
     stream: DataStream[TemporalEvent[T]], *streams: DataStream[TemporalEvent[T]]
 ) -> DataStream[TemporalEvent[T]]:
     """The streams as one. Its increments are the older of theirs."""
+    instance("union", stream, DataStream, "Pass the streams, one after another.")
     return stream.union(*streams)

@@ -130,14 +130,23 @@ class KeyHashes(dict[Any, int]):
         try:
             # No map: fromiter() would take a StopIteration of a key's __hash__ for the end of it
             return np.array([self[key] for key in keys], dtype=np.uint32)
-        except TypeError:
+        except UnstableKeyError:
+            raise
+        except Exception:
             for key in keys:
-                self._hashable(key)
+                self._check(key)
             raise
 
     @staticmethod
-    def _hashable(key: Any) -> None:
+    def _check(key: Any) -> None:
+        """Raises UnstableKeyError if ``key`` cannot be hashed."""
         try:
             hash(key)
+            stable_hash(key)
+        except RecursionError:
+            raise UnstableKeyError(key, "it is nested too deep") from None
         except TypeError:
             raise UnstableKeyError(key) from None
+        except Exception as error:
+            reason = f"its __hash__ raises {type(error).__name__}: {error}"
+            raise UnstableKeyError(key, reason) from None

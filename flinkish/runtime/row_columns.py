@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.errors import MalformedRecordError
 from flinkish.api.fields import Field
 from flinkish.api.row import Row, row_type
 from flinkish.runtime.integer_packing import packed, unpacked
@@ -87,8 +88,18 @@ class RowColumns(Sequence[Row]):
         """The values of a column."""
         values = self._lists.get(column)
         if values is None:
-            values = self._lists[column] = python_values(self.batch.column(column))
+            values = self._lists[column] = self._python_values(column)
         return values
+
+    def _python_values(self, column: int) -> list[Any]:
+        try:
+            return python_values(self.batch.column(column))
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            raise MalformedRecordError(
+                f"the column {self.batch.schema.names[column]!r} has a value that Python cannot hold:"
+                f" {error}. Its times are of the years 1 to 9999: filter or convert such rows before"
+                " they are read."
+            ) from None
 
     def rows(self) -> list[Row]:
         """The Rows, made once and kept."""

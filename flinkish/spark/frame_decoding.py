@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from flinkish.api.errors import UnfitElementError, shown
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns
 from flinkish.runtime.user_code import mapped
@@ -35,8 +36,20 @@ class LinesFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
-                lines = mapped(self.operator, self.line, decode_frame(data).records.values)
-                yield pa.RecordBatch.from_pydict({"value": pa.array(lines, pa.string())})
+                values = decode_frame(data).records.values
+                lines = mapped(self.operator, self.line, values)
+                yield pa.RecordBatch.from_pydict({"value": self._column(values, lines)})
+
+    def _column(self, values: Sequence[Any], lines: list[str]) -> pa.Array:
+        try:
+            return pa.array(lines, pa.string())
+        except UnicodeEncodeError as error:
+            culprit = next(v for v, line in zip(values, lines) if line == error.object)
+            raise UnfitElementError(
+                f"the element {shown(culprit)} holds text that UTF-8 cannot write, half of a surrogate"
+                ' pair. Take it out with text.encode("utf-8", "replace").decode() before the sink.',
+                self.operator,
+            ) from None
 
 
 def csv_line(value: Any) -> str:

@@ -50,6 +50,11 @@ class JsonLine:
             return self._object((name, getattr(value, name)) for name in names)
         if isinstance(value, datetime.datetime):
             return self._timestamp(value)
+        if isinstance(value, (np.datetime64, np.timedelta64)) and isinstance(value.item(), int):
+            raise UnfitElementError(
+                f"{shown(value)} is beyond what Python's times hold, the years 1 to 9999 in"
+                " microseconds. Map the elements to times in that range before the sink."
+            )
         if isinstance(value, (np.generic, np.ndarray)):
             return self(value.tolist())
         if isinstance(value, Mapping):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
+from flinkish.api.arguments import time_in_millis
 from flinkish.api.callables import positional_arity
 from flinkish.api.config import ExecutionConfig
 from flinkish.api.connectors.sink import Sink
@@ -146,7 +147,7 @@ class StreamTestHarness:
 
     def setProcessingTime(self, now: int) -> None:
         """Set the clock (ms); what is due fires."""
-        self._clock.advanceTo(now)
+        self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
     def endInput(self) -> None:
@@ -195,14 +196,16 @@ class StreamTestHarness:
         return self._inputs[index]
 
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
-        stamp = NO_TIMESTAMP if timestamp is None else timestamp
+        stamp = NO_TIMESTAMP
+        if timestamp is not None:
+            stamp = time_in_millis("processElement: timestamp", timestamp)
         output = self._input(index).output
         output.collect(value, stamp)
         output.flush()
 
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
-        self._input(index).processWatermark(timestamp)
+        self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
 
     def _context(self, node: ChainedNode) -> OperatorContext:
         return OperatorContext(

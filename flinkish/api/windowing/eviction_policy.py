@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
 from flinkish.api.arguments import length_from_zero, positive, positive_length
+from flinkish.api.errors import IllegalStateError
 from flinkish.api.time import TimeLike
 
 T = TypeVar("T")
@@ -148,8 +149,10 @@ class WatermarkCountEvictionPolicy(CountEvictionPolicy):
         self.processed = 0
 
     def evict(self, event: Event[object]) -> EvictionPolicy.Action:
-        assert self.referenceTime is not None, "setContext comes first"
-        if event.timestamp > self.referenceTime or self.processed >= self.currentCount:
+        if (
+            event.timestamp > _known(self, self.referenceTime)
+            or self.processed >= self.currentCount
+        ):
             return EvictionPolicy.Action.KEEP
         action = super().evict(event)
         if action is EvictionPolicy.Action.PROCESS:
@@ -174,8 +177,7 @@ class TimeEvictionPolicy(EvictionPolicy[object]):
         self.referenceTime = context.referenceTime
 
     def evict(self, event: Event[object]) -> EvictionPolicy.Action:
-        assert self.referenceTime is not None, "setContext comes first"
-        if self.referenceTime - event.timestamp >= self.windowLength:
+        if _known(self, self.referenceTime) - event.timestamp >= self.windowLength:
             return EvictionPolicy.Action.EXPIRE
         return EvictionPolicy.Action.PROCESS
 
@@ -201,8 +203,7 @@ class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
         return True
 
     def evict(self, event: Event[object]) -> EvictionPolicy.Action:
-        assert self.referenceTime is not None, "setContext comes first"
-        age = self.referenceTime - event.timestamp
+        age = _known(self, self.referenceTime) - event.timestamp
         if age >= self.windowLength:
             return EvictionPolicy.Action.EXPIRE
         if age >= 0:
@@ -210,3 +211,11 @@ class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
         if self.lag is not None and age < -self.lag:
             return EvictionPolicy.Action.STOP
         return EvictionPolicy.Action.KEEP
+
+
+def _known(policy: EvictionPolicy[object], referenceTime: int | None) -> int:
+    if referenceTime is None:
+        raise IllegalStateError(
+            f"{type(policy).__name__}: evict needs a reference time. Call setContext(context) first."
+        )
+    return referenceTime

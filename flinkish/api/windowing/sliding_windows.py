@@ -12,7 +12,7 @@ from flinkish.api.time import TimeLike
 from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
-from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.api.windowing.windows import TimeWindow, Window, window_start
 
 
 class SlidingWindows(WindowAssigner[object, TimeWindow]):
@@ -44,7 +44,7 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
         return self.slide
 
     def _windows_at(self, timestamp: int) -> Sequence[TimeWindow]:
-        last = TimeWindow.getWindowStartWithOffset(timestamp, self.offset, self.slide)
+        last = window_start(timestamp, self.offset, self.slide)
         size = self.size
         return [
             TimeWindow(to_long(start), to_long(start + size))

@@ -13,7 +13,7 @@ from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTim
 from flinkish.api.windowing.trigger import Trigger
 from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
 from flinkish.api.windowing.window_stagger import WindowStagger
-from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.api.windowing.windows import TimeWindow, Window, window_start
 
 
 class TumblingWindows(WindowAssigner[object, TimeWindow]):
@@ -46,9 +46,7 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
                 context.getCurrentProcessingTime(), self.size
             )
         start = to_long(
-            TimeWindow.getWindowStartWithOffset(
-                timestamp, remainder(self.offset + stagger, self.size), self.size
-            )
+            window_start(timestamp, remainder(self.offset + stagger, self.size), self.size)
         )
         return (TimeWindow(start, to_long(start + self.size)),)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import random
 
-from flinkish.api.windowing.windows import TimeWindow
+from flinkish.api.windowing.windows import window_start
 
 
 class WindowStagger(enum.Enum):
@@ -23,6 +23,6 @@ class WindowStagger(enum.Enum):
         if self is WindowStagger.RANDOM:
             return int(random.random() * size)
         if self is WindowStagger.NATURAL:
-            start = TimeWindow.getWindowStartWithOffset(currentProcessingTime, 0, size)
+            start = window_start(currentProcessingTime, 0, size)
             return max(0, currentProcessingTime - start)
         return 0

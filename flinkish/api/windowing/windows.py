@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from flinkish.api.arguments import integer, positive
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.java_long import remainder, to_long
 
@@ -73,9 +74,10 @@ class TimeWindow(_Interval, Window):
         >>> TimeWindow.getWindowStartWithOffset(-3, 0, 10)
         -10
         """
-        # Java's remainder, so that a subtraction that wraps around aligns as it does in Flink
-        rest = remainder(to_long(timestamp - offset), windowSize)
-        return timestamp - rest if rest >= 0 else timestamp - (rest + windowSize)
+        name = "TimeWindow.getWindowStartWithOffset"
+        integer(f"{name}: timestamp", timestamp)
+        integer(f"{name}: offset", offset)
+        return window_start(timestamp, offset, positive(f"{name}: windowSize", windowSize))
 
     @staticmethod
     def mergeWindows(windows: Iterable[TimeWindow], callback: MergeCallback[TimeWindow]) -> None:
@@ -93,6 +95,13 @@ class TimeWindow(_Interval, Window):
                 group, cover = [window], window
         if cover is not None and len(group) > 1:
             callback.merge(_as_java_hash_set(group), cover)
+
+
+def window_start(timestamp: int, offset: int, windowSize: int) -> int:
+    """``TimeWindow.getWindowStartWithOffset`` for every element, which checks nothing."""
+    # Java's remainder, so that a subtraction that wraps around aligns as it does in Flink
+    rest = remainder(to_long(timestamp - offset), windowSize)
+    return timestamp - rest if rest >= 0 else timestamp - (rest + windowSize)
 
 
 class GlobalWindow(Window):

@@ -1,0 +1,280 @@
+"""Every public callable of flinkish with arguments that it cannot use.
+
+``wrong_calls()`` walks the names of ``flinkish`` and of the modules of ``flinkish.compat``: the
+functions, the classes, their static and class methods, and the methods of an instance of each.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import flinkish as fl
+import flinkish.compat
+from flinkish.api.windowing.eviction_policy import EvictionPolicy
+from flinkish.api.windowing.trigger_policy import TriggerPolicy
+
+SEED = 12
+COMBINATIONS = 6
+"""So many calls with several wrong arguments at once are drawn for each callable."""
+
+WRONG: dict[str, Any] = {
+    "None": None,
+    "an empty text": "",
+    "a text": "5",
+    "half a surrogate pair": "\ud800",
+    "a list": [],
+    "a dict": {},
+    "an object": object(),
+    "-1": -1,
+    "0": 0,
+    "2**70": 2**70,
+    "1.5": 1.5,
+    "nan": math.nan,
+    "inf": math.inf,
+    "True": True,
+    "a function of nothing": lambda: 1,
+    "a function of nine": lambda a, b, c, d, e, f, g, h, i: 1,
+    "a class": dict,
+}
+
+STARTS_A_JOB = {
+    "execute",
+    "executeAsync",
+    "executeAndCollect",
+    "toDataFrame",
+    "fromDataFrame",
+    "createLocalEnvironment",
+    "getExecutionEnvironment",
+}
+"""These have tests of their own, on Spark."""
+
+CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
+    fl.Trigger,
+    fl.Evictor,
+    fl.WindowAssigner,
+    fl.WatermarkGenerator,
+    fl.TimestampAssigner,
+    fl.Function,
+    fl.Collector,
+    fl.KeySelector,
+    EvictionPolicy,
+    TriggerPolicy,
+)
+"""What these name is called for every element, with what the engine itself has made, and so checks
+nothing."""
+
+CALLED_FOR_EVERY_ELEMENT = {
+    "ContentChangeWindows.changeAt",
+    "ContentChangeWindows.changes",
+    "EvictableElements.removeFirst",
+    "EvictableElements.removeIf",
+    "HistogramStatistics.merged",
+    "HistogramStatistics.plus",
+    "OutputCollector.emit",
+    "Row.make",
+    "TimeWindow.cover",
+    "TimeWindow.intersects",
+    "TimeWindow.mergeWindows",
+    "EventTimeSessionWindows.mergeWindows",
+    "ProcessingTimeSessionWindows.mergeWindows",
+    "DynamicEventTimeSessionWindows.mergeWindows",
+    "DynamicProcessingTimeSessionWindows.mergeWindows",
+    "FieldAggregator.reduce",
+}
+"""The same, of classes that a user does not derive from."""
+
+
+@dataclass(frozen=True)
+class WrongCall:
+    """A call and how to show it."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    shown: str
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.shown})"
+
+
+def wrong_calls() -> list[WrongCall]:
+    """All of them, the same in every run."""
+    draw = random.Random(SEED)
+    return [call for name, function in callables() for call in calls_of(name, function, draw)]
+
+
+def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public callable with its name."""
+    public = public_names()
+    for name, value in public.items():
+        if not inspect.isclass(value):
+            yield name, value
+        elif not issubclass(value, (Enum, BaseException)):
+            yield name, value
+            yield from own_functions(name, value)
+    for instance in instances(public):
+        yield from methods_of(instance)
+
+
+def public_names() -> dict[str, Callable[..., Any]]:
+    """What a user imports and calls."""
+    modules = [
+        importlib.import_module(f"flinkish.compat.{module.name}")
+        for module in pkgutil.iter_modules(flinkish.compat.__path__)
+    ]
+    found = {name: getattr(fl, name) for name in fl.__all__}
+    for module in modules:
+        for name, value in vars(module).items():
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__:
+                found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
+    return {name: value for name, value in sorted(found.items()) if callable(value)}
+
+
+def own_functions(name: str, kind: type[Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The static and class methods of ``kind``."""
+    for method in dir(kind):
+        given = inspect.getattr_static(kind, method)
+        if isinstance(given, (staticmethod, classmethod)) and is_called_by_users(kind, method):
+            yield f"{name}.{method}", getattr(kind, method)
+
+
+def methods_of(instance: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The methods of an instance that flinkish defines."""
+    kind = type(instance)
+    for method in dir(kind):
+        given = inspect.getattr_static(kind, method)
+        if inspect.isfunction(given) and is_called_by_users(kind, method):
+            yield f"{kind.__name__}().{method}", getattr(instance, method)
+
+
+def is_called_by_users(kind: type[Any], method: str) -> bool:
+    """Whether ``method`` is there for a user to call with arguments of his own."""
+    function = inspect.unwrap(getattr(kind, method))
+    return not (
+        method.startswith("_")
+        or method in STARTS_A_JOB
+        or not getattr(function, "__module__", "").startswith("flinkish")
+        or any(issubclass(kind, base) and hasattr(base, method) for base in CALLED_BY_THE_ENGINE)
+        or any(f"{base.__name__}.{method}" in CALLED_FOR_EVERY_ELEMENT for base in kind.__mro__)
+    )
+
+
+def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
+    """An instance of every class that one can be made of, as jobs make them."""
+    env = fl.StreamExecutionEnvironment()
+    pairs = env.fromCollection([("a", 1), ("b", 2)])
+    keyed = pairs.keyBy(lambda pair: pair[0])
+    tumbling = fl.TumblingEventTimeWindows.of(fl.Time.seconds(1))
+    descriptor = fl.MapStateDescriptor("rules", str, int)
+    made = [
+        env,
+        env.getConfig(),
+        env.getCheckpointConfig(),
+        pairs,
+        keyed,
+        keyed.sum(1),
+        pairs.windowAll(tumbling),
+        keyed.window(tumbling),
+        pairs.connect(pairs),
+        keyed.connect(keyed),
+        pairs.connect(pairs.broadcast(descriptor)),
+        pairs.join(pairs),
+        pairs.join(pairs).where(lambda pair: pair[0]),
+        pairs.join(pairs).where(lambda pair: pair[0]).equalTo(lambda pair: pair[0]),
+        pairs.coGroup(pairs),
+        pairs.coGroup(pairs).where(lambda pair: pair[0]),
+        pairs.coGroup(pairs).where(lambda pair: pair[0]).equalTo(lambda pair: pair[0]),
+        keyed.intervalJoin(keyed),
+        keyed.intervalJoin(keyed).between(-1, 1),
+        pairs.fullWindowPartition(),
+        pairs.print(),
+        fl.WatermarkStrategy.noWatermarks(),
+        fl.ValueStateDescriptor("x"),
+        fl.OutputTag("x"),
+        fl.Row(a=1),
+        fl.TimeWindow(0, 5),
+        fl.FileSource.forLines("/nowhere"),
+        fl.FileSink.forCsv("/nowhere"),
+    ]
+    arguments: tuple[tuple[Any, ...], ...] = ((), (1,), (fl.Time.seconds(1),), ("x",), ("x", 1))
+    for kind in public.values():
+        if inspect.isclass(kind) and not issubclass(kind, (Enum, BaseException)):
+            makers = [kind, *(getattr(kind, name, None) for name in ("of", "newBuilder", "withGap"))]
+            made += [
+                instance
+                for maker in makers
+                if maker is not None
+                for given in arguments
+                if type(instance := outcome(maker, given)).__module__.startswith("flinkish")
+                and not isinstance(instance, BaseException)
+            ]
+    return list({type(instance): instance for instance in reversed(made)}.values())
+
+
+def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What the call returns or raises."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def calls_of(
+    name: str, function: Callable[..., Any], draw: random.Random
+) -> Iterator[WrongCall]:
+    """Calls of ``function``: with one wrong argument among such as it takes, with the same wrong one
+    everywhere, and with wrong ones drawn at random."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if keywords or not (positional or variadic):
+        return
+    count = max(len(positional), 1)
+    for shown, wrong in WRONG.items():
+        yield WrongCall(name, function, (wrong,) * count, f"{shown} everywhere")
+        for position in range(len(positional) if len(positional) > 1 else 0):
+            arguments = [plausible(parameter) for parameter in positional]
+            arguments[position] = wrong
+            where = f"{positional[position].name}={shown}"
+            yield WrongCall(name, function, tuple(arguments), where)
+    for _ in range(COMBINATIONS if count > 1 else 0):
+        drawn = draw.choices(list(WRONG), k=count)
+        arguments = [WRONG[shown] for shown in drawn]
+        yield WrongCall(name, function, tuple(arguments), ", ".join(drawn))
+
+
+def plausible(parameter: inspect.Parameter) -> Any:
+    """An argument that ``parameter`` may well take."""
+    if parameter.default is not parameter.empty:
+        return parameter.default
+    annotation = str(parameter.annotation)
+    stream = fl.StreamExecutionEnvironment().fromCollection([("a", 1)])
+    for part, value in (
+        ("KeyedStream", stream.keyBy(lambda pair: pair[0])),
+        ("DataStream", stream),
+        ("TimeLike", 1_000),
+        ("Extent", 1_000),
+        ("int", 1_000),
+        ("float", 1.0),
+        ("str", "x"),
+        ("bool", False),
+        ("Assigner", fl.TumblingEventTimeWindows.of(fl.Time.seconds(1))),
+        ("Like", lambda *arguments: 1),
+        ("Callable", lambda *arguments: 1),
+        ("Type", fl.Types.STRING()),
+    ):
+        if part in annotation:
+            return value
+    return 1
