@@ -86,7 +86,7 @@ class UnstableKeyError(FlinkishError, TypeError):
                 f"keyBy: the key {shown(self.key)} of type {type(self.key).__name__} cannot be hashed:"
                 f" {self.reason}. Let the key selector return a plain value of it, such as a text."
             )
-        if self.key != self.key:
+        if _differs_from_itself(self.key):
             return (
                 f"keyBy: the key {shown(self.key)}, or a part of it, is not equal to itself, so its"
                 " state could not be found again. Give None or a text in its place."
@@ -97,6 +97,13 @@ class UnstableKeyError(FlinkishError, TypeError):
             " datetime, timedelta, UUID, an Enum, or a tuple, frozenset, NamedTuple or frozen"
             " dataclass of these."
         )
+
+
+def _differs_from_itself(key: object) -> bool:
+    try:
+        return bool(key != key)
+    except Exception:  # a broken __eq__ must not hide the error being reported
+        return False
 
 
 class MalformedRecordError(FlinkishError, ValueError):

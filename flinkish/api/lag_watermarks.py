@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flinkish.api.arguments import instance, length_from_zero, positive_length
+from flinkish.api.arguments import instance, length_from_zero, positive, positive_length
 from flinkish.api.clock import RelativeClock
 from flinkish.api.data_stream import DataStream
 from flinkish.api.elements import Watermark
@@ -38,10 +38,11 @@ class LagWatermarks(WatermarkGenerator[Tagged[Any]]):
     def __init__(
         self, streams: int, lag: TimeLike, interval: TimeLike, clock: RelativeClock
     ) -> None:
-        self.streams = streams
+        self.streams = positive("LagWatermarks: streams", streams)
         self.lag = length_from_zero("LagWatermarks: lag", lag)
         self.interval = positive_length("LagWatermarks: interval", interval)
-        self.clock = clock
+        mend = "Pass that of the context: context.getInputActivityClock()."
+        self.clock = instance("LagWatermarks: clock", clock, RelativeClock, mend)
         self.latest: dict[int, int] = {}
         self.due = clock.relativeTimeMillis() + self.interval
         self.emitted: int | None = None

@@ -34,7 +34,9 @@ def failure(call: WrongCall) -> str | None:
         frames = traceback.extract_tb(error.__traceback__)
         if isinstance(error, TypeError) and len(frames) == 1:
             return None  # Python itself says that the arguments are too many or too few
-        return f"{call}: {type(error).__name__}: {error} at {frames[-1].filename}:{frames[-1].lineno}"
+        return (
+            f"{call}: {type(error).__name__}: {error} at {frames[-1].filename}:{frames[-1].lineno}"
+        )
     return None
 
 
@@ -46,5 +48,12 @@ def test_a_wrong_argument_is_named(name):
 def test_the_campaign_is_of_a_thousand_calls_and_of_all_that_is_public():
     assert len(CALLS) >= 1_000
     reached = {name.partition("(")[0].partition(".")[0] for name in BY_NAME}
-    for name in ("DataStream", "KeyedStream", "WindowedStream", "WatermarkStrategy", "atlas", "storm"):
+    for name in (
+        "DataStream",
+        "KeyedStream",
+        "WindowedStream",
+        "WatermarkStrategy",
+        "atlas",
+        "storm",
+    ):
         assert name in reached or any(name in part for part in BY_NAME)

@@ -18,6 +18,7 @@ from typing import Any
 
 import flinkish as fl
 import flinkish.compat
+from flinkish.api.functions import Function
 from flinkish.api.windowing.eviction_policy import EvictionPolicy
 from flinkish.api.windowing.trigger_policy import TriggerPolicy
 
@@ -62,9 +63,8 @@ CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
     fl.WindowAssigner,
     fl.WatermarkGenerator,
     fl.TimestampAssigner,
-    fl.Function,
+    Function,
     fl.Collector,
-    fl.KeySelector,
     EvictionPolicy,
     TriggerPolicy,
 )
@@ -135,7 +135,14 @@ def public_names() -> dict[str, Callable[..., Any]]:
         for name, value in vars(module).items():
             if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__:
                 found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
-    return {name: value for name, value in sorted(found.items()) if callable(value)}
+    return {name: value for name, value in sorted(found.items()) if is_called(value)}
+
+
+def is_called(value: object) -> bool:
+    """Whether ``value`` is a function, or a class that is no Protocol."""
+    return inspect.isroutine(value) or (
+        inspect.isclass(value) and not getattr(value, "_is_protocol", False)
+    )
 
 
 def own_functions(name: str, kind: type[Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -179,6 +186,7 @@ def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
         env.getConfig(),
         env.getCheckpointConfig(),
         pairs,
+        pairs.union(pairs),
         keyed,
         keyed.sum(1),
         pairs.windowAll(tumbling),
@@ -207,7 +215,10 @@ def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
     arguments: tuple[tuple[Any, ...], ...] = ((), (1,), (fl.Time.seconds(1),), ("x",), ("x", 1))
     for kind in public.values():
         if inspect.isclass(kind) and not issubclass(kind, (Enum, BaseException)):
-            makers = [kind, *(getattr(kind, name, None) for name in ("of", "newBuilder", "withGap"))]
+            makers = [
+                kind,
+                *(getattr(kind, name, None) for name in ("of", "newBuilder", "withGap")),
+            ]
             made += [
                 instance
                 for maker in makers
@@ -227,9 +238,7 @@ def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return error
 
 
-def calls_of(
-    name: str, function: Callable[..., Any], draw: random.Random
-) -> Iterator[WrongCall]:
+def calls_of(name: str, function: Callable[..., Any], draw: random.Random) -> Iterator[WrongCall]:
     """Calls of ``function``: with one wrong argument among such as it takes, with the same wrong one
     everywhere, and with wrong ones drawn at random."""
     try:
