@@ -135,6 +135,9 @@ RAISED: list[BaseException] = [
     LookupError("user"),
     RuntimeError("user"),
     NotImplementedError("user"),
+    StopIteration("user"),
+    GeneratorExit("user"),
+    SystemExit("user"),
 ]
 
 
