@@ -7,6 +7,7 @@ columns: the values, their timestamps, and for keyed operators the keys with the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.elements import MIN_TIMESTAMP
 from flinkish.runtime.element_copies import all_immutable, copied_values
+from flinkish.runtime.retention import is_plain
 
 NO_TIMESTAMP = MIN_TIMESTAMP
 """The timestamp of a record that has none, as in Flink."""
@@ -28,7 +30,7 @@ class Records:
     Who is handed a run has it for itself: nobody else holds a value of it that can change.
     """
 
-    __slots__ = ("_immutable", "hashes", "keys", "timestamps", "values")
+    __slots__ = ("_immutable", "_plain", "hashes", "keys", "timestamps", "values")
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Records:
         self.keys = keys
         self.hashes = hashes
         self._immutable: bool | None = None
+        self._plain: bool | None = None
 
     @property
     def immutable(self) -> bool:
@@ -49,6 +52,32 @@ class Records:
         if self._immutable is None:
             self._immutable = all_immutable(self.values)
         return self._immutable
+
+    @property
+    def plain(self) -> bool:
+        """Whether the values are plain data, which runs no code of a user's."""
+        if self._plain is None:
+            self._plain = is_plain(self.values)
+        return self._plain
+
+    def mapped(self, results: Sequence[Any], plain: bool = False) -> Records:
+        """Results in place of the values; ``plain``: they were made of plain values alone."""
+        records = Records(results, self.timestamps)
+        records._plain = plain or None
+        return records
+
+    def timed(self, timestamps: Timestamps) -> Records:
+        """The same values with other timestamps, and no keys."""
+        return self._known(Records(self.values, timestamps))
+
+    def kept(self, kept: NDArray[np.bool_]) -> Records:
+        """The records for which ``kept`` is true, and no keys."""
+        return self._known(Records(list(compress(self.values, kept)), self.timestamps[kept]))
+
+    def _known(self, part: Records) -> Records:
+        """``part``, of whose values is known what is known of these."""
+        part._immutable, part._plain = self._immutable or None, self._plain or None
+        return part
 
     def copied(self) -> Records:
         """The same records with copies of the values that can change."""
@@ -63,14 +92,14 @@ class Records:
         """The records from ``start`` to before ``end``."""
         if start == 0 and end == len(self):
             return self
-        part = Records(
-            self.values[start:end],
-            self.timestamps[start:end],
-            None if self.keys is None else self.keys[start:end],
-            None if self.hashes is None else self.hashes[start:end],
+        return self._known(
+            Records(
+                self.values[start:end],
+                self.timestamps[start:end],
+                None if self.keys is None else self.keys[start:end],
+                None if self.hashes is None else self.hashes[start:end],
+            )
         )
-        part._immutable = self._immutable or None
-        return part
 
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:

@@ -18,6 +18,7 @@ from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
 from flinkish.runtime.output import Input, Output, TimestampedCollector
 from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.retention import keeps_nothing
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.user_code import emitted, mapped, user_code_of, user_method_of
 
@@ -156,14 +157,17 @@ class StreamOperator(ABC):
 
     def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:
         """Emit ``function(value)`` of every record."""
-        if self.output.reusesObjects:
+        if keeps_nothing(function) and records.plain:
+            # Nobody is left who could change a result
+            self.output.emitRecords(records.mapped(self.mapped(function, records), plain=True))
+        elif self.output.reusesObjects:
             self.collectElements(
                 lambda value, out: out.collect(function(value)),
                 TimestampedCollector(self.output),
                 records,
             )
         else:
-            self.output.emitRecords(Records(self.emitted(function, records), records.timestamps))
+            self.output.emitRecords(records.mapped(self.emitted(function, records)))
 
     def collectElements(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, compress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from flinkish.runtime.element_copies import copied_results
 from flinkish.runtime.elements import Records
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import TimestampedCollector
+from flinkish.runtime.retention import keeps_nothing
 
 
 class StatelessOperator(OneInputOperator):
@@ -54,15 +55,15 @@ class StreamFilter(StatelessOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if not records.immutable:
+        held = not (keeps_nothing(self._call) and records.plain)
+        if held and not records.immutable:
             self.collectElements(self._collect_kept, self._collector, records)
             return
         kept = np.array(self._truths(self.mapped(self._call, records), records), dtype=bool)
         if kept.all():
             self.output.emitRecords(records)
         elif kept.any():
-            values = list(compress(records.values, kept))
-            self.output.emitRecords(Records(values, records.timestamps[kept]))
+            self.output.emitRecords(records.kept(kept))
 
     def _truths(self, verdicts: list[Any], records: Records) -> list[bool]:
         if set(map(type, verdicts)) <= {bool}:

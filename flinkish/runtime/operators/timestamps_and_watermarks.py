@@ -16,6 +16,7 @@ from flinkish.runtime.element_copies import copied
 from flinkish.runtime.elements import Records, timestamps_of
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.output import Output
+from flinkish.runtime.retention import keeps_nothing
 from flinkish.runtime.row_columns import integer_column
 from flinkish.runtime.user_code import user_method_of
 from flinkish.runtime.watermark_generation import WatermarkGeneration
@@ -89,10 +90,10 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def timed(self, records: Records) -> Records:
         """A run of records with the timestamps that the assigner gives to them."""
         if self._extract is None:
-            return Records(records.values, records.timestamps)
+            return records.timed(records.timestamps)
         column = integer_column(records.values, self._field)
         if column is not None:
-            return Records(records.values, column)
+            return records.timed(column)
         values, extracted = self._extracted(self._extract, records)
         if set(map(type, extracted)) != {int}:
             extracted = [self._checked(timestamp) for timestamp in extracted]
@@ -100,6 +101,8 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             timestamps = timestamps_of(extracted)
         except OverflowError:
             timestamps = timestamps_of([self._checked(timestamp) for timestamp in extracted])
+        if values is records.values:
+            return records.timed(timestamps)
         return Records(values, timestamps)
 
     def _extracted(
@@ -108,8 +111,12 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         """The values, as they are when the assigner has looked at them, and what it gave."""
         extracted: list[Any] = []
         append = extracted.append
-        # What only reads a field holds no value to change it later
-        holds = self._field is None and not self.output.reusesObjects and not records.immutable
+        holds = not (
+            self._field is not None
+            or self.output.reusesObjects
+            or (keeps_nothing(extract) and records.plain)
+            or records.immutable
+        )
         values: Any = [] if holds else records.values
         with self.userCodeOf(lambda: records.values[len(extracted)]):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):
