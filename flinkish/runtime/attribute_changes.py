@@ -11,6 +11,7 @@ import collections
 import copyreg
 import functools
 import itertools
+import math
 import pickle
 import sys
 import time
@@ -107,13 +108,13 @@ class _Owner(NamedTuple):
 
 
 def _mark(value: object, parts: frozenset[int]) -> _Mark:
-    pickler = _Digest(parts, MOST_BYTES)
-    began = time.perf_counter()
+    until = time.perf_counter() + MOST_SECONDS
+    pickler = _Digest(parts, MOST_BYTES, until)
     try:
         pickler.dump(value)
     except Exception:  # it is too large, or one of the many ways in which a pickle fails
         return _Mark(_identity(value), None, 0, (value,))
-    if time.perf_counter() - began > MOST_SECONDS:
+    if time.perf_counter() > until:
         return _Mark(_identity(value), None, 0, (value,))
     return _Mark(_identity(value), pickler.digest(), pickler.size, tuple(pickler.pinned))
 
@@ -330,8 +331,9 @@ class _Digest(pickle.Pickler):
     what is in a library's connection pool is not the user's to keep.
     """
 
-    def __init__(self, parts: frozenset[int], most: int) -> None:
+    def __init__(self, parts: frozenset[int], most: int, until: float = math.inf) -> None:
         self._file = _Hashed(most)
+        self._until = until
         super().__init__(self._file, protocol=5, buffer_callback=self._buffer)
         self._parts = parts
         self.pinned: list[object] = []
@@ -352,6 +354,8 @@ class _Digest(pickle.Pickler):
         kind = _class(value)
         if value is _token:
             return NotImplemented
+        if time.perf_counter() > self._until:
+            raise _TooLarge
         if kind is types.FunctionType:
             return self._function(value)
         if isinstance(value, _KNOWN_BY_IDENTITY) or id(value) in self._parts or _of_engine(kind):

@@ -66,7 +66,7 @@ CHANGES = {
         lambda k: setattr(k, "kept", threading.Lock()),
     ),
     "removed": (1, lambda k: delattr(k, "kept")),
-    "a Row": (fl.Row(1), lambda k: k.kept.setField(0, 2)),
+    "a Row": (fl.Row(1), lambda k: setattr(k, "kept", fl.Row(2))),
     "a large list that grows": (list(range(200_000)), lambda k: k.kept.append(1)),
     "a function inside": (Keeper(1), lambda k: setattr(k.kept, "kept", 2)),
 }
@@ -165,7 +165,7 @@ def test_what_a_plain_function_that_came_with_the_job_keeps_is_found():
         return keeps(value)
 
     found = change_of(shipped(keeps), lambda function: function(1))
-    assert sorted(attribute for _, attribute in found) == ["keeps", "kept", "seen"]
+    assert sorted(attribute for _, attribute in found) == ["keeps", "kept", "last", "seen"]
     [(owner, attribute)] = change_of(shipped(calls), lambda function: function(1))
     assert (owner.rpartition(".")[2], attribute) == ("calls", "keeps")
     selector = shipped(lambda value: keeps(value))
