@@ -82,7 +82,7 @@ class SparkPipelineExecutor:
                         batch_sinks,
                         metrics,
                         given,
-                        partial(_ended, session, run, graph, parallelism, clean_up),
+                        partial(_ended, session, run, graph, clean_up),
                     )
         except BaseException:
             clean_up()
@@ -165,12 +165,11 @@ def _ended(
     session: SparkSession,
     run: JobRun | None,
     graph: JobGraph,
-    parallelism: int,
     cleanUp: Callable[[], None],
 ) -> None:
     """What is to do when a run has ended, however it has."""
     try:
-        close_open_tasks(session, run, graph, parallelism)
+        close_open_tasks(session, run, graph)
     finally:
         cleanUp()
 

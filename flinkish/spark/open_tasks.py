@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("flinkish")
 
-VISITS_A_TASK = 4
-MOST_VISITS = 64
-"""Spark lets its idle workers work in turn, and may have a few for each task of a stage."""
+VISITS_A_CORE = 3
+"""Spark lets its idle workers work in turn, and has one or two for each task that runs at a time."""
 
 
 def job_run(session: SparkSession, checkpoint: str | None) -> JobRun | None:
@@ -45,17 +44,17 @@ class _CloseTasks:
         yield from ()
 
 
-def close_open_tasks(
-    session: SparkSession, run: JobRun | None, graph: JobGraph, parallelism: int
-) -> None:
+def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
     """Called when a run has ended: have the workers close what they keep of it, as far as they are
     reached. If no function has a ``close`` of its own there is no need to."""
     functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
     if run is None or not any(map(_closes, functions)):
         return
-    visits = min(VISITS_A_TASK * parallelism, MOST_VISITS)
     try:
-        rows = _like_the_query(session).range(0, visits, 1, visits)
+        # In as many partitions as there are cores
+        rows = a_core = _like_the_query(session).range(1000)
+        for _ in range(1, VISITS_A_CORE):
+            rows = rows.union(a_core)
         rows.mapInArrow(_CloseTasks(run).__call__, "id long").collect()
     except Exception:  # the session has been stopped, and its workers are gone
         _LOG.debug("functions that were kept open have not been closed", exc_info=True)
