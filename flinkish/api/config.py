@@ -27,6 +27,7 @@ class ExecutionConfig:
         self.triggerInterval = 0
         self.elementsPerBatch: int | None = None
         self._object_reuse = False
+        self.elementsHiddenInErrors = False
 
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
         """How often generators emit periodic watermarks on the harness, in ms.
@@ -96,6 +97,12 @@ class ExecutionConfig:
     def isObjectReuseEnabled(self) -> bool:
         """Whether chained operators get elements without a copy."""
         return self._object_reuse
+
+    def hideElementsInErrors(self) -> ExecutionConfig:
+        """Let errors name the type of an element, and show neither the element nor what a user
+        function said of it: for data that must not come into logs."""
+        self.elementsHiddenInErrors = True
+        return self
 
 
 class CheckpointConfig:

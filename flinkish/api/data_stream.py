@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -342,14 +343,16 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         """Run the job and iterate over this stream's elements as they come.
 
         With a limit, given alone or after the name, the first so many as a list; the job then
-        stops.
+        stops. It also does when the iterator is closed, or nobody has it any more.
         """
         if isinstance(jobName, int):
             return self.executeAndCollect("DataStream Collect", jobName)
         if limit is not None and limit <= 0:
             raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
         iterator = self.collectAsync()
-        self._environment.executeAsync(jobName)
+        client = self._environment.executeAsync(jobName)
+        # The job is there for the iterator. What ends with the program needs no cancelling.
+        weakref.finalize(iterator, client.cancelSoon).atexit = False
         if limit is None:
             return iterator
         with iterator:

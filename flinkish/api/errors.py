@@ -8,11 +8,24 @@ lacks an abstract method.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 _SHOWN = 300
+
+_hidden: ContextVar[bool] = ContextVar("hideElementsInErrors", default=False)
+
+
+def hide_elements(hidden: bool) -> None:
+    """Whether errors made from now on in this thread show no values, but their types only
+    (``ExecutionConfig.hideElementsInErrors``)."""
+    _hidden.set(hidden)
 
 
 def shown(value: object) -> str:
-    """``repr(value)``, cut so that an error message stays readable."""
+    """``repr(value)``, cut so that an error message stays readable; its type where elements are
+    hidden."""
+    if _hidden.get():
+        return f"of type {type(value).__qualname__} (hidden)"
     try:
         text = repr(value)
     except KeyboardInterrupt:
@@ -20,6 +33,18 @@ def shown(value: object) -> str:
     except BaseException as error:  # a broken __repr__ must not hide the error being reported
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def said_by(error: BaseException) -> str:
+    """What ``error`` is and says; where elements are hidden, which it may quote, what it is."""
+    name = type(error).__name__
+    if _hidden.get():
+        return f"{name} (its message is hidden)"
+    try:
+        message = str(error)
+    except Exception as raised:
+        message = f"<its message raises {type(raised).__name__}>"
+    return f"{name}: {message}" if message else name
 
 
 class FlinkishError(Exception):
@@ -63,10 +88,11 @@ class MissingTimestampError(FlinkishError):
     def __init__(self, operator: str, element: object) -> None:
         super().__init__(operator, element)
         self.operator, self.element = operator, element
+        self._shown = shown(element)
 
     def __str__(self) -> str:
         return (
-            f"{self.operator}: the element {shown(self.element)} has no timestamp, and this operator"
+            f"{self.operator}: the element {self._shown} has no timestamp, and this operator"
             " works in event time. Call assignTimestampsAndWatermarks(strategy) on the stream before"
             " it, with a strategy that has a timestamp assigner (withTimestampAssigner)."
         )
@@ -79,20 +105,21 @@ class UnstableKeyError(FlinkishError, TypeError):
     def __init__(self, key: object, reason: str | None = None) -> None:
         super().__init__(key, reason)
         self.key, self.reason = key, reason
+        self._shown = shown(key)
 
     def __str__(self) -> str:
         if self.reason is not None:
             return (
-                f"keyBy: the key {shown(self.key)} of type {type(self.key).__name__} cannot be hashed:"
+                f"keyBy: the key {self._shown} of type {type(self.key).__name__} cannot be hashed:"
                 f" {self.reason}. Let the key selector return a plain value of it, such as a text."
             )
         if _differs_from_itself(self.key):
             return (
-                f"keyBy: the key {shown(self.key)}, or a part of it, is not equal to itself, so its"
+                f"keyBy: the key {self._shown}, or a part of it, is not equal to itself, so its"
                 " state could not be found again. Give None or a text in its place."
             )
         return (
-            f"keyBy: the key {shown(self.key)} of type {type(self.key).__name__} cannot be hashed the"
+            f"keyBy: the key {self._shown} of type {type(self.key).__name__} cannot be hashed the"
             " same way in every process. Use None, bool, int, float, str, bytes, Decimal, date,"
             " datetime, timedelta, UUID, an Enum, or a tuple, frozenset, NamedTuple or frozen"
             " dataclass of these."
@@ -128,12 +155,7 @@ class UserFunctionError(FlinkishError):
     ) -> UserFunctionError:
         """The error of ``cause``, raised by the user function of ``operator`` on ``element``, or in
         ``method``."""
-        try:
-            message = str(cause)
-        except Exception as error:
-            message = f"<its message raises {type(error).__name__}>"
-        reason = f"{type(cause).__name__}: {message}" if message else type(cause).__name__
-        return cls(operator, shown(element), reason, method)
+        return cls(operator, shown(element), said_by(cause), method)
 
     def __str__(self) -> str:
         where = f"in {self.method}" if self.method else f"on the element {self.element}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -101,6 +103,20 @@ class JobClient(ABC):
 
         Raises the job's error if it failed, and TimeoutError.
         """
+
+    @contextmanager
+    def cancelledOnInterrupt(self) -> Iterator[None]:
+        """What waits for the job inside cancels it on an interrupt: Ctrl-C, or a notebook's stop
+        button."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.cancelSoon()
+            raise
+
+    def cancelSoon(self) -> None:
+        """Cancel the job, but do not wait until it has stopped."""
+        threading.Thread(target=self.cancel, daemon=True).start()
 
     def awaitTermination(self, timeout: float | None = None) -> JobExecutionResult:
         """``getJobExecutionResult`` by the name it has on a StreamingQuery."""

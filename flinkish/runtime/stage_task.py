@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 
+from flinkish.api.errors import hide_elements
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.gates import FrameRow
@@ -36,6 +37,7 @@ class StageTask:
 
     def open(self) -> None:
         """Open the user functions."""
+        hide_elements(self._settings.elementsHiddenInErrors)
         for task in self._tasks.values():
             task.open()
 
@@ -47,6 +49,8 @@ class StageTask:
         self, key_group: int, rows: Iterable[FrameRow], store: PageStore
     ) -> Iterator[FrameRow]:
         """Take all frames that a batch has for a key group, and give the frames written."""
+        # Another job may have had this process since the task was opened.
+        hide_elements(self._settings.elementsHiddenInErrors)
         by_target: dict[str, list[FrameRow]] = {}
         clock = 0
         for row in rows:

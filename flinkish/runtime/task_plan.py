@@ -66,6 +66,7 @@ class TaskSettings:
     maxParallelism: int
     """What functions are told: the number of key groups, of which one task has them all."""
     reusesObjects: bool = False
+    elementsHiddenInErrors: bool = False
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

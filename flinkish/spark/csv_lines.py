@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from flinkish.api.errors import MalformedRecordError, shown
+from flinkish.api.errors import MalformedRecordError, said_by, shown
 from flinkish.runtime.elements import Records, no_timestamps
 from flinkish.runtime.row_columns import RowColumns
 from flinkish.spark.arrow_decoding import ArrowDecoder
@@ -76,7 +76,7 @@ class CsvLinesDecoder(ArrowDecoder):
                     raise MalformedRecordError(
                         f"CSV Source: the line {shown(text)} does not fit the schema"
                         f" {', '.join(f'{field.name} {field.type}' for field in self.schema)}:"
-                        f" {error}. Mend the file or the schema, or pass mode='PERMISSIVE' to"
+                        f" {said_by(error)}. Mend the file or the schema, or pass mode='PERMISSIVE' to"
                         " FileSource.forCsv, which reads None where a value does not fit."
                     ) from error
         return pa.concat_batches(batches)

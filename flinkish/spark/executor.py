@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import atexit
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from contextlib import ExitStack
 from itertools import chain, count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
 from flinkish.api.data_stream import DataStream
 from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.errors import FlinkishError
 from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.plan import JobPlan
@@ -26,11 +24,15 @@ from flinkish.runtime.task_plan import TaskSettings
 from flinkish.runtime.task_store import JobRun
 from flinkish.spark.checkpoint import check_compatible, parallelism_of
 from flinkish.spark.control import ControlStream
+from flinkish.spark.interrupts import plain_interrupts
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.open_tasks import close_open_tasks, job_run
+from flinkish.spark.quiet_logs import quiet_loggers, quiet_py4j
 from flinkish.spark.session import (
     default_parallelism,
     job_settings,
+    jvm_gone_error,
+    jvm_is_gone,
     session_for,
     set_job_settings,
 )
@@ -38,7 +40,9 @@ from flinkish.spark.sink_columns import sink_schema
 from flinkish.spark.sinks import BatchSinks, to_columns
 from flinkish.spark.sources import SourceReader, SourceStream
 from flinkish.spark.storage import CheckpointStorage
+from flinkish.spark.temporary_directories import TemporaryDirectory
 from flinkish.spark.translation import translate
+from flinkish.spark.worker_python import set_quiet_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,36 +61,53 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         given = environment.getCheckpointConfig().getCheckpointStorage()
         directory, clean_up = _checkpoint_directory(given)
+        session: SparkSession | None = None
+        at_end = ExitStack()
+        at_end.callback(clean_up)
         try:
-            session = session_for(environment._sparkSession)
-            storage = CheckpointStorage(session, directory)
-            parallelism = _parallelism(session, environment, storage)
-            with job_settings(session, parallelism, storage.isLocal):
-                run = job_run(session, given)
-                frames, graph, sources, control = self._frames(
-                    session, environment, sinks, storage, parallelism, run
-                )
-                metrics = MetricsTotals()
-                batch_sinks = BatchSinks([v.head for v in graph.sinks], metrics)
-                checkpoint = storage.child("query")
-                writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
-                # Between the look at the names and the start nobody else takes one.
-                with _STARTING:
-                    if jobName.strip():
-                        writer = writer.queryName(_query_name(session, jobName))
-                    return SparkJobClient(
-                        jobName,
-                        writer,
-                        sources,
-                        control,
-                        batch_sinks,
-                        metrics,
-                        given,
-                        partial(_ended, session, run, graph, clean_up),
+            with plain_interrupts(), quiet_py4j():
+                session = session_for(environment._sparkSession)
+                at_end.enter_context(quiet_loggers(session))
+                set_quiet_worker_python(session)
+                storage = CheckpointStorage(session, directory)
+                storage.create()
+                parallelism = _parallelism(session, environment, storage)
+                with job_settings(session, parallelism, storage.isLocal):
+                    run = job_run(session, given)
+                    frames, graph, sources, control = self._frames(
+                        session, environment, sinks, storage, parallelism, run
                     )
-        except BaseException:
-            clean_up()
-            raise
+                    metrics = MetricsTotals()
+                    batch_sinks = BatchSinks(
+                        [v.head for v in graph.sinks], metrics, config.elementsHiddenInErrors
+                    )
+                    checkpoint = storage.child("query")
+                    writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
+                    at_end.callback(close_open_tasks, session, run, graph)
+                    # Between the look at the names and the start nobody else takes one.
+                    with _STARTING:
+                        if jobName.strip():
+                            writer = writer.queryName(_query_name(session, jobName))
+                        return SparkJobClient(
+                            jobName,
+                            session,
+                            writer,
+                            sources,
+                            control,
+                            batch_sinks,
+                            metrics,
+                            given,
+                            at_end.close,
+                        )
+        except BaseException as error:
+            at_end.close()
+            if (
+                session is None
+                or isinstance(error, (FlinkishError, KeyboardInterrupt))
+                or not jvm_is_gone(session)
+            ):
+                raise
+            raise jvm_gone_error() from None
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
@@ -100,6 +121,7 @@ class SparkPipelineExecutor:
         session = session_for(environment._sparkSession)
         # The query starts later, so the session keeps what it will need.
         storage = CheckpointStorage(session, directory)
+        storage.create()
         parallelism = _parallelism(session, environment, storage)
         set_job_settings(session, parallelism)
         frames, graph, *_ = self._frames(
@@ -136,6 +158,7 @@ class SparkPipelineExecutor:
             config.autoWatermarkInterval,
             most,
             config.isObjectReuseEnabled(),
+            config.elementsHiddenInErrors,
         )
         check_compatible(session, storage, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
@@ -156,22 +179,9 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
     """Where the checkpoint is kept, and what removes it where the user named no directory."""
     if given is not None:
         return given, lambda: None
-    temporary = tempfile.mkdtemp(prefix="flinkish-")
+    directory = TemporaryDirectory()
     # A URI, since Spark may mean another file system by a plain path
-    return Path(temporary).as_uri(), partial(shutil.rmtree, temporary, ignore_errors=True)
-
-
-def _ended(
-    session: SparkSession,
-    run: JobRun | None,
-    graph: JobGraph,
-    cleanUp: Callable[[], None],
-) -> None:
-    """What is to do when a run has ended, however it has."""
-    try:
-        close_open_tasks(session, run, graph)
-    finally:
-        cleanUp()
+    return directory.path.as_uri(), directory.remove
 
 
 def _parallelism(

@@ -18,11 +18,21 @@ _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
-def translated(error: BaseException) -> BaseException:
+def translated(error: BaseException, elementsHidden: bool = False) -> BaseException:
     """``error`` as flinkish's own error, with the user's lines of the worker's traceback as a note.
 
-    The class is the one raised in the worker, so ``except UserFunctionError`` works.
+    The class is the one raised in the worker, so ``except UserFunctionError`` works. With
+    ``elementsHidden`` there is nothing but flinkish's own words, as all others may quote elements.
     """
+    result = _translated(error, elementsHidden)
+    if elementsHidden:
+        result.__cause__ = None
+        result.__suppress_context__ = True
+        result.__dict__.pop("__notes__", None)
+    return result
+
+
+def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
     if isinstance(error, FlinkishError):
         return error
     text = str(error)
@@ -42,8 +52,9 @@ def translated(error: BaseException) -> BaseException:
             " SparkSession is built; on a cluster, install the module where they run."
         )
     elif malformed := _MALFORMED.search(text):
+        said = "." if elementsHidden else f"; Spark says: {malformed.group()}"
         result = MalformedRecordError(
-            f"a source has a record that does not fit its schema; Spark says: {malformed.group()}"
+            f"a source has a record that does not fit its schema{said}"
             " Mend the file or the schema, or pass mode='PERMISSIVE' to FileSource, which reads None"
             " where a value does not fit."
         )
@@ -52,6 +63,8 @@ def translated(error: BaseException) -> BaseException:
         last = (trace.splitlines() or text.strip().splitlines() or [type(error).__name__])[
             -1 if trace else 0
         ]
+        if elementsHidden:
+            last = f"{type(error).__name__} (its message is hidden)"
         result = JobExecutionError(f"the job failed: {last}")
     if trace:
         result.add_note(f"In the worker:\n{trace.strip()}")

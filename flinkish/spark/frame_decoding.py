@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.errors import UnfitElementError, hide_elements, shown
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns
 from flinkish.runtime.user_code import mapped
@@ -32,8 +32,10 @@ class LinesFunction:
 
     operator: str
     line: Callable[[Any], str]
+    elementsHidden: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        hide_elements(self.elementsHidden)
         for batch in batches:
             for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
                 values = decode_frame(data).records.values

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,20 @@ from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorM
 from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
+from flinkish.spark.interrupts import interrupts_held, plain_interrupts
+from flinkish.spark.quiet_logs import quiet_py4j
+from flinkish.spark.session import jvm_gone_error, jvm_is_gone
 from flinkish.spark.sinks import BatchSinks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 _POLL_SECONDS = 0.1
+_INTERRUPTED_SECONDS = 0.8
+"""How long the end of a job is waited for after an interrupt: its sinks write nothing any more."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class SparkJobClient(JobClient):
     def __init__(
         self,
         name: str,
+        session: SparkSession,
         writer: DataStreamWriter,
         sources: JobSources,
         control: ControlStream,
@@ -48,6 +55,7 @@ class SparkJobClient(JobClient):
         cleanUp: Callable[[], None],
     ) -> None:
         self._name = name
+        self._session = session
         self._id = uuid.uuid4().hex
         self._sources = sources
         self._control = control
@@ -60,10 +68,11 @@ class SparkJobClient(JobClient):
         self._cancelled = False
         self._began = time.monotonic()
         self._runtime = 0
-        self._query: StreamingQuery = writer.start()
         self._ended = threading.Event()
-        self._watch = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
-        self._watch.start()
+        with self.cancelledOnInterrupt(), interrupts_held():
+            self._query: StreamingQuery = writer.start()
+            self._watch = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
+            self._watch.start()
 
     def getJobID(self) -> str:
         return self._id
@@ -75,9 +84,10 @@ class SparkJobClient(JobClient):
         return self._metrics.metrics()
 
     def cancel(self) -> None:
-        self._cancelled = True
-        self._query.stop()
-        self._ended.wait()
+        self._stop()
+        if not self._sinks.isCaller:
+            with plain_interrupts():
+                self._ended.wait()
 
     def stopWithSavepoint(self) -> str:
         if self._checkpoint is None:
@@ -85,35 +95,89 @@ class SparkJobClient(JobClient):
                 f"stopWithSavepoint: the job {self._name!r} has no checkpoint directory to go on from."
                 " Call env.enableCheckpointing(directory) before it starts, or cancel() it."
             )
-        self._cancelled = True
-        self._sinks.refuseBatches()
-        while self._query.isActive and self._query.status["isTriggerActive"]:
-            time.sleep(_POLL_SECONDS / 10)
-        self.cancel()
+        stopping = threading.Thread(target=self._stop_after_batch, daemon=True)
+        stopping.start()
+        if not self._sinks.isCaller:
+            with self.cancelledOnInterrupt():
+                self._ended.wait()
+        if self._error is not None:
+            raise self._error
         return self._checkpoint
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
-        if not self._ended.wait(timeout):
-            raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
+        with self.cancelledOnInterrupt():
+            if not self._ended.wait(timeout):
+                raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
         if self._error is not None:
             raise self._error
         return JobExecutionResult(self._name, self._id, self._runtime, self._metrics.metrics())
 
-    def _run(self) -> None:
+    @contextmanager
+    def cancelledOnInterrupt(self) -> Iterator[None]:
         try:
-            self._drive()
-            self._status = JobStatus.CANCELED if self._cancelled else JobStatus.FINISHED
-        except BaseException as error:
-            if self._cancelled:
-                self._status = JobStatus.CANCELED
-            else:
-                self._error = translated(error)
-                self._status = JobStatus.FAILED
-        finally:
-            # It still runs if it was not the query that failed.
+            with plain_interrupts():
+                yield
+        except KeyboardInterrupt:
+            self._stop()
+            self._ended.wait(_INTERRUPTED_SECONDS)
+            raise
+
+    def cancelSoon(self) -> None:
+        if not self._ended.is_set():
+            self._stop()
+
+    def _stop(self) -> None:
+        """Let the query be stopped. In a thread, since the one that asks may be interrupted."""
+        self._sinks.cancel(self._is_stopped)
+        self._stop_query()
+
+    def _stop_after_batch(self) -> None:
+        with quiet_py4j(), suppress(Exception):
+            self._sinks.refuseBatches(self._is_stopped)
+            while self._query.isActive and self._query.status["isTriggerActive"]:
+                if self._sinks.refused.wait(_POLL_SECONDS / 10):
+                    break
+        if self._sinks.failure is None:
+            self._stop_query()
+
+    def _stop_query(self) -> None:
+        self._cancelled = True
+        threading.Thread(target=self._call_stop, daemon=True).start()
+
+    def _call_stop(self) -> None:
+        # If it raises, the JVM is gone, and the query with it.
+        with quiet_py4j(), suppress(Exception):
             self._query.stop()
+
+    def _is_stopped(self) -> bool:
+        try:
+            return not self._query.isActive
+        except Exception:
+            return True
+
+    def _run(self) -> None:
+        error: BaseException | None = None
+        try:
+            with quiet_py4j():
+                self._drive()
+        except BaseException as raised:
+            error = raised
+        try:
+            # It still runs if it was not the query that failed.
+            self._call_stop()
+            error = self._sinks.failure or error
+            lost = error is not None and jvm_is_gone(self._session)
+            if error is None or (self._cancelled and not lost):
+                self._status = JobStatus.CANCELED if self._cancelled else JobStatus.FINISHED
+            else:
+                self._error = (
+                    jvm_gone_error() if lost else translated(error, self._sinks.elementsHidden)
+                )
+                self._status = JobStatus.FAILED
             self._runtime = round((time.monotonic() - self._began) * 1000)
-            self._cleanUp()
+            with quiet_py4j(), suppress(Exception):
+                self._cleanUp()
+        finally:
             self._ended.set()
 
     def _drive(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
-from flinkish.api.errors import IllegalStateError, NotSupportedError
+from flinkish.api.errors import NotSupportedError, hide_elements, said_by
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_warnings import AttributeWarnings
 from flinkish.runtime.frames import decode_frame
@@ -20,11 +22,22 @@ from flinkish.runtime.user_code import mapped, user_code_of
 from flinkish.spark.frame_decoding import LinesFunction, columns_of_frames, csv_line
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.json_lines import JsonLine
+from flinkish.spark.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.sink_columns import sink_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
+
+
+_INTERRUPTED = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling the sinks of a job that was stopped"
+    "\n: java.lang.InterruptedException"
+)
+"""By these words Spark knows, of a query that is being stopped, that no error has ended it."""
+
+_SAID = 500
+_POLL_SECONDS = 0.01
 
 
 def _place(row: FrameRow) -> tuple[int, int, int]:
@@ -43,6 +56,7 @@ class BatchSinks:
         self,
         sinks: Sequence[StreamNode],
         metrics: MetricsTotals,
+        elementsHidden: bool = False,
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
         self._files = {
@@ -50,18 +64,65 @@ class BatchSinks:
         }
         self._metrics = metrics
         self._changes = AttributeWarnings()
-        self._refusing = False
+        self.elementsHidden = elementsHidden
+        self._refusing = threading.Event()
+        self._stopped: Callable[[], bool] = bool
+        self._cancelled = False
+        self._thread: int | None = None
+        self.refused = threading.Event()
+        """Set when a batch has come that is not written: the one before is committed."""
+        self.failure: BaseException | None = None
+        """What ended the job in here; the first of them."""
 
-    def refuseBatches(self) -> None:
-        """Write no batch from now on; the one that is being written is finished."""
-        self._refusing = True
+    def refuseBatches(self, stopped: Callable[[], bool]) -> None:
+        """Write no batch from now on; the one that is being written is finished. A next one waits
+        until the query is ``stopped``."""
+        self._stopped = stopped
+        self._refusing.set()
+
+    def cancel(self, stopped: Callable[[], bool]) -> None:
+        """Write nothing from now on."""
+        self._cancelled = True
+        self.refuseBatches(stopped)
+
+    @property
+    def isCaller(self) -> bool:
+        """Whether a sink of the job asks, which cannot wait for the end of its own batch."""
+        return self._thread == threading.get_ident()
 
     def __call__(self, frame: DataFrame, batchId: int) -> None:
         """Write a batch."""
+        with quiet_py4j():
+            hide_elements(self.elementsHidden)
+            self._thread = threading.get_ident()
+            try:
+                self._check_wanted()
+                self._write_batch(frame, batchId)
+            except BaseException as error:
+                # Whatever it is, the JVM waits for an answer. A short one: Spark searches it for an
+                # interruption, and overflows its stack on one with a trace of Java's.
+                if self._refusing.is_set() and (self._cancelled or self.refused.is_set()):
+                    self._await_stop()
+                    raise BatchAbortedError(_INTERRUPTED) from None
+                self.failure = self.failure or error
+                said = said_by(error).partition("\n")[0]
+                raise BatchAbortedError(f"batch {batchId}: {said[:_SAID]}") from None
+            finally:
+                self._thread = None
+
+    def _check_wanted(self) -> None:
+        if self._refusing.is_set():
+            self.refused.set()
+            raise BatchAbortedError
+
+    def _await_stop(self) -> None:
+        """Wait until Spark takes the end of the batch for what it is, and logs no error."""
+        while not self._stopped():
+            time.sleep(_POLL_SECONDS)
+
+    def _write_batch(self, frame: DataFrame, batchId: int) -> None:
         from pyspark.sql import functions as F
 
-        if self._refusing:
-            raise IllegalStateError(f"batch {batchId} is not written: the job is being stopped.")
         if self._files:
             # The files are written by other Spark jobs than the one that collects.
             frame = frame.persist()
@@ -81,6 +142,8 @@ class BatchSinks:
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
+                    if self._cancelled:
+                        raise BatchAbortedError
                     self._write(node.content, node.name, values, batchId)
             for data in by_target.get(METRICS, ()):
                 reports, changes = decode_reports(data)
@@ -118,7 +181,7 @@ class BatchSinks:
         )
         schema, options = self._files[node.uid], sink.options
         if schema is None:
-            lines = LinesFunction(node.name, _line(sink.format, frame))
+            lines = LinesFunction(node.name, _line(sink.format, frame), self.elementsHidden)
             written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
         else:
             written, format_ = to_columns(rows, schema), sink.format

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import cloudpickle
 import pyarrow as pa
 
+from flinkish.api.errors import hide_elements
 from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.closing import closed_at_end, closed_on_error
 from flinkish.runtime.gates import FrameRow, Slice
@@ -52,6 +53,8 @@ class SourceFunction:
         key = None if self.run is None else TaskKey(self.run, f"source {self.uid}", 0)
         opened: _OpenedSource = (key and OPEN_TASKS.take(key)) or _OpenedSource(self.payload)
         task, settings, decoder = opened.task, opened.settings, opened.decoder
+        # Another job may have had this worker since the task was opened.
+        hide_elements(settings.elementsHiddenInErrors)
         with closed_on_error(task):
             part: int | None = None
             for batch in batches:
@@ -99,6 +102,7 @@ class ControlFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sources, vertices, settings = cloudpickle.loads(self.payload)
+        hide_elements(settings.elementsHiddenInErrors)
         for batch in batches:
             if batch.num_rows == 0:
                 continue
@@ -123,6 +127,7 @@ class ControlFunction:
 
 def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
     plan, settings, decoder = cloudpickle.loads(payload)
+    hide_elements(settings.elementsHiddenInErrors)
     return plan, settings, decoder
 
 

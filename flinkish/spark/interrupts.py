@@ -1,0 +1,51 @@
+"""Ctrl-C and a notebook's stop button, while the program is in flinkish's hands."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Let an interrupt be a KeyboardInterrupt and nothing else.
+
+    pyspark's handler first cancels every job of the session, also those of other queries, and which
+    of them noticed first would be chance. What the program has set itself stays as it is.
+    """
+    with _handler(lambda sparks: signal.default_int_handler if sparks else None):
+        yield
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let an interrupt wait until this is done."""
+    came: list[FrameType | None] = []
+    with _handler(lambda _: lambda _number, frame: came.append(frame)):
+        yield
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _handler(chosen):  # type: ignore[no-untyped-def]
+    if threading.current_thread() is not threading.main_thread():
+        # Signals are handled in the main thread only.
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    module = getattr(before, "__module__", None) or ""
+    handler = chosen(module.startswith("pyspark."))
+    if handler is None or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        # A session that was made meanwhile has set its own, which is the one to stay.
+        if signal.getsignal(signal.SIGINT) is handler:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,31 @@
+"""pyspark's daemon, which forks the workers, without the trace of one whose query was stopped.
+
+Run as a file by the script of ``worker_python.py``: what else there is of flinkish may not be importable
+in the workers of other jobs of the session.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+if __name__ == "__main__":
+    # As ``python -m`` has it.
+    sys.path.insert(0, os.getcwd())
+
+    from pyspark import daemon
+
+    pysparks_worker = daemon.worker
+
+    def worker(sock: socket.socket, authenticated: bool) -> int:
+        """pyspark's, for which it is an error that the JVM wants no result any more."""
+        try:
+            return pysparks_worker(sock, authenticated)
+        except (BrokenPipeError, ConnectionResetError):
+            return 1
+
+    # By this a worker knows what it is.
+    sys.modules["__main__"].__spec__ = daemon.__spec__
+    daemon.worker = worker
+    daemon.manager()

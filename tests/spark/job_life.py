@@ -1,0 +1,246 @@
+"""Lets jobs end in every way there is, one after the other, in a process of its own; run by
+``test_job_life.py``, which reads what it printed between one ``begin`` and the next.
+
+``python job_life.py own|user directory``: on flinkish's session, or on one that the user has built.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import flinkish as fl
+
+SESSION, DIRECTORY = sys.argv[1:]
+
+keyed = [("a", 1), ("b", 2), ("a", 3)]
+
+
+@contextmanager
+def part(name):
+    for stream in (sys.stdout, sys.stderr):
+        print(f"begin {name}", file=stream, flush=True)
+    said = {}
+    try:
+        yield said
+    except BaseException as error:
+        said.update(
+            error=type(error).__name__, message=str(error), notes=getattr(error, "__notes__", [])
+        )
+    # What comes late is this one's too.
+    time.sleep(3)
+    print("said " + json.dumps(said), flush=True)
+
+
+def environment():
+    return (
+        fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        .setParallelism(2)
+        .setMaxParallelism(2)
+    )
+
+
+def slow(name):
+    """A function that notes that it runs, and takes longer than any test."""
+
+    def wait(value):
+        Path(DIRECTORY, name).touch()
+        time.sleep(300)
+        return value
+
+    return wait
+
+
+def await_file(name, seconds=120):
+    until = time.monotonic() + seconds
+    while not Path(DIRECTORY, name).exists() and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def interrupted(running):
+    """Send SIGINT once ``running()`` returns. The list has the time of it."""
+    at = []
+
+    def interrupt():
+        running()
+        time.sleep(0.3)
+        at.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    return at
+
+
+def processes(of):
+    """The command lines of the processes below ``of``."""
+    out = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    below, found = {str(of)}, {}
+    rows = [line.split(None, 2) for line in out.splitlines()]
+    for _ in range(5):
+        for pid, parent, *command in rows:
+            if parent in below:
+                below.add(pid)
+                found[int(pid)] = "".join(command)
+    return found
+
+
+if SESSION == "user":
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", 2).getOrCreate()
+
+# What Spark says when it starts is no job's.
+environment().fromData(1).executeAndCollect(1)
+
+with part("success"):
+    env = environment()
+    env.fromData(*keyed).keyBy(lambda e: e[0]).sum(1).print()
+    env.execute()
+
+with part("error in a worker"):
+    list(
+        environment()
+        .fromData(*keyed)
+        .keyBy(lambda e: e[0])
+        .map(lambda e: e[1] // 0)
+        .executeAndCollect()
+    )
+
+with part("error in a sink"):
+    env = environment()
+    env.fromData(1).forEachBatch(lambda values, batch: 1 // 0)
+    env.execute()
+
+with part("exit in a sink"):
+    env = environment()
+    env.fromData(1).forEachBatch(lambda values, batch: sys.exit(3))
+    env.execute()
+
+with part("cancel from a sink") as said:
+    env = environment()
+    started = threading.Event()
+
+    def cancel_the_job(values, batch):
+        started.wait()
+        client.cancel()
+
+    env.fromData(1).forEachBatch(cancel_the_job)
+    client = env.executeAsync()
+    started.set()
+    client.getJobExecutionResult(60)
+    said["status"] = client.getJobStatus().name
+
+with part("cancel") as said:
+    env = environment()
+    env.fromData(*keyed).keyBy(lambda e: e[0]).map(slow("cancel")).print()
+    client = env.executeAsync()
+    await_file("cancel")
+    client.cancel()
+    said["status"] = client.getJobStatus().name
+
+with part("savepoint") as said:
+    env = environment()
+    env.enableCheckpointing(f"{DIRECTORY}/checkpoint")
+    batches = []
+    numbers = env.fromSource(
+        fl.DataGeneratorSource(lambda n: n, None, 10),
+        fl.WatermarkStrategy.noWatermarks(),
+        "numbers",
+    )
+    numbers.keyBy(lambda n: n % 2).map(lambda n: n).forEachBatch(
+        lambda values, batch: batches.append(batch)
+    )
+    client = env.executeAsync()
+    while len(batches) < 2:
+        time.sleep(0.05)
+    said["checkpoint"] = client.stopWithSavepoint()
+    said["status"] = client.getJobStatus().name
+    said["mode"] = oct(os.stat(said["checkpoint"]).st_mode & 0o777)
+
+with part("interrupt in a batch") as said:
+    at = interrupted(lambda: await_file("interrupt"))
+    try:
+        env = environment()
+        env.fromData(*keyed).keyBy(lambda e: e[0]).map(slow("interrupt")).print()
+        env.execute()
+    finally:
+        said["seconds"] = time.monotonic() - at[0]
+
+with part("interrupt between batches") as said:
+    given = threading.Event()
+    at = interrupted(given.wait)
+    os.mkdir(f"{DIRECTORY}/lines")
+    Path(DIRECTORY, "lines", "first.txt").write_text("a\n")
+    watched = fl.FileSource.forLines(f"{DIRECTORY}/lines").monitorContinuously()
+    lines = environment().fromSource(watched, fl.WatermarkStrategy.noWatermarks(), "lines")
+    results = lines.executeAndCollect()
+    # As in a notebook, before every cell
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for _ in results:
+            given.set()
+    finally:
+        said["seconds"] = time.monotonic() - at[0]
+        said["status"] = results._client.getJobStatus().name
+
+with part("dropped") as said:
+    results = (
+        environment()
+        .fromSource(
+            fl.DataGeneratorSource(lambda n: n, None, 10), fl.WatermarkStrategy.noWatermarks(), "n"
+        )
+        .executeAndCollect()
+    )
+    next(results)
+    client = results._client
+    del results
+    gc.collect()
+    client.getJobExecutionResult(60)
+    said["status"] = client.getJobStatus().name
+
+with part("hidden") as said:
+    env = environment()
+    env.getConfig().hideElementsInErrors()
+    list(env.fromData("my secret").keyBy(lambda e: e).map(int).executeAndCollect())
+
+with part("no jvm") as said:
+    env = environment()
+    env.fromData(*keyed).keyBy(lambda e: e[0]).map(slow("jvm")).print()
+    client = env.executeAsync()
+    await_file("jvm")
+    before = processes(os.getpid())
+    (jvm,) = [
+        pid for pid, command in before.items() if "java" in command and "SparkSubmit" in command
+    ]
+    at = time.monotonic()
+    os.kill(jvm, signal.SIGKILL)
+    try:
+        client.getJobExecutionResult()
+    except fl.JobExecutionError as error:
+        said["result"] = str(error)
+    client.cancel()
+    try:
+        environment().fromData(1).executeAndCollect(1)
+    except fl.JobExecutionError as error:
+        said["next"] = str(error)
+    said["seconds"] = time.monotonic() - at
+    workers = [pid for pid, command in before.items() if "pyspark" in command and pid != jvm]
+    said["workers"] = len(workers)
+    until = time.monotonic() + 10
+    while workers and time.monotonic() < until:
+        workers = [
+            pid
+            for pid in workers
+            if Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        time.sleep(0.1)
+    said["left"] = len(workers)

@@ -1,0 +1,129 @@
+"""How a job ends: by itself, by an error, by ``cancel()``, a savepoint, Ctrl-C or the JVM's death; on a
+session of our own and on one that the user has built, and what is on the screen then."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flinkish as fl
+
+PROGRAM = Path(__file__).with_name("job_life.py")
+
+pytestmark = pytest.mark.slow(
+    "starts Python and Spark twice, and stops jobs in twelve ways in each"
+)
+
+NOT_OURS = ("WARN NativeCodeLoader", "WARN Utils:", "WARN SparkConf:", "[Stage ")
+"""What Spark says when a session starts and while it runs, which is the user's to set."""
+
+
+class Life:
+    """What a run of ``job_life.py`` said and printed, by part."""
+
+    def __init__(self, output: str, errors: str) -> None:
+        self.output = dict(_parts(output))
+        self.errors = dict(_parts(errors))
+        self.said = {
+            name: json.loads(lines[-1].removeprefix("said "))
+            for name, text in self.output.items()
+            if (lines := text.splitlines()) and lines[-1].startswith("said ")
+        }
+
+    def printed(self, name: str) -> list[str]:
+        """What the user saw in that part, but for Spark's progress bar."""
+        lines = [*self.output[name].splitlines()[:-1], *self.errors[name].splitlines()]
+        shown = (line.rpartition("\r")[2].strip() for line in lines)
+        return [line for line in shown if line and not any(text in line for text in NOT_OURS)]
+
+
+def _parts(text: str) -> list[tuple[str, str]]:
+    parts = (part.partition("\n") for part in text.split("begin ")[1:])
+    return [(name, content) for name, _, content in parts]
+
+
+@pytest.fixture(scope="module", params=["own", "user"])
+def life(request, tmp_path_factory):
+    directory = tmp_path_factory.mktemp(request.param)
+    root = str(Path(fl.__file__).parents[1])
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), request.param, str(directory)],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    result = Life(ended.stdout, ended.stderr)
+    assert len(result.said) == 12, ended.stderr[-3000:]
+    return result
+
+
+def test_a_job_that_succeeds_prints_its_result_only(life):
+    assert sorted(life.printed("success")) == ["('a', 1)", "('a', 4)", "('b', 2)"]
+
+
+@pytest.mark.parametrize(
+    ("part", "named"),
+    [
+        ("error in a worker", "Map: the user function raised ZeroDivisionError"),
+        ("error in a sink", "For Each Batch: the user function raised ZeroDivisionError"),
+        ("exit in a sink", "For Each Batch: the user function raised SystemExit"),
+    ],
+)
+def test_an_error_is_raised_and_nothing_printed(life, part, named):
+    assert life.said[part]["error"] == "UserFunctionError"
+    assert named in life.said[part]["message"]
+    assert life.printed(part) == []
+
+
+@pytest.mark.parametrize("part", ["cancel", "cancel from a sink"])
+def test_cancel_in_a_batch_prints_nothing(life, part):
+    assert life.said[part] == {"status": "CANCELED"}
+    assert life.printed(part) == []
+
+
+def test_a_savepoint_prints_nothing_and_is_for_its_owner_only(life):
+    assert life.said["savepoint"]["status"] == "CANCELED"
+    assert life.said["savepoint"]["mode"] == "0o700"
+    assert life.printed("savepoint") == []
+
+
+@pytest.mark.parametrize("part", ["interrupt in a batch", "interrupt between batches"])
+def test_an_interrupt_cancels_the_job_within_a_second(life, part):
+    assert life.said[part]["error"] == "KeyboardInterrupt"
+    assert life.said[part]["seconds"] < 1 + os.getloadavg()[0] / (os.cpu_count() or 1)
+    assert life.printed(part) == []
+
+
+def test_an_interrupted_iterator_has_no_job_any_more(life):
+    assert life.said["interrupt between batches"]["status"] == "CANCELED"
+
+
+def test_a_job_ends_with_the_iterator_that_it_is_there_for(life):
+    assert life.said["dropped"] == {"status": "CANCELED"}
+    assert life.printed("dropped") == []
+
+
+def test_errors_show_no_elements_if_they_are_hidden(life):
+    assert life.said["hidden"]["error"] == "UserFunctionError"
+    assert life.said["hidden"]["message"] == (
+        "Map: the user function raised ValueError (its message is hidden) on the element of type str"
+        " (hidden)"
+    )
+    assert life.said["hidden"]["notes"] == []
+    assert "secret" not in life.output["hidden"] + life.errors["hidden"]
+
+
+def test_the_death_of_the_jvm_is_an_error_and_leaves_no_worker(life):
+    said = life.said["no jvm"]
+    assert "the JVM that Spark runs in is gone" in said["result"]
+    assert "Restart Python" in said["next"]
+    assert said["seconds"] < 10
+    assert said["workers"] > 0
+    assert said["left"] == 0
