@@ -75,6 +75,9 @@ _PARTS: dict[type[Any], _Parts | None] = {
 }
 """Of a type that cannot change itself, what else its values are made of; None: it can change."""
 
+# issuperset() would make a set of its argument first
+_is_atom = ATOMS.__contains__
+
 _NOT_PICKLED: set[type[Any]] = set()
 """Types that ``pickle`` refuses, such as those of ``__main__`` in a worker."""
 
@@ -119,9 +122,9 @@ def copied_mutable(value: Any) -> Any:
     """A copy of what can change; ``value`` itself if it can be neither pickled nor copied."""
     kind = type(value)
     if kind is list or kind is set:
-        if ATOMS.issuperset(map(type, value)):
+        if all(map(_is_atom, map(type, value))):
             return value.copy()
-    elif kind is dict and ATOMS.issuperset(map(type, chain(value, value.values()))):
+    elif kind is dict and all(map(_is_atom, map(type, chain(value, value.values())))):
         return value.copy()
     if kind not in _NOT_PICKLED:
         try:
@@ -144,7 +147,7 @@ def copied_values(values: Sequence[Any]) -> Sequence[Any]:
 
 def copied_results(results: Iterable[Any]) -> list[Any]:
     """``copied`` of each of a function's results, at the moment at which a generator yields it."""
-    if type(results) in (list, tuple) and ATOMS.issuperset(map(type, results)):
+    if type(results) in (list, tuple) and all(map(_is_atom, map(type, results))):
         return list(results)
     return [result if type(result) in ATOMS else copied(result) for result in results]
 

@@ -83,7 +83,17 @@ class Output:
 
     def collect(self, value: Any, timestamp: int) -> None:
         """Emit one record."""
-        if type(value) not in ATOMS and not immutable(value):
+        kind = type(value)
+        if kind is tuple:
+            # Most elements are such: a call of immutable() would take as long as all the rest
+            for part in value:
+                if type(part) not in ATOMS:
+                    break
+            else:
+                self._values.append(value)
+                self._timestamps.append(timestamp)
+                return
+        if kind not in ATOMS and not immutable(value):
             if self.reusesObjects:
                 self.emitRecords(Records([value], timestamps_of((timestamp,))))
                 return

@@ -36,6 +36,7 @@ class WindowFunctionRunner:
             window_state = MergingWindowStateStore(function, description.assigner)
         self._function = function
         self._call = description.call
+        self._output = operator.output
         self._collector = TimestampedCollector(operator.output)
         self._context = WindowProcessContext(operator, window_state, operator.states)
         self._clears = _overrides_clear(function)
@@ -48,12 +49,13 @@ class WindowFunctionRunner:
 
     def process(self, key: Any, window: Any, elements: Sequence[Any]) -> None:
         """Hand ``elements`` of a window that fires to the function."""
+        if self._call is None:
+            timestamp, collect = window.maxTimestamp(), self._output.collect
+            for element in elements:
+                collect(element, timestamp)
+            return
         collector = self._collector
         collector.timestamp = window.maxTimestamp()
-        if self._call is None:
-            for element in elements:
-                collector.collect(element)
-            return
         self._context.current = window
         for result in results_of(
             self._call(key, window, self._context, elements, collector), "the window function"
