@@ -14,7 +14,7 @@ from flinkish.api.field_access import field_read
 from flinkish.runtime.elements import Hashes
 from flinkish.runtime.key_groups import KeyHashes
 from flinkish.runtime.row_columns import RowColumns, python_values
-from flinkish.runtime.user_code import mapped
+from flinkish.runtime.user_code import mapped, user_code_of
 
 
 class ColumnKeys(Sequence[Any]):
@@ -74,7 +74,8 @@ class KeyColumn:
             if column is not None and _has_dictionary(values.arrow(column).type):
                 return ColumnKeys(values, column), self._hashes_of(values.encoded(column))
         keys = mapped(self._operator, self._select, values)
-        return keys, self._hashes.column(keys)
+        with user_code_of(self._operator, lambda: keys):
+            return keys, self._hashes.column(keys)
 
     def trim(self) -> None:
         """Called between batches: do not hold many keys."""
