@@ -243,7 +243,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         self, hostname: str, port: int, delimiter: str = "\n", maxRetry: int = 0
     ) -> DataStreamSource[str]:
         """The lines that come over a socket. What came between two checkpoints is lost with the
-        connection, as in Flink. Only lines, and no retries."""
+        connection, and bytes that are no UTF-8 come as U+FFFD, as in Flink. Only lines, and no
+        retries."""
         if delimiter != "\n" or maxRetry:
             raise NotSupportedError(
                 "socketTextStream: Spark's socket source reads lines and does not connect again."
