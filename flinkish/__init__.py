@@ -140,6 +140,7 @@ from flinkish.api.process_functions import (
     TimerService,
 )
 from flinkish.api.row import Row, rowType
+from flinkish.api.row import row_of as _row_of  # pickled by this name
 from flinkish.api.runtime_context import KeyedStateStore, OpenContext, RuntimeContext, TaskInfo
 from flinkish.api.single_output_stream_operator import DataStreamSource, SingleOutputStreamOperator
 from flinkish.api.state import (
@@ -162,6 +163,7 @@ from flinkish.api.state_ttl import (
     TtlTimeCharacteristic,
     UpdateType,
 )
+from flinkish.api.stored_names import restored as _restored  # pickled by this name
 from flinkish.api.tagged_streams import TaggedUnion
 from flinkish.api.temporal_events import (
     EdgeEvent,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length
 from flinkish.api.data_stream import DataStream
@@ -170,6 +170,8 @@ def advanceTime(
 @dataclass(frozen=True)
 class AdvanceTimeDescription(OperatorDescription):
     """``advanceTime``; the second input, if there is one, is the stream whose time is imported."""
+
+    kind: ClassVar[str] = "AdvanceTime"
 
     generation: AdvanceTimeGenerationSettings | None
     policy: AdvanceTimePolicy

@@ -17,6 +17,7 @@ from flinkish.api.fields import Field
 from flinkish.api.functions import KeySelectorLike
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.stored_names import stored_as
 from flinkish.api.time import TimeLike, to_milliseconds
 from flinkish.api.watermarks import TimestampAssignerLike, assigner_call
 
@@ -32,6 +33,7 @@ class OrderingPolicy(enum.Enum):
     """It gets the nearest timestamp that will do. Its fields stay."""
 
 
+@stored_as("DeadLetterReason")
 class DeadLetterReason(enum.Enum):
     """Why an element was dropped."""
 
@@ -43,6 +45,7 @@ class DeadLetterReason(enum.Enum):
     """Its timestamp is below the watermark."""
 
 
+@stored_as("DeadLetter")
 @dataclass(frozen=True)
 class DeadLetter(Generic[T]):
     """An element that was dropped."""
@@ -157,6 +160,8 @@ class ArrivalTimeStrategy(Generic[T]):
 @dataclass(frozen=True)
 class ArrivalTimeDescription(OperatorDescription):
     """``assignTimestampsAndWatermarks`` with an ``ArrivalTimeStrategy``."""
+
+    kind: ClassVar[str] = "ArrivalTime"
 
     keepsType: ClassVar[bool] = True
 

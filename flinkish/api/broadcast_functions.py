@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeAlias, Union, overload
 
 from typing_extensions import TypeAliasType, TypeVar
 
-from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.functions import Collector, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.process_functions import TimeDomain, TimerService
 from flinkish.api.state import (
@@ -215,6 +215,7 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
         """
 
 
+@declares_methods
 class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Joins a stream with a broadcast one (Flink: ``BroadcastProcessFunction``)."""
 
@@ -236,6 +237,7 @@ class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra
         their timestamp."""
 
 
+@declares_methods
 class KeyedBroadcastProcessFunction(
     RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]
 ):

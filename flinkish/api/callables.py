@@ -20,6 +20,7 @@ from flinkish.api.functions import (
     ReduceFunction,
     ReduceLike,
     RichFunction,
+    methods_are_declared_by,
 )
 
 T = TypeVar("T")
@@ -43,11 +44,11 @@ def function_of(function: object) -> Function | None:
 
 
 def check_methods(function: Function) -> None:
-    """Raises InvalidProgramError if a method of ``function`` takes other parameters than that of
-    flinkish's class which it stands for, or yields where that has one result."""
+    """Raises InvalidProgramError if a method of ``function`` takes other parameters than that of the
+    class which declares it, or yields where that has one result."""
     kind = type(function)
     for base in kind.__mro__:
-        if not base.__module__.startswith("flinkish.api."):
+        if not methods_are_declared_by(base):
             continue
         for name, given in vars(base).items():
             own = getattr(kind, name, None)

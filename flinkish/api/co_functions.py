@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeAliasType, TypeVar
 
-from flinkish.api.functions import Collector, Function, RichFunction
+from flinkish.api.functions import Collector, Function, RichFunction, declares_methods
 from flinkish.api.process_functions import (
     KeyedProcessContext,
     KeyedTimerContext,
@@ -23,6 +23,7 @@ K_contra = TypeVar("K_contra", contravariant=True)
 K_co = TypeVar("K_co", covariant=True, default=Any)
 
 
+@declares_methods
 class CoMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """One element in, from either stream, one element out (Flink: ``CoMapFunction``)."""
 
@@ -35,6 +36,7 @@ class CoMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
         """Called for elements of the second stream. The timestamp stays."""
 
 
+@declares_methods
 class CoFlatMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """One element in, from either stream, any number out (Flink: ``CoFlatMapFunction``)."""
 
@@ -57,6 +59,7 @@ class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1_contra, IN2_cont
     """A ``CoFlatMapFunction`` with open, close and a runtime context (Flink: ``RichCoFlatMapFunction``)."""
 
 
+@declares_methods
 class CoProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """A process function of two streams (Flink: ``CoProcessFunction``).
 
@@ -92,6 +95,7 @@ class CoProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_c
         return None
 
 
+@declares_methods
 class KeyedCoProcessFunction(RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]):
     """A process function of two streams under one key (Flink: ``KeyedCoProcessFunction``).
 

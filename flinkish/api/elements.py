@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
+from flinkish.api.stored_names import stored_as
+
 T_co = TypeVar("T_co", covariant=True)
 
 MIN_TIMESTAMP: Final = -(2**63)
@@ -14,6 +16,7 @@ MAX_TIMESTAMP: Final = 2**63 - 1
 """Java's ``Long.MAX_VALUE``: the watermark after the last element."""
 
 
+@stored_as("StreamRecord")
 @dataclass(frozen=True)
 class StreamRecord(Generic[T_co]):
     """An element and its timestamp in ms, None where it has none (Flink: ``StreamRecord``)."""
@@ -34,6 +37,7 @@ class StreamRecord(Generic[T_co]):
         return self.timestamp is not None
 
 
+@stored_as("Watermark")
 @dataclass(frozen=True, order=True)
 class Watermark:
     """The promise that no element with a timestamp <= ``timestamp`` (ms) will come any more (Flink:
@@ -55,6 +59,7 @@ class Watermark:
 Watermark.MAX_WATERMARK = Watermark(MAX_TIMESTAMP)
 
 
+@stored_as("WatermarkStatus")
 @dataclass(frozen=True)
 class WatermarkStatus:
     """Whether an input takes part in the watermark: idle inputs do not hold it back (Flink:

@@ -170,6 +170,14 @@ class IncompatibleCheckpointError(FlinkishError):
     """The job differs from the one that the checkpoint is of, in a way that loses state."""
 
 
+class CorruptCheckpointError(FlinkishError):
+    """A file of a checkpoint, or a page of its state, cannot be read."""
+
+
+class CheckpointStorageError(FlinkishError):
+    """The directory of a checkpoint cannot be written or read."""
+
+
 class JobExecutionError(FlinkishError):
     """A job failed for a reason that is not a user function's (Flink: ``JobExecutionException``)."""
 

@@ -23,6 +23,22 @@ K_co = TypeVar("K_co", covariant=True)
 K_contra = TypeVar("K_contra", contravariant=True)
 IN_contra = TypeVar("IN_contra", contravariant=True)
 OUT_co = TypeVar("OUT_co", covariant=True)
+C = TypeVar("C", bound=type)
+
+
+def declares_methods(kind: C) -> C:
+    """Decorates a class whose methods the user writes: those of subclasses must take the parameters
+    that are declared here."""
+    _DECLARING.add(kind)
+    return kind
+
+
+def methods_are_declared_by(kind: type) -> bool:
+    """Whether ``kind`` itself, not only a base of it, declares methods for the user to write."""
+    return kind in _DECLARING
+
+
+_DECLARING: set[type] = set()
 
 
 class Collector(ABC, Generic[T_contra]):
@@ -42,6 +58,7 @@ class Function:
     """Base of all user functions (Flink: ``Function``)."""
 
 
+@declares_methods
 class RichFunction(Function):
     """A function with a life cycle and a runtime context (Flink: ``RichFunction``)."""
 
@@ -78,6 +95,7 @@ class RichFunction(Function):
         return state
 
 
+@declares_methods
 class MapFunction(Function, ABC, Generic[T_contra, R_co]):
     """One element in, one element out (Flink: ``MapFunction``).
 
@@ -91,6 +109,7 @@ class MapFunction(Function, ABC, Generic[T_contra, R_co]):
         """The element that takes the place of ``value``. The timestamp stays."""
 
 
+@declares_methods
 class FilterFunction(Function, ABC, Generic[T_contra]):
     """Keeps or drops an element (Flink: ``FilterFunction``).
 
@@ -104,6 +123,7 @@ class FilterFunction(Function, ABC, Generic[T_contra]):
         """True to keep ``value``."""
 
 
+@declares_methods
 class FlatMapFunction(Function, ABC, Generic[T_contra, R_co]):
     """One element in, any number out (Flink: ``FlatMapFunction``).
 
@@ -119,6 +139,7 @@ class FlatMapFunction(Function, ABC, Generic[T_contra, R_co]):
         The timestamp stays."""
 
 
+@declares_methods
 class KeySelector(Function, ABC, Generic[T_contra, K_co]):
     """Takes the key out of an element (Flink: ``KeySelector``).
 
@@ -132,6 +153,7 @@ class KeySelector(Function, ABC, Generic[T_contra, K_co]):
         """The key of ``value``: the same each time it is asked, and hashable in a stable way."""
 
 
+@declares_methods
 class Partitioner(Function, ABC, Generic[K_contra]):
     """Says which task an element goes to (Flink: ``Partitioner``)."""
 
@@ -140,6 +162,7 @@ class Partitioner(Function, ABC, Generic[K_contra]):
         """The number of the task, from 0."""
 
 
+@declares_methods
 class ReduceFunction(Function, ABC, Generic[T]):
     """Joins two elements into one of the same type (Flink: ``ReduceFunction``).
 
@@ -153,6 +176,7 @@ class ReduceFunction(Function, ABC, Generic[T]):
         """The sum, so to say, of what came so far (``value1``) and ``value2``."""
 
 
+@declares_methods
 class AggregateFunction(Function, ABC, Generic[IN_contra, ACC, OUT_co]):
     """Folds elements into an accumulator (Flink: ``AggregateFunction``).
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeAlias, TypeVar, Union
 
-from flinkish.api.functions import Collector, Function, RichFunction
+from flinkish.api.functions import Collector, Function, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
 
 IN1_contra = TypeVar("IN1_contra", contravariant=True)
@@ -16,6 +16,7 @@ OUT_co = TypeVar("OUT_co", covariant=True)
 X = TypeVar("X")
 
 
+@declares_methods
 class JoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes one result of a pair (Flink: ``JoinFunction``). It gets the timestamp of the window's last
     ms, ``window.maxTimestamp()``; so do those of the other functions of window joins.
@@ -30,6 +31,7 @@ class JoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
         """The result of a pair of the same key and window."""
 
 
+@declares_methods
 class FlatJoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
 
@@ -41,6 +43,7 @@ class FlatJoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
         them."""
 
 
+@declares_methods
 class CoGroupFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
 
@@ -87,6 +90,7 @@ class JoinContext(ABC):
         """Emit ``value`` to a side output, with the timestamp of the pair."""
 
 
+@declares_methods
 class ProcessJoinFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Makes results of the pairs of an interval join (Flink: ``ProcessJoinFunction``).
 

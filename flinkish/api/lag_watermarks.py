@@ -11,6 +11,7 @@ from flinkish.api.data_stream import DataStream
 from flinkish.api.elements import Watermark
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
+from flinkish.api.stored_names import stored_as
 from flinkish.api.time import TimeLike
 from flinkish.api.watermarks import (
     TimestampAssignerLike,
@@ -26,6 +27,7 @@ Tagged = tuple[int, T]
 """An element after the number of the stream it came from."""
 
 
+@stored_as("LagWatermarks")
 class LagWatermarks(WatermarkGenerator[Tagged[Any]]):
     """The lowest of the streams' latest timestamps, minus ``lag``, computed once an ``interval``
     (Storm: ``WaterMarkEventGenerator``).

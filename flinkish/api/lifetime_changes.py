@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import instance, milliseconds
 from flinkish.api.callables import checked_callable
@@ -97,6 +97,8 @@ def _changed(
 @dataclass(frozen=True)
 class LifetimeChangeDescription(OperatorDescription):
     """``change(event)`` of each event, None if it goes; watermarks later by ``shift`` ms."""
+
+    kind: ClassVar[str] = "LifetimeChange"
 
     shift: int
     change: Callable[[Any], Any]

@@ -146,6 +146,8 @@ class LifetimeWindowedStream(Generic[T]):
 class LifetimeWindowDescription(OperatorDescription):
     """All of an operator of lifetime windows."""
 
+    kind: ClassVar[str] = "LifetimeWindow"
+
     keyed: ClassVar[bool] = True
 
     windows: LifetimeWindows

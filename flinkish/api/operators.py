@@ -26,6 +26,8 @@ from flinkish.api.watermarks import (
 class OperatorDescription(ABC):
     """Base of all descriptions.
 
+    ``kind``: begins the uids of such operators and is noted in checkpoints, so it stays what it is whatever
+    becomes of the class.
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
     by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
     ``seesTime``: its function may ask for the watermark and the clock, which are known after a
@@ -34,6 +36,7 @@ class OperatorDescription(ABC):
     the type of what it gets.
     """
 
+    kind: ClassVar[str]
     keyed: ClassVar[bool] = False
     seesTime: ClassVar[bool] = False
     inOrder: ClassVar[bool] = False
@@ -70,6 +73,8 @@ class OperatorDescription(ABC):
 class MapDescription(OperatorDescription):
     """``DataStream.map``."""
 
+    kind: ClassVar[str] = "Map"
+
     function: Function | None
     call: Callable[[Any], Any]
 
@@ -86,6 +91,8 @@ class MapDescription(OperatorDescription):
 class InOrderDescription(OperatorDescription):
     """Hands elements on as they come, those of several branches in order."""
 
+    kind: ClassVar[str] = "InOrder"
+
     inOrder: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
 
@@ -97,6 +104,8 @@ class InOrderDescription(OperatorDescription):
 @dataclass(frozen=True)
 class FilterDescription(OperatorDescription):
     """``DataStream.filter``."""
+
+    kind: ClassVar[str] = "Filter"
 
     keepsType: ClassVar[bool] = True
 
@@ -116,6 +125,8 @@ class FilterDescription(OperatorDescription):
 class FlatMapDescription(OperatorDescription):
     """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
     ``iterate(value)`` does not; both give an iterable or None, and just one of them is there."""
+
+    kind: ClassVar[str] = "FlatMap"
 
     function: Function | None
     call: Callable[[Any, Any], Any] | None
@@ -140,6 +151,8 @@ class _GeneratorKind(NamedTuple):
 @dataclass(frozen=True)
 class TimestampsAndWatermarksDescription(OperatorDescription):
     """``DataStream.assignTimestampsAndWatermarks``."""
+
+    kind: ClassVar[str] = "TimestampsAndWatermarks"
 
     keepsType: ClassVar[bool] = True
 
@@ -187,6 +200,8 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
 @dataclass(frozen=True)
 class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
     """A strategy given to a source of several splits: ``splitOf(element)`` tells which."""
+
+    kind: ClassVar[str] = "SourceWatermarks"
 
     splitOf: Callable[[Any], Any]
 

@@ -17,6 +17,7 @@ from flinkish.api.functions import (
     Function,
     KeySelectorLike,
     ReduceLike,
+    declares_methods,
 )
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
@@ -35,6 +36,7 @@ class Order(Enum):
     DESCENDING = "DESCENDING"
 
 
+@declares_methods
 class MapPartitionFunction(Function, ABC, Generic[T, R]):
     """Sees all elements of a partition at once (Flink: ``MapPartitionFunction``)."""
 

@@ -12,7 +12,7 @@ from flinkish.api.arguments import instance, length_from_zero, positive
 from flinkish.api.callables import positional_arity
 from flinkish.api.data_stream import DataStream
 from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.functions import Collector, RichFunction, declares_methods
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_tag import OutputTag, checked_tag
@@ -96,6 +96,7 @@ class PolicyWindow(Generic[T]):
         return self.endTimestamp
 
 
+@declares_methods
 class PolicyWindowFunction(RichFunction, ABC, Generic[T, R]):
     """Turns a window into results; may have keyed state (Storm: a windowed bolt)."""
 
@@ -222,6 +223,8 @@ PolicyWindowCall: TypeAlias = Callable[[PolicyWindow[Any], Collector[Any]], "Ite
 @dataclass(frozen=True)
 class PolicyWindowDescription(OperatorDescription):
     """All of an operator of policy windows. ``grouped``: the keys are the user's."""
+
+    kind: ClassVar[str] = "PolicyWindow"
 
     keyed: ClassVar[bool] = True
 

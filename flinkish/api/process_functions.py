@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeAliasType, TypeVar
 
-from flinkish.api.functions import Collector, RichFunction
+from flinkish.api.functions import Collector, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -106,6 +106,7 @@ class KeyedTimerContext(TimerContext, KeyedProcessContext[K_co], Generic[K_co]):
     __slots__ = ()
 
 
+@declares_methods
 class ProcessFunction(RichFunction, ABC, Generic[T_contra, R_co]):
     """One element in, any number out, to the main and to side outputs (Flink: ``ProcessFunction``).
 
@@ -129,6 +130,7 @@ class ProcessFunction(RichFunction, ABC, Generic[T_contra, R_co]):
         element's timestamp."""
 
 
+@declares_methods
 class KeyedProcessFunction(RichFunction, ABC, Generic[K_contra, T_contra, R_co]):
     """A process function under a key, with keyed state and timers (Flink: ``KeyedProcessFunction``).
 

@@ -69,6 +69,8 @@ def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], Any]:
 class ProcessDescription(OperatorDescription):
     """``DataStream.process``; ``call(value, ctx, out)`` is the function itself."""
 
+    kind: ClassVar[str] = "Process"
+
     seesTime: ClassVar[bool] = True
 
     function: Function | None
@@ -87,12 +89,16 @@ class ProcessDescription(OperatorDescription):
 class ProcessUnderKeyDescription(ProcessDescription):
     """``KeyedStream.process`` of a ProcessFunction: keyed state, but no timers, as in Flink."""
 
+    kind: ClassVar[str] = "ProcessUnderKey"
+
     keyed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class KeyedProcessDescription(OperatorDescription):
     """``KeyedStream.process``; without a function, ``call`` is a plain one that sees no timers."""
+
+    kind: ClassVar[str] = "KeyedProcess"
 
     keyed: ClassVar[bool] = True
 
@@ -111,6 +117,8 @@ class KeyedProcessDescription(OperatorDescription):
 @dataclass(frozen=True)
 class KeyedReduceDescription(OperatorDescription):
     """``KeyedStream.reduce``, and with ``aggregation`` one of sum, min, max, minBy, maxBy."""
+
+    kind: ClassVar[str] = "KeyedReduce"
 
     keyed: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
@@ -132,6 +140,8 @@ class KeyedReduceDescription(OperatorDescription):
 class KeyedMapDescription(MapDescription):
     """``KeyedStream.map`` of a rich function, which may have keyed state."""
 
+    kind: ClassVar[str] = "KeyedMap"
+
     keyed: ClassVar[bool] = True
 
 
@@ -139,12 +149,16 @@ class KeyedMapDescription(MapDescription):
 class KeyedFilterDescription(FilterDescription):
     """``KeyedStream.filter`` of a rich function, which may have keyed state."""
 
+    kind: ClassVar[str] = "KeyedFilter"
+
     keyed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class KeyedFlatMapDescription(FlatMapDescription):
     """``KeyedStream.flatMap`` of a rich function, which may have keyed state."""
+
+    kind: ClassVar[str] = "KeyedFlatMap"
 
     keyed: ClassVar[bool] = True
 
@@ -180,6 +194,8 @@ class TwoInputDescription(OperatorDescription):
 class CoMapDescription(TwoInputDescription):
     """``ConnectedStreams.map``."""
 
+    kind: ClassVar[str] = "CoMap"
+
     function: CoMapFunction[Any, Any, Any]
 
     @property
@@ -195,12 +211,16 @@ class CoMapDescription(TwoInputDescription):
 class KeyedCoMapDescription(CoMapDescription):
     """``ConnectedStreams.map`` where both streams are keyed."""
 
+    kind: ClassVar[str] = "KeyedCoMap"
+
     keyed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class CoFlatMapDescription(TwoInputDescription):
     """``ConnectedStreams.flatMap``."""
+
+    kind: ClassVar[str] = "CoFlatMap"
 
     function: CoFlatMapFunction[Any, Any, Any]
 
@@ -217,12 +237,16 @@ class CoFlatMapDescription(TwoInputDescription):
 class KeyedCoFlatMapDescription(CoFlatMapDescription):
     """``ConnectedStreams.flatMap`` where both streams are keyed."""
 
+    kind: ClassVar[str] = "KeyedCoFlatMap"
+
     keyed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class CoProcessDescription(TwoInputDescription):
     """``ConnectedStreams.process`` where not both streams are keyed: without state and timers."""
+
+    kind: ClassVar[str] = "CoProcess"
 
     function: CoProcessFunction[Any, Any, Any]
 
@@ -238,6 +262,8 @@ class CoProcessDescription(TwoInputDescription):
 @dataclass(frozen=True)
 class KeyedCoProcessDescription(TwoInputDescription):
     """``ConnectedStreams.process`` where both streams are keyed."""
+
+    kind: ClassVar[str] = "KeyedCoProcess"
 
     keyed: ClassVar[bool] = True
 
@@ -257,6 +283,8 @@ class KeyedCoProcessDescription(TwoInputDescription):
 class BroadcastProcessDescription(TwoInputDescription):
     """``BroadcastConnectedStream.process``; the second input is broadcast."""
 
+    kind: ClassVar[str] = "BroadcastProcess"
+
     function: Any
     descriptors: tuple[MapStateDescriptor[Any, Any], ...]
 
@@ -273,6 +301,8 @@ class BroadcastProcessDescription(TwoInputDescription):
 class KeyedBroadcastProcessDescription(BroadcastProcessDescription):
     """``BroadcastConnectedStream.process`` where the first stream is keyed."""
 
+    kind: ClassVar[str] = "KeyedBroadcastProcess"
+
     keyed: ClassVar[bool] = True
 
     @property
@@ -283,6 +313,8 @@ class KeyedBroadcastProcessDescription(BroadcastProcessDescription):
 @dataclass(frozen=True)
 class IntervalJoinDescription(TwoInputDescription):
     """``KeyedStream.intervalJoin``: pairs with left + lower <= right <= left + upper, in ms."""
+
+    kind: ClassVar[str] = "IntervalJoin"
 
     keyed: ClassVar[bool] = True
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from flinkish.api.arguments import text, whole_number
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.stored_names import at_top_level
 
 
 class Row(tuple[Any, ...]):
@@ -82,7 +83,7 @@ class Row(tuple[Any, ...]):
         return f"the row has no field {name!r}; its fields are {', '.join(self._fields)}"
 
     def __reduce__(self) -> Any:
-        return _row_of, (self._fields, tuple(self))
+        return row_of, (self._fields, tuple(self))
 
     def __repr__(self) -> str:
         return f"Row({', '.join(f'{name}={value!r}' for name, value in zip(self._fields, self))})"
@@ -111,7 +112,9 @@ def row_type(fields: tuple[str, ...]) -> type[Row]:
     return type("Row", (named, Row), {"__slots__": (), "_fields": fields, **_ROW_METHODS})
 
 
-def _row_of(fields: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+@at_top_level
+def row_of(fields: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+    """What a Row is pickled as."""
     return row_type(fields).make(values)
 
 

@@ -15,6 +15,7 @@ from flinkish.api.functions import MapFunction
 from flinkish.api.keyed_stream import KeyedStream
 from flinkish.api.operators import InOrderDescription
 from flinkish.api.single_output_stream_operator import SingleOutputStreamOperator
+from flinkish.api.stored_names import stored_as
 from flinkish.api.types import TypeInformation, Types
 from flinkish.api.window_calls import WindowCall
 from flinkish.api.window_settings import WindowSettings
@@ -28,6 +29,7 @@ W = TypeVar("W", bound=Window)
 R = TypeVar("R")
 
 
+@stored_as("TaggedUnion")
 class TaggedUnion(NamedTuple, Generic[T1, T2]):
     """An element of either side (Flink: ``CoGroupedStreams.TaggedUnion``): what the trigger, the
     evictor and the assigner of a join see."""

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeAlias, TypeVar, Union
 
 from flinkish.api.arguments import instance, time_in_millis
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.stored_names import stored_as
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -19,6 +20,7 @@ TICK: Final = 1
 """The smallest step of time, in ms."""
 
 
+@stored_as("PointEvent")
 @dataclass(frozen=True)
 class PointEvent(Generic[T]):
     """Something that happens at a point in time, ``startTime`` in ms: it lives for a tick
@@ -47,6 +49,7 @@ class PointEvent(Generic[T]):
         return self.startTime
 
 
+@stored_as("IntervalEvent")
 @dataclass(frozen=True)
 class IntervalEvent(Generic[T]):
     """Something that lasts, its end known from the start; both in ms (StreamInsight:
@@ -75,6 +78,7 @@ class IntervalEvent(Generic[T]):
         return self.startTime
 
 
+@stored_as("EdgeType")
 class EdgeType(Enum):
     """Which end of a lifetime an edge event tells (StreamInsight: ``EdgeType``)."""
 
@@ -82,6 +86,7 @@ class EdgeType(Enum):
     End = "End"
 
 
+@stored_as("EdgeEvent")
 @dataclass(frozen=True)
 class EdgeEvent(Generic[T]):
     """The start or the end of something that lasts, in ms (StreamInsight: ``EdgeEvent``).

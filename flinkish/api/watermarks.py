@@ -14,6 +14,7 @@ from flinkish.api.callables import checked_callable
 from flinkish.api.clock import ManualClock, RelativeClock
 from flinkish.api.elements import MIN_TIMESTAMP, Watermark
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.stored_names import stored_as
 from flinkish.api.time import TimeLike
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class WatermarkGenerator(ABC, Generic[T_contra]):
         return None
 
 
+@stored_as("BoundedOutOfOrdernessWatermarks")
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
     """Emits ``maxTimestamp - bound - 1`` (Flink: the class of this name)."""
 
@@ -89,6 +91,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
         output.emitWatermark(Watermark(self.maxTimestamp - self.outOfOrdernessMillis - 1))
 
 
+@stored_as("AscendingTimestampsWatermarks")
 class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
     """For timestamps that never fall: bounded out-of-orderness with a bound of 0 ms (Flink:
     ``AscendingTimestampsWatermarks``)."""
@@ -97,6 +100,7 @@ class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
         super().__init__(0)
 
 
+@stored_as("NoWatermarksGenerator")
 class NoWatermarksGenerator(WatermarkGenerator[Any]):
     """Never emits a watermark: for jobs in processing time (Flink: ``NoWatermarksGenerator``)."""
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, Union
 
 from typing_extensions import TypeAliasType, TypeVar
 
-from flinkish.api.functions import Collector, Function, RichFunction
+from flinkish.api.functions import Collector, Function, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.runtime_context import KeyedStateStore
 from flinkish.api.windowing.windows import Window
@@ -59,6 +59,7 @@ class WindowContext(ABC, Generic[W_co]):
         """Emit ``value`` to a side output, with the timestamp of the window."""
 
 
+@declares_methods
 class WindowFunction(Function, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
     """Turns a window of one key into results (Flink: ``WindowFunction``)."""
 
@@ -74,6 +75,7 @@ class WindowFunction(Function, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_con
         ``window.maxTimestamp()``."""
 
 
+@declares_methods
 class AllWindowFunction(Function, ABC, Generic[IN_contra, OUT_co, W_contra]):
     """Turns a window into results (Flink: ``AllWindowFunction``)."""
 
@@ -93,6 +95,7 @@ class RichAllWindowFunction(RichFunction, AllWindowFunction[IN_contra, OUT_co, W
     """An ``AllWindowFunction`` with open, close and a runtime context (Flink: ``RichAllWindowFunction``)."""
 
 
+@declares_methods
 class ProcessWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
     """Turns a window of one key into results, with all there is to know of it (Flink:
     ``ProcessWindowFunction``).
@@ -119,6 +122,7 @@ class ProcessWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, KEY_co
         """Called when the window goes: clear its ``windowState`` here."""
 
 
+@declares_methods
 class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, W_contra]):
     """Turns a window into results, with all there is to know of it (Flink: the same name)."""
 

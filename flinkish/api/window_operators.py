@@ -32,6 +32,8 @@ class WindowOperatorDescription(OperatorDescription):
     is emitted as it is.
     """
 
+    kind: ClassVar[str] = "WindowOperator"
+
     keyed: ClassVar[bool] = True
 
     assigner: WindowAssigner[Any, Any]

@@ -1,26 +1,34 @@
 """The logical graph of a job: nodes that do something, and edges that say how elements get there.
 
 Unions, partitionings and side outputs are folded into the edges. Each node has an identity
-(``uid``) that depends on what it does and on the stateful nodes before it, never on a position, so
-that state is found again after a harmless edit.
+(``uid``) that depends on what it does, with what function, and on the stateful nodes before it, never
+on a position alone, so that state is found again after a harmless edit.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any, Union
 
 import cloudpickle
 
+from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.sink import Sink
-from flinkish.api.connectors.source import Source
+from flinkish.api.connectors.source import (
+    CollectionSource,
+    DataFrameSource,
+    DataGeneratorSource,
+    Source,
+)
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions import Function
 from flinkish.api.operators import OperatorDescription
 from flinkish.api.output_types import output_type
-from flinkish.api.partitioning import Partitioning
+from flinkish.api.partitioning import HashPartitioning, Partitioning
 from flinkish.api.transformations import (
     OneInputTransformation,
     PartitionTransformation,
@@ -32,6 +40,14 @@ from flinkish.api.transformations import (
     UnionTransformation,
 )
 from flinkish.api.types import TypeInformation, Types
+from flinkish.graph.identities import (
+    NO_IDENTITIES,
+    Fingerprint,
+    Identities,
+    NodeIdentity,
+    function_name,
+    matched,
+)
 
 NodeContent = Union[Source[Any], OperatorDescription, Sink[Any]]
 
@@ -63,6 +79,8 @@ class StreamNode:
     parallelism: int | None = None
     outputType: TypeInformation[Any] | None = None
     description: str | None = None
+    identity: NodeIdentity | None = None
+    """What a checkpoint knows it by, if it may keep something there."""
 
     @property
     def elementType(self) -> TypeInformation[Any]:
@@ -105,9 +123,18 @@ class StreamGraph:
         self._uids = uids
 
     @classmethod
-    def of(cls, ends: Sequence[Transformation]) -> StreamGraph:
-        """The graph of everything that ``ends`` need."""
-        return _StreamGraphGenerator(ends).generate()
+    def of(cls, ends: Sequence[Transformation], earlier: Identities = NO_IDENTITIES) -> StreamGraph:
+        """The graph of everything that ``ends`` need.
+
+        ``earlier``: the identities noted in the checkpoint that the job goes on from; its nodes get
+        the uids that they had there. Raises IncompatibleCheckpointError if it cannot be told which
+        of them they had.
+        """
+        return _StreamGraphGenerator(ends, earlier).generate()
+
+    def identities(self) -> dict[str, NodeIdentity]:
+        """What a checkpoint is to know the nodes by."""
+        return {node.uid: node.identity for node in self if node.identity is not None}
 
     def __iter__(self) -> Iterator[StreamNode]:
         return iter(self._nodes.values())
@@ -134,22 +161,27 @@ class _Origin:
 
 
 class _StreamGraphGenerator:
-    def __init__(self, ends: Sequence[Transformation]) -> None:
-        self._transformations = sorted(_reachable(ends), key=lambda t: t.id)
+    def __init__(self, ends: Sequence[Transformation], earlier: Identities) -> None:
+        self._transformations = sorted(
+            (t for t in _reachable(ends) if not _is_virtual(t)), key=lambda t: t.id
+        )
+        self._earlier = earlier
+        self._identities: dict[int, NodeIdentity] = {}
         self._uids: dict[int, str] = {}
         self._nodes: dict[str, StreamNode] = {}
-        self._explicit: set[str] = set()
         self._functions: dict[int, Function] = {}
 
     def generate(self) -> StreamGraph:
+        self._find_uids()
         for transformation in self._transformations:
-            if not _is_virtual(transformation):
-                self._add(transformation)
-        return StreamGraph(self._nodes, self._uids)
+            self._add(transformation)
+        # Spark knows sources by their places: those of the checkpoint keep them
+        known = [uid for uid in self._earlier if uid in self._nodes and self._nodes[uid].isSource]
+        nodes = {uid: self._nodes[uid] for uid in (*known, *self._nodes)}
+        return StreamGraph(nodes, self._uids)
 
     def _add(self, transformation: Transformation) -> None:
-        uid = self._uid(transformation)
-        self._uids[transformation.id] = uid
+        uid = self._uids[transformation.id]
         node = StreamNode(
             uid,
             transformation.name,
@@ -157,6 +189,7 @@ class _StreamGraphGenerator:
             parallelism=transformation.parallelism,
             outputType=_element_type(transformation),
             description=transformation.description,
+            identity=self._identities.get(transformation.id),
         )
         self._nodes[uid] = node
         for index, source in enumerate(transformation.inputs):
@@ -193,37 +226,148 @@ class _StreamGraphGenerator:
             ) from error
         return copied
 
-    def _uid(self, transformation: Transformation) -> str:
-        if transformation.uid is not None:
+    def _find_uids(self) -> None:
+        """Give every node its uid. An automatic one needs those of the stateful nodes before it, and
+        all nodes of its group."""
+        explicit: dict[str, Transformation] = {}
+        depths: dict[int, int] = {}
+        by_depth: dict[int, list[Transformation]] = defaultdict(list)
+        for transformation in self._transformations:
             uid = transformation.uid
-            if uid in self._explicit:
-                raise InvalidProgramError(
-                    f"the uid {uid!r} is given to two operators; one of them is"
-                    f" {transformation.name!r}. Each needs a uid of its own."
-                )
-            self._explicit.add(uid)
-            return uid
-        kind = type(_content(transformation)).__name__.removesuffix("Description")
+            if uid is not None:
+                if uid in explicit:
+                    raise InvalidProgramError(
+                        f"the uid {uid!r} is given to two operators; one of them is"
+                        f" {transformation.name!r}. Each needs a uid of its own."
+                    )
+                explicit[uid] = transformation
+                self._uids[transformation.id] = uid
+            origins = chain.from_iterable(map(_origins, transformation.inputs))
+            depth = max(
+                (depths[o.transformation.id] + _is_anchor(o.transformation) for o in origins),
+                default=0,
+            )
+            depths[transformation.id] = depth
+            by_depth[depth].append(transformation)
+        taken = {*explicit, *self._earlier}
+        for depth in sorted(by_depth):
+            groups: dict[str, list[Transformation]] = defaultdict(list)
+            for transformation in by_depth[depth]:
+                group = None
+                if transformation.uid is None:
+                    group = self._group(transformation)
+                    groups[group].append(transformation)
+                if _may_keep(transformation):
+                    self._identities[transformation.id] = self._identity(transformation, group)
+            for group, members in groups.items():
+                self._find_uids_of_group(group, members, taken)
+
+    def _find_uids_of_group(
+        self, group: str, members: Sequence[Transformation], taken: set[str]
+    ) -> None:
+        uids: list[str | None] = [None] * len(members)
+        explicit = set(self._uids.values())
+        earlier = {
+            uid: identity
+            for uid, identity in self._earlier.items()
+            if identity.group == group and uid not in explicit
+        }
+        if earlier:
+            uids = matched(group, earlier, [self._identities[t.id] for t in members])
+        number = 1
+        for transformation, uid in zip(members, uids):
+            while uid is None:
+                candidate = group if number == 1 else f"{group}-{number}"
+                uid = None if candidate in taken else candidate
+                number += 1
+            taken.add(uid)
+            self._uids[transformation.id] = uid
+
+    def _group(self, transformation: Transformation) -> str:
+        """What its automatic uid says: what it does, with what function, and where."""
+        content = _content(transformation)
         anchors = sorted(set(self._anchors(transformation)))
-        path = f"{kind}({','.join(anchors)})"
-        stem = f"{kind}-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
-        uid, number = stem, 1
-        while uid in self._nodes:
-            number += 1
-            uid = f"{stem}-{number}"
-        return uid
+        path = f"{content.kind}({','.join(anchors)})"
+        if _may_keep(transformation):
+            path = f"{_function_of(content)} {path}"
+        return f"{content.kind}-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
 
     def _anchors(self, transformation: Transformation) -> Iterator[str]:
         """The uids of the nearest stateful operators and sources before ``transformation``."""
         for index, source in enumerate(transformation.inputs):
             for origin in _origins(source):
-                node = self._nodes[self._uids[origin.transformation.id]]
                 suffix = f"[{origin.sideOutput}]" if origin.sideOutput else ""
-                if node.isSource or node.isStateful or origin.transformation.uid is not None:
-                    yield f"{index}:{node.uid}{suffix}"
+                if _is_anchor(origin.transformation):
+                    yield f"{index}:{self._uids[origin.transformation.id]}{suffix}"
                 else:
                     for anchor in self._anchors(origin.transformation):
                         yield f"{anchor}{suffix}"
+
+    def _identity(self, transformation: Transformation, group: str | None) -> NodeIdentity:
+        content = _content(transformation)
+        keys = [
+            origin.partitioning.keySelector
+            for source in transformation.inputs
+            for origin in _origins(source)
+            if isinstance(origin.partitioning, HashPartitioning)
+        ]
+        return NodeIdentity(
+            transformation.name,
+            group,
+            _function_of(content),
+            Fingerprint.of(_settings_of(content), keys),
+            tuple(_upstream(transformation)),
+        )
+
+
+def _is_anchor(transformation: Transformation) -> bool:
+    """Whether the uids of what follows say that it comes after this node."""
+    content = _content(transformation)
+    stateful = isinstance(content, OperatorDescription) and content.stateful
+    return isinstance(content, Source) or stateful or transformation.uid is not None
+
+
+def _may_keep(transformation: Transformation) -> bool:
+    """Whether a checkpoint may keep something of the node under its uid."""
+    content = _content(transformation)
+    if isinstance(content, OperatorDescription):
+        return content.stateful or content.seesTime
+    return isinstance(content, Source)
+
+
+def _function_of(content: NodeContent) -> str:
+    if isinstance(content, OperatorDescription):
+        return " ".join(function_name(f) for f in content.userFunctions if f is not None)
+    if isinstance(content, DataGeneratorSource):
+        return function_name(content.generator)
+    return ""
+
+
+def _settings_of(content: NodeContent) -> Any:
+    """What tells apart two nodes of one kind and function."""
+    if isinstance(content, OperatorDescription):
+        return content.userFunctions
+    if isinstance(content, CollectionSource):
+        values = content.values
+        return len(values), list(values[:_MOST_SHOWN]), list(values[-_MOST_SHOWN:])
+    if isinstance(content, DataFrameSource):
+        return content.dataframe.columns
+    if isinstance(content, FileSource):
+        return content.format, content.path
+    return [getattr(content, setting.name) for setting in fields(content)]
+
+
+def _upstream(transformation: Transformation) -> Iterator[Fingerprint]:
+    """The fingerprints of the stateless operators between the nearest anchors and here."""
+    for source in transformation.inputs:
+        for origin in _origins(source):
+            if not _is_anchor(origin.transformation):
+                content = _content(origin.transformation)
+                yield Fingerprint.of(content.kind, _settings_of(content))
+                yield from _upstream(origin.transformation)
+
+
+_MOST_SHOWN = 20
 
 
 def _reachable(ends: Iterable[Transformation]) -> set[Transformation]:

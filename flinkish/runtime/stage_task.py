@@ -6,13 +6,12 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import cloudpickle
-
-from flinkish.api.errors import hide_elements
+from flinkish.api.errors import CorruptCheckpointError, hide_elements
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import OperatorReport, encode_reports
+from flinkish.runtime.state.page_codec import FORMAT, check_format
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.task_plan import Subtask, TaskSettings, VertexPlan
 from flinkish.runtime.vertex_task import ONE_SUBTASK, KeyGroupTask
@@ -56,7 +55,7 @@ class StageTask:
         for row in rows:
             by_target.setdefault(row.target, []).append(row)
             clock = row.clock
-        directory = _loaded(store.get(DIRECTORY))
+        directory = decode_directory(store.get(DIRECTORY))
         reports: list[OperatorReport] = []
         changes: list[AttributeChange] = []
         ended = True
@@ -69,7 +68,7 @@ class StageTask:
                 yield from written
                 changes.extend(task.attributeChanges())
                 ended = ended and task.ended
-        store.put(DIRECTORY, cloudpickle.dumps(directory))
+        store.put(DIRECTORY, encode_directory(directory))
         self.reusable = self.reusable and not changes and not ended
         yield metrics_row(self._settings, key_group, clock, reports, changes)
 
@@ -91,6 +90,24 @@ def metrics_row(
     return FrameRow(settings.sinkLevel, METRICS, 0, 0, part, 0, clock, data)
 
 
-def _loaded(data: bytes | None) -> dict[str, Any]:
-    directory: dict[str, Any] = {} if data is None else pickle.loads(data)
+def encode_directory(directory: dict[str, Any]) -> bytes:
+    """The directory of a key group as bytes: the format's version, and a pickle of plain values."""
+    return bytes((FORMAT,)) + pickle.dumps(directory, protocol=5)
+
+
+def decode_directory(data: bytes | None) -> dict[str, Any]:
+    """The directory that ``encode_directory`` made bytes of; an empty one if there is none."""
+    if data is None:
+        return {}
+    # Format 1 began with what every pickle begins with
+    version = data[0] if data else 0
+    check_format(1 if version == pickle.PROTO[0] else version, "the directory of pages")
+    try:
+        directory: dict[str, Any] = pickle.loads(memoryview(data)[1:])
+    except Exception as error:
+        raise CorruptCheckpointError(
+            f"the directory of pages of a key group cannot be read ({type(error).__name__}: {error})."
+            " The state store was damaged: restore the checkpoint directory from a copy, or begin"
+            " anew with another checkpoint directory."
+        ) from error
     return directory

@@ -7,6 +7,7 @@ from typing import Any
 
 from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.runtime_context import TaskInfo
+from flinkish.api.stored_names import pickled, unpickled
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.clock_ticks import TICK
 from flinkish.runtime.elements import Records
@@ -239,7 +240,7 @@ class KeyGroupTask(VertexTask):
         clock = max(row.clock for row in rows)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
         self._backend.load(store, snapshot and snapshot["backend"])
-        self._begin(Slice(key_group, clock), snapshot and snapshot["chain"])
+        self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
         self._gates.restore(snapshot and snapshot["gates"])
         with collection_paused():
             # What the clock has reached is due before the batch's elements come.
@@ -250,7 +251,7 @@ class KeyGroupTask(VertexTask):
             written = self._finish()
         directory = {
             "backend": self._backend.flush(),
-            "chain": self._chain.snapshot(),
+            "chain": pickled(self._chain.snapshot()),
             "gates": self._gates.snapshot(),
         }
         return written, directory, self._reports(key_group, self._backend)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import cloudpickle
 
@@ -274,10 +274,14 @@ class _RecordingSink(Input):
 class _HarnessSource(Source[Any]):
     """What the test puts in by hand."""
 
+    kind: ClassVar[str] = "_HarnessSource"
+
 
 @dataclass(frozen=True, eq=False)
 class _HarnessSink(Sink[Any]):
     """What the test looks at."""
+
+    kind: ClassVar[str] = "_HarnessSink"
 
 
 def _graph_of(build: Build) -> tuple[StreamGraph, list[str], ExecutionConfig]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import text
 from flinkish.api.column_types import is_schema
@@ -29,6 +29,8 @@ class FileSink(Sink[T_contra]):
     stream's type (``DataStream.getType``). An element that does not fit them is an error that names
     the field. ``options`` are those of Spark's writer of the format.
     """
+
+    kind: ClassVar[str] = "FileSink"
 
     format: str
     path: str

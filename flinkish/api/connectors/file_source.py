@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import positive, text
 from flinkish.api.column_types import is_schema, type_of_columns
@@ -28,6 +28,8 @@ class FileSource(Source[T_co]):
 
     >>> source = FileSource.forCsv("flights/", "origin string, at long").withFilesPerBatch(1)
     """
+
+    kind: ClassVar[str] = "FileSource"
 
     format: str
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from flinkish.api.arguments import instance
 from flinkish.api.callables import checked_callable
@@ -19,13 +19,17 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Sink(Generic[T_contra]):
-    """Base of all sinks (Flink: ``Sink``)."""
+    """Base of all sinks (Flink: ``Sink``). ``kind`` begins their uids, and stays what it is."""
+
+    kind: ClassVar[str]
 
 
 @dataclass(frozen=True, eq=False)
 class PrintSink(Sink[Any]):
     """Prints every element, to standard output or standard error, with an identifier before it
     (Flink: ``PrintSink``)."""
+
+    kind: ClassVar[str] = "PrintSink"
 
     identifier: str = ""
     standardError: bool = False
@@ -38,6 +42,8 @@ class PrintSink(Sink[Any]):
 class DataFrameSink(Sink[Any]):
     """Makes the elements rows of a Spark DataFrame (``toDataFrame``). ``schema`` is a StructType, a
     DDL string, or None for the columns of the stream's type."""
+
+    kind: ClassVar[str] = "DataFrameSink"
 
     schema: str | StructType | None
 
@@ -55,6 +61,8 @@ class ForEachBatchSink(Sink[T_contra]):
 
     A batch that is replayed after a crash comes with the batch id it had.
     """
+
+    kind: ClassVar[str] = "ForEachBatchSink"
 
     function: Callable[[list[Any], int], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.arguments import integer, positive, text, whole_number
 from flinkish.api.callables import checked_callable, key_call
@@ -26,7 +26,9 @@ SplitLike = Union[str, Callable[[Any], Any]]
 
 @dataclass(frozen=True, eq=False)
 class Source(Generic[T_co]):
-    """Base of all sources (Flink: ``Source``)."""
+    """Base of all sources (Flink: ``Source``). ``kind`` begins their uids, and stays what it is."""
+
+    kind: ClassVar[str]
 
     splitOf: Callable[[Any], Any] | None = field(default=None, kw_only=True)
     """Which of its splits an element is of; None: the source is one split."""
@@ -56,6 +58,8 @@ class Source(Generic[T_co]):
 class CollectionSource(Source[T_co]):
     """The elements of a sequence, in order."""
 
+    kind: ClassVar[str] = "CollectionSource"
+
     values: Sequence[T_co]
 
     def getProducedType(self) -> TypeInformation[Any] | None:
@@ -69,6 +73,8 @@ class CollectionSource(Source[T_co]):
 @dataclass(frozen=True, eq=False)
 class SequenceSource(Source[int]):
     """The numbers from ``start`` to ``end``, both included, in order."""
+
+    kind: ClassVar[str] = "SequenceSource"
 
     start: int
     end: int
@@ -90,6 +96,8 @@ class DataFrameSource(Source[Row]):
 
     ``timestamp`` names the column that is the element's timestamp.
     """
+
+    kind: ClassVar[str] = "DataFrameSource"
 
     dataframe: DataFrame
     timestamp: str | None = None
@@ -119,6 +127,8 @@ class DataFrameSource(Source[Row]):
 class SocketSource(Source[str]):
     """The lines of text that come over a socket."""
 
+    kind: ClassVar[str] = "SocketSource"
+
     host: str
     port: int
 
@@ -146,6 +156,8 @@ class DataGeneratorSource(Source[T_co]):
 
     Raises IllegalArgumentError if both are given: Spark has no bounded source with a rate.
     """
+
+    kind: ClassVar[str] = "DataGeneratorSource"
 
     generator: Callable[[int], T_co]
     count: int | None = None

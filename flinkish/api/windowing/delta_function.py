@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, Union
 
 from flinkish.api.callables import checked_callable
-from flinkish.api.functions import Function
+from flinkish.api.functions import Function, declares_methods
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
+@declares_methods
 class DeltaFunction(Function, ABC, Generic[T_contra]):
     """The distance between two elements (Flink: ``DeltaFunction``)."""
 

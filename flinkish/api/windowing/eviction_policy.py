@@ -13,12 +13,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 from flinkish.api.arguments import length_from_zero, positive, positive_length
 from flinkish.api.errors import IllegalStateError
+from flinkish.api.stored_names import stored_as
 from flinkish.api.time import TimeLike
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
+@stored_as("Event")
 class Event(NamedTuple, Generic[T]):
     """A queued element (Storm: ``Event``)."""
 

@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 from flinkish.api.elements import MIN_TIMESTAMP
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.metrics import MetricGroup
+from flinkish.api.stored_names import stored_as
 from flinkish.api.windowing.windows import Window
 
 T = TypeVar("T")
@@ -17,6 +18,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
 
 
+@stored_as("TimestampedValue")
 class TimestampedValue(NamedTuple, Generic[T]):
     """An element of a window and its timestamp (Flink: ``TimestampedValue``)."""
 

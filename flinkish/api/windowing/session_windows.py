@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, Union
 from flinkish.api.arguments import milliseconds, positive_length
 from flinkish.api.callables import checked_callable
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.api.functions import Function
+from flinkish.api.functions import Function, declares_methods
 from flinkish.api.java_long import to_long
 from flinkish.api.time import TimeLike
 from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
@@ -26,6 +26,7 @@ X = TypeVar("X")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
+@declares_methods
 class SessionWindowTimeGapExtractor(Function, ABC, Generic[T_contra]):
     """Reads the gap of a session from an element (Flink: the same name)."""
 

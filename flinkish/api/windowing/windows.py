@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flinkish.api.arguments import integer, positive
 from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.java_long import remainder, to_long
+from flinkish.api.stored_names import stored_as
 
 if TYPE_CHECKING:
     from flinkish.api.windowing.window_assigner import MergeCallback
@@ -33,6 +34,7 @@ class _Interval(NamedTuple):
     end: int
 
 
+@stored_as("TimeWindow")
 class TimeWindow(_Interval, Window):
     """The interval ``[start, end)`` in ms (Flink: ``TimeWindow``).
 
@@ -104,6 +106,7 @@ def window_start(timestamp: int, offset: int, windowSize: int) -> int:
     return timestamp - rest if rest >= 0 else timestamp - (rest + windowSize)
 
 
+@stored_as("GlobalWindow")
 class GlobalWindow(Window):
     """The one window of everything (Flink: ``GlobalWindow``)."""
 
@@ -125,9 +128,6 @@ class GlobalWindow(Window):
 
     def __repr__(self) -> str:
         return "GlobalWindow()"
-
-    def __reduce__(self) -> str:
-        return "_GLOBAL_WINDOW"
 
 
 _GLOBAL_WINDOW = GlobalWindow()

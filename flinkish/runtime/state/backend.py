@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from flinkish.api.stored_names import stored_as
 from flinkish.runtime.elements import Hashes
 
 Page: TypeAlias = dict[Any, Any]
@@ -125,6 +126,7 @@ class WindowTable(ABC):
         return sum(map(self.size, self.windows()))
 
 
+@stored_as("Timer")
 class Timer(NamedTuple):
     """A timer (Flink: ``InternalTimer``)."""
 

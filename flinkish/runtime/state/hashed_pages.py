@@ -35,7 +35,8 @@ class HashedPages:
     """The pages of one table, one window or one big map.
 
     ``hashesOf`` gives the hashes of a page's entries when it must be split. ``relieve`` is asked
-    first when a page has too many bytes; it may take entries out, and says whether it has.
+    first when a page has too many bytes; it may take entries out, and says whether it has. ``named``:
+    entries are under (key, namespace).
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class HashedPages:
         "_dirty",
         "_hashesOf",
         "_label",
+        "_named",
         "_pages",
         "_relieve",
         "_sizes",
@@ -58,11 +60,13 @@ class HashedPages:
         label: bytes,
         hashesOf: Callable[[Page], Hashes],
         relieve: Callable[[Page], bool] | None = None,
+        named: bool = False,
     ) -> None:
         self._space = space
         self._label = label
         self._hashesOf = hashesOf
         self._relieve = relieve
+        self._named = named
         self.load(None)
 
     def load(self, catalogue: Catalogue | None) -> None:
@@ -158,10 +162,13 @@ class HashedPages:
     def _page(self, bucket: int) -> Page:
         page = self._pages.get(bucket)
         if page is None:
-            page = {} if bucket in self._absent else self._space.read(self._id(bucket))
+            page = {} if bucket in self._absent else self._read(bucket)
             self._pages[bucket] = page
             self._sizes[bucket] = len(page)
         return page
+
+    def _read(self, bucket: int) -> Page:
+        return self._space.codec.decodeEntries(self._space.read(self._id(bucket)))
 
     def _open(self) -> list[int]:
         """Work the catalogue out, which waits until a page is asked for."""
@@ -194,10 +201,10 @@ class HashedPages:
             return
         if len(page) > MOST_ENTRIES and self._split(bucket, page, _bits(len(page), TARGET_ENTRIES)):
             return
-        content = self._space.codec.encode(page)
+        content = self._space.codec.encodeEntries(page, self._named)
         if len(content) > MOST_BYTES:
             if self._relieve is not None and self._relieve(page):
-                content = self._space.codec.encode(page)
+                content = self._space.codec.encodeEntries(page, self._named)
             if len(content) > MOST_BYTES:
                 bits = min(_bits(len(content), TARGET_BYTES), len(page).bit_length())
                 if self._split(bucket, page, bits):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from flinkish.api.stored_names import stored_as
 from flinkish.runtime.elements import Hashes
 from flinkish.runtime.state.backend import (
     KeyedStateBackend,
@@ -17,6 +18,7 @@ from flinkish.runtime.state.backend import (
 )
 
 
+@stored_as("HeapStateTable")
 class HeapStateTable(StateTable):
     """A dict of (key, namespace)."""
 
@@ -42,6 +44,7 @@ class HeapStateTable(StateTable):
         return len(self._entries)
 
 
+@stored_as("HeapMapStateTable")
 class HeapMapStateTable(MapStateTable):
     """A dict of dicts."""
 
@@ -79,6 +82,7 @@ class HeapMapStateTable(MapStateTable):
         return len(self._maps)
 
 
+@stored_as("HeapWindowTable")
 class HeapWindowTable(WindowTable):
     """One page a window."""
 
@@ -103,6 +107,7 @@ class HeapWindowTable(WindowTable):
         return len(self._windows.get(window, ()))
 
 
+@stored_as("HeapTimerQueue")
 class HeapTimerQueue(TimerQueue):
     """A binary heap by timestamp alone. Adding and removing move the timers as Flink's
     ``HeapPriorityQueueSet`` does, so that timers of one timestamp come in Flink's order."""

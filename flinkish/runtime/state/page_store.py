@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import CorruptCheckpointError
 from flinkish.runtime.state.page_codec import PageCodec
 
 
@@ -52,6 +52,10 @@ class DictPageStore:
         return calls
 
 
+TABLES = {"s": "values", "m": "maps", "w": "windows", "t": "timers"}
+"""The kinds of tables: the letter in the ids of their pages, and the name in the pages."""
+
+
 class PageSpace:
     """The pages of one table, in the store of the key group the backend is at."""
 
@@ -62,17 +66,17 @@ class PageSpace:
     def __init__(self, uid: str, kind: str, name: str) -> None:
         # NUL, as uid and name may contain any other separator
         self._prefix = f"{uid}\0{kind}{name}\0".encode()
-        self.codec = PageCodec(uid, name)
+        self.codec = PageCodec(uid, TABLES[kind], name)
 
-    def read(self, page: bytes) -> Any:
+    def read(self, page: bytes) -> bytes:
         """What was written as ``page``, which must be there."""
         content = self.store.get(self._prefix + page)
         if content is None:
-            raise IllegalStateError(
+            raise CorruptCheckpointError(
                 f"{self.codec.owner}: page {page!r} is missing from the state store. The store and"
                 " the page directory are of different versions: restore both from one checkpoint."
             )
-        return self.codec.decode(content)
+        return content
 
     def write(self, page: bytes, content: bytes) -> None:
         """Write ``page``, encoded already."""

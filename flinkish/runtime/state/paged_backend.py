@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
 from flinkish.runtime.key_groups import KeyHashes
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
@@ -45,7 +45,7 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         is new). Calls the store not at all; what was not flushed is forgotten."""
         directory = {} if directory is None else directory
         if directory and directory.get("format") != _FORMAT:
-            raise IllegalStateError(
+            raise IncompatibleCheckpointError(
                 f"{self._uid}: the page directory has format {directory.get('format')!r}; this"
                 f" flinkish reads {_FORMAT}. It was written by another version of flinkish: run"
                 " that one, or start from an empty checkpoint."

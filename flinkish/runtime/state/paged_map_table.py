@@ -45,7 +45,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         self._space = space
         self._hashes = hashes
         self._void = HashedPages(space, b"v", hashes_of_keys, self._promoteHeavy)
-        self._named = HashedPages(space, b"n", hashes_of_named, self._promoteHeavy)
+        self._named = HashedPages(space, b"n", hashes_of_named, self._promoteHeavy, named=True)
         self._reset(None)
 
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
@@ -195,7 +195,7 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     def _promoteHeavy(self, page: Page) -> bool:
         """Called for a page with too many bytes: make the maps big that have most of them."""
-        encode = self._space.codec.encode
+        encode = self._space.codec.encodeEntries
         small = [name for name, entry in page.items() if type(entry) is dict and len(entry) > 1]
         heavy = [name for name in small if len(encode(page[name])) > TARGET_BYTES]
         promoted = [self._promote(page, name) for name in heavy]

@@ -41,7 +41,7 @@ class PagedStateTable(StateTable, Paged):
         self._space = space
         self._hashes = hashes
         self._void = HashedPages(space, b"v", hashes_of_keys)
-        self._named = HashedPages(space, b"n", hashes_of_named)
+        self._named = HashedPages(space, b"n", hashes_of_named, named=True)
         self._namespaces: dict[Any, Any] = {}
         self._catalogue: tuple[Any, ...] | None = None
 

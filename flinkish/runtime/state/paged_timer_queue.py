@@ -27,6 +27,7 @@ from flinkish.runtime.state.timer_records import (
     FRESH,
     NEW,
     REGISTERED,
+    SECTIONS,
     Numbers,
     TimerRecords,
     TimerRun,
@@ -204,7 +205,9 @@ class PagedTimerQueue(TimerQueue, Paged):
 
     def _readPage(self, page: TimerPage) -> None:
         self._read.append(page.number)
-        self._runs.append(TimerRun(decoded(self._space.read(b"%x" % page.number))))
+        self._runs.append(
+            TimerRun(decoded(self._space.codec.decode(self._space.read(b"%x" % page.number))))
+        )
 
     def _advance(self, until: int) -> None:
         """Move the horizon towards ``until``, but not past the first page: so that of many pages
@@ -291,7 +294,7 @@ class PagedTimerQueue(TimerQueue, Paged):
                 free = self._read.pop()
             else:
                 free, self._nextNumber = self._nextNumber, self._nextNumber + 1
-            self._space.write(b"%x" % free, self._space.codec.encode(part.encoded()))
+            self._space.write(b"%x" % free, self._space.codec.encode(SECTIONS, part.encoded()))
             first, last = int(part.timestamps[0]), int(part.timestamps[-1])
             pages.append(TimerPage(first, last, free, len(part), timers_of(part.codes)))
         for free in self._read:

@@ -86,7 +86,7 @@ class PagedWindowTable(WindowTable, Paged):
         """Every window; decoded when first asked for."""
         if self._stored is None:
             encoded = None if self._catalogue is None else self._catalogue[3]
-            self._stored = {} if encoded is None else self._space.codec.decode(encoded)
+            self._stored = {} if encoded is None else self._space.codec.decodeEntries(encoded)
         return self._stored
 
     def _pages(self, window: Any, hashes: Hashes | None = None) -> HashedPages:
@@ -115,7 +115,7 @@ class PagedWindowTable(WindowTable, Paged):
         catalogues = [catalogue for _, catalogue in present.values() if catalogue is not None]
         entries = sum(catalogue[0] for catalogue in catalogues)
         pages = sum(catalogue[1] for catalogue in catalogues)
-        return entries, pages, self._nextNumber, self._space.codec.encode(present)
+        return entries, pages, self._nextNumber, self._space.codec.encodeEntries(present)
 
 
 _NOTHING: tuple[int, Catalogue | None] = (-1, None)

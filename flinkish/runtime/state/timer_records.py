@@ -24,6 +24,9 @@ FRESH = 4
 NEW = REGISTERED | FRESH
 _WEIGHTS = np.array([0, 1, -1, 0, 0, 1, 0, 1], dtype=np.int64)
 
+SECTIONS = ("timestamps", "sequences", "codes", "keys", "namespaces")
+"""What a page of records is made of."""
+
 Codes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -73,7 +76,7 @@ class TimerRecords:
         )
 
     def encoded(self) -> tuple[Any, ...]:
-        """What a page holds."""
+        """The sections of a page."""
         # Most pages were written by one batch and hold registrations only.
         first = int(self.sequences[0])
         successive = bool((np.diff(self.sequences) == 1).all())
@@ -125,7 +128,7 @@ def timers_of(codes: Codes) -> int:
     return int(_WEIGHTS[codes].sum())
 
 
-def decoded(page: tuple[Any, ...]) -> TimerRecords:
+def decoded(page: Sequence[Any]) -> TimerRecords:
     """The records that were encoded."""
     timestamps, sequences, codes, keys, namespaces = page
     number = len(keys)

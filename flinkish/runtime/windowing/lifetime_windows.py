@@ -16,6 +16,7 @@ from flinkish.api.lifetime_windows import (
     LifetimeWindows,
     SnapshotWindows,
 )
+from flinkish.api.stored_names import stored_as
 from flinkish.api.temporal_events import TICK
 from flinkish.api.windowing.windows import TimeWindow
 
@@ -23,6 +24,7 @@ OPEN = MAX_TIMESTAMP
 """The end of a lifetime whose end is not known yet."""
 
 
+@stored_as("Lifetime")
 class Lifetime(NamedTuple):
     """What is kept of an event."""
 
@@ -31,6 +33,7 @@ class Lifetime(NamedTuple):
     payload: Any
 
 
+@stored_as("LifetimeState")
 class LifetimeState(NamedTuple):
     """What is kept of a key: the lifetimes that later windows need, in the order in which they came,
     and up to where windows have closed."""

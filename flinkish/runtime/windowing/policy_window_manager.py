@@ -7,12 +7,14 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from flinkish.api.policy_windows import PolicyWindow
+from flinkish.api.stored_names import stored_as
 from flinkish.api.windowing.eviction_policy import Event, EvictionContext, EvictionPolicy
 from flinkish.api.windowing.trigger_policy import TriggerPolicy, TriggerPolicyContext
 
 Action = EvictionPolicy.Action
 
 
+@stored_as("PolicyWindowState")
 class PolicyWindowState(NamedTuple):
     """What is kept of a key: its queue, which of the events were in the last window, and what the
     policies keep."""

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import (
+    CorruptCheckpointError,
+    IllegalStateError,
+    IncompatibleCheckpointError,
+)
 from flinkish.runtime.key_groups import KeyHashes
 from flinkish.runtime.state import (
     hashed_pages,
@@ -370,11 +374,11 @@ def test_misuse_is_told():
     backend = PagedKeyedStateBackend("operator")
     with pytest.raises(IllegalStateError, match="before load"):
         backend.flush()
-    with pytest.raises(IllegalStateError, match="format 7"):
+    with pytest.raises(IncompatibleCheckpointError, match="format 7"):
         backend.load(DictPageStore(), {"format": 7})
     backend.load(DictPageStore(), None)
     backend.table("t").put("key", None, 1)
     directory = backend.flush()
     backend.load(DictPageStore(), directory)
-    with pytest.raises(IllegalStateError, match=r"operator: state 't'.*missing"):
+    with pytest.raises(CorruptCheckpointError, match=r"operator: state 't'.*missing"):
         backend.table("t").get("key", None)

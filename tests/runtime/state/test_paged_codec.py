@@ -6,7 +6,11 @@ import threading
 
 import pytest
 
-from flinkish.api.errors import IllegalStateError, InvalidProgramError
+from flinkish.api.errors import (
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+)
 from flinkish.runtime.state.page_codec import PageCodec
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -17,13 +21,13 @@ def test_what_pickle_refuses_goes_through_cloudpickle():
         def __init__(self, value):
             self.value = value
 
-    codec = PageCodec("operator", "state")
+    codec = PageCodec("operator", "values", "state")
     page = {1: Local(2), 2: lambda x: x + 1}
     for _ in range(2):
-        back = codec.decode(codec.encode(page))
+        back = codec.decodeEntries(codec.encodeEntries(page))
         assert back[1].value == 2
         assert back[2](1) == 2
-    assert codec.decode(codec.encode({1: "plain"})) == {1: "plain"}
+    assert codec.decodeEntries(codec.encodeEntries({1: "plain"})) == {1: "plain"}
 
 
 def test_what_cannot_be_pickled_is_named():
@@ -38,13 +42,14 @@ def test_what_cannot_be_pickled_is_named():
 
 
 def test_another_version_is_told():
-    codec = PageCodec("operator", "state")
-    with pytest.raises(IllegalStateError, match=r"state 'state'.*version b'\\x02'"):
-        codec.decode(b"\x02" + codec.encode({})[1:])
+    codec = PageCodec("operator", "values", "state")
+    message = r"operator: state 'state': a page of state is of format 1, .* reads format 2"
+    with pytest.raises(IncompatibleCheckpointError, match=message):
+        codec.decodeEntries(b"\x01" + codec.encodeEntries({})[1:])
 
 
 def test_a_class_that_is_gone_is_told():
-    codec = PageCodec("operator", "state")
-    content = codec.encode({1: PageCodec}).replace(b"PageCodec", b"GoneCodec")
-    with pytest.raises(IllegalStateError, match=r"cannot be unpickled .*GoneCodec"):
-        codec.decode(content)
+    codec = PageCodec("operator", "values", "state")
+    content = codec.encodeEntries({1: PageCodec}).replace(b"PageCodec", b"GoneCodec")
+    with pytest.raises(CorruptCheckpointError, match=r"cannot be unpickled .*GoneCodec"):
+        codec.decodeEntries(content)

@@ -1,0 +1,103 @@
+"""The names under which objects of flinkish's own classes are kept in state, frames and snapshots.
+
+A pickle names a class by the module it lies in, so state would no longer be read once that module
+moved. Objects of the classes here are pickled as a call of ``flinkish._restored`` with a name that
+stays, whatever becomes of the module.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+
+_CLASSES: dict[str, type] = {}
+_MAKERS: dict[str, Callable[[tuple[Any, ...]], Any]] = {}
+
+
+def stored_as(name: str) -> Callable[[C], C]:
+    """Decorates a class whose objects get into state: they are kept under ``name``, which must never
+    change, nor be given to another class. Subclasses are not meant."""
+
+    def register(kind: C) -> C:
+        if name in _CLASSES and _CLASSES[name].__qualname__ != kind.__qualname__:
+            raise ValueError(f"two classes are stored as {name!r}: {_CLASSES[name]} and {kind}")
+        _CLASSES[name] = kind
+
+        def reduced_tuple(value: Any) -> tuple[Any, ...]:
+            return restored, (name, *value)
+
+        def reduced(value: Any) -> tuple[Any, ...]:
+            made, arguments, *state = value.__reduce_ex__(4)
+            # An object is made by copyreg.__newobj__(its class, ...), a member of an Enum by the class
+            given = arguments if made is kind else arguments[1:]
+            return (restored, (name, *given), *state)
+
+        def make(arguments: tuple[Any, ...]) -> Any:
+            return kind(*arguments) if issubclass(kind, Enum) else kind.__new__(kind, *arguments)
+
+        is_tuple = issubclass(kind, tuple)
+        # A tuple may be of every element in state: without a call of the class's own
+        _MAKERS[name] = partial(tuple.__new__, kind) if is_tuple else make
+        copyreg.pickle(kind, reduced_tuple if is_tuple else reduced)  # type: ignore[arg-type]
+        return kind
+
+    return register
+
+
+def at_top_level(function: F) -> F:
+    """Decorates a function that pickles name: as one of the package ``flinkish`` itself, where its
+    module is not part of the name. ``flinkish/__init__.py`` must import it as ``_name``."""
+    function.__module__ = "flinkish"
+    function.__qualname__ = f"_{function.__name__}"
+    function.__name__ = function.__qualname__
+    return function
+
+
+@at_top_level
+def restored(name: str, *arguments: Any) -> Any:
+    """An object of the class that is stored as ``name``."""
+    return _MAKERS[name](arguments)
+
+
+def stored_names() -> dict[str, type]:
+    """All classes by the names they are stored as."""
+    return dict(_CLASSES)
+
+
+def unpickled(data: bytes | memoryview) -> Any:
+    """The object that was pickled. A class of flinkish that is in it by a module which it has left
+    since is found by the name that ``flinkish`` exports it under."""
+    try:
+        return pickle.loads(data)
+    except (ImportError, AttributeError):
+        return _Unpickler(io.BytesIO(data)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError):
+            if not module.startswith("flinkish."):
+                raise
+            return super().find_class("flinkish", name)
+
+
+def pickled(value: Any) -> bytes:
+    """``value`` as bytes; what can only go by value, as classes of ``__main__`` do, goes so."""
+    try:
+        return pickle.dumps(value, protocol=5)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # of the __reduce__ of a class of the user's
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(value, protocol=5))

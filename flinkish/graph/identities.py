@@ -1,0 +1,311 @@
+"""What a node with state is known by, so that its state goes to the same function again.
+
+An automatic uid says what a node does, the name of its function, and the stateful nodes before it.
+Nodes that agree in all of that are a *group*: ``KeyedProcess-0a1b``, ``KeyedProcess-0a1b-2``. Which of
+a group is which, after the job has been changed, its members' fingerprints say: of their functions'
+code and settings, and of the stateless functions before them.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from itertools import chain, islice
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any, Self
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.functions import Function
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""Bytecode is comparable within a version of Python only."""
+
+_DEEPEST = 8
+_MOST_PARTS = 2_000
+"""A function may hold any amount of data: of so much the fingerprint is taken."""
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Tells functions of one name apart: ``names`` is a digest of the names, constants and settings in
+    them, ``code`` of the bytecode too, which is another in another ``python``."""
+
+    names: str
+    code: str
+    python: str = PYTHON
+
+    @classmethod
+    def of(cls, *values: Any) -> Self:
+        """The fingerprint of functions, settings, or whatever is in a description."""
+        names, code = _Digest(bytecode=False), _Digest(bytecode=True)
+        for digest in (names, code):
+            digest.add(values)
+        return cls(names.text(), code.text())
+
+    def comparable(self, python: str) -> str:
+        """What to compare with a fingerprint that was taken with ``python``."""
+        return self.code if python == self.python else self.names
+
+
+@dataclass(frozen=True)
+class NodeIdentity:
+    """What a checkpoint notes of a source or an operator. ``group``: None if its uid was given."""
+
+    name: str
+    group: str | None
+    function: str
+    fingerprint: Fingerprint
+    upstream: tuple[Fingerprint, ...] = field(default=())
+    """The fingerprints of the stateless nodes before it."""
+
+    def asDict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def ofDict(cls, fields: Mapping[str, Any]) -> Self:
+        """What ``asDict`` gave."""
+        return cls(
+            fields["name"],
+            fields["group"],
+            fields["function"],
+            Fingerprint(**fields["fingerprint"]),
+            tuple(Fingerprint(**upstream) for upstream in fields["upstream"]),
+        )
+
+
+Identities = Mapping[str, NodeIdentity]
+"""The identities of a job's nodes by uid, in the order they were defined."""
+
+NO_IDENTITIES: Identities = {}
+
+
+def matched(group: str, earlier: Identities, now: Sequence[NodeIdentity]) -> list[str | None]:
+    """For each node of a group its uid in ``earlier``, None if it is new.
+
+    Raises IncompatibleCheckpointError if the group has changed, and it cannot be told how.
+    """
+    pythons = {identity.fingerprint.python for identity in earlier.values()}
+    python = pythons.pop() if len(pythons) == 1 else ""
+    before = dict(zip(earlier, _compared(list(earlier.values()), python)))
+    after = _compared(now, python)
+    found: list[str | None] = [None] * len(now)
+    for part in (_whole, _function):
+        _pair(before, after, found, part)
+    left = [uid for uid in before if uid not in found]
+    open_ = [position for position, uid in enumerate(found) if uid is None]
+    if len(left) == len(open_) == 1:
+        # Its place is unambiguous: it is the same function with other code.
+        found[open_[0]] = left[0]
+    elif left and open_:
+        raise _ambiguous(group, {uid: earlier[uid] for uid in left}, [now[i] for i in open_])
+    return found
+
+
+_Compared = tuple[str, tuple[str, ...]]
+
+
+def _compared(identities: Sequence[NodeIdentity], python: str) -> list[_Compared]:
+    """What tells nodes of a group apart: their functions, and what not all have before them."""
+    upstream = [
+        Counter(before.comparable(python) for before in identity.upstream)
+        for identity in identities
+    ]
+    shared = functools.reduce(lambda one, other: one & other, upstream) if upstream else Counter()
+    return [
+        (identity.fingerprint.comparable(python), tuple(sorted((before - shared).elements())))
+        for identity, before in zip(identities, upstream)
+    ]
+
+
+def _whole(compared: _Compared) -> Any:
+    return compared
+
+
+def _function(compared: _Compared) -> Any:
+    return compared[0]
+
+
+def _pair(
+    before: Mapping[str, _Compared],
+    after: Sequence[_Compared],
+    found: list[str | None],
+    part: Callable[[_Compared], Any],
+) -> None:
+    """Pair what is equal in ``part``. Several that are equal pair in their order, if there are as many as
+    there were: equal functions of one input have equal state."""
+    for value in dict.fromkeys(map(part, after)):
+        old = [uid for uid, compared in before.items() if part(compared) == value]
+        old = [uid for uid in old if uid not in found]
+        new = [i for i, compared in enumerate(after) if part(compared) == value]
+        new = [i for i in new if found[i] is None]
+        if len(old) == len(new) and (len(new) == 1 or part is _whole):
+            for position, uid in zip(new, old):
+                found[position] = uid
+
+
+def _ambiguous(
+    group: str, left: Identities, open_: Sequence[NodeIdentity]
+) -> IncompatibleCheckpointError:
+    was = " and ".join(f"{identity.name!r} ({uid})" for uid, identity in left.items())
+    now = " and ".join(f"{identity.name!r} of {identity.function}" for identity in open_)
+    advice = ", ".join(f"uid({uid!r})" for uid in left)
+    return IncompatibleCheckpointError(
+        f"the checkpoint has state of {was}, and the job now has {now} in the same place ({group}):"
+        " which of them the state belongs to cannot be told, and state is never given to another"
+        f" function. Give the operators that are to go on with it the uids it is kept under, {advice},"
+        " and each new one a uid of its own; or begin anew with another checkpoint directory."
+    )
+
+
+def missing(earlier: Identities, uids: Iterable[str]) -> Iterator[str]:
+    """A sentence for each node that was there and is gone."""
+    present = set(uids)
+    for uid, identity in earlier.items():
+        if uid not in present:
+            yield (
+                f"the operator {identity.name!r} with state ({uid}), whose function was"
+                f" {identity.function or 'a built-in one'}, is gone. If it was renamed, give it"
+                f" uid({uid!r})"
+            )
+
+
+# ---------------------------------------------------------------------- names of functions
+
+
+def function_name(function: Any) -> str:
+    """The name of a user's function or class as it goes into uids: qualified, and with its module
+    unless that is ``__main__``. What a part of flinkish is made with is named too."""
+    if isinstance(function, functools.partial):
+        return f"partial({function_name(function.func)})"
+    if isinstance(function, MethodType):
+        owner = function.__self__
+        kind = owner if isinstance(owner, type) else type(owner)
+        return f"{_qualified(kind)}.{function.__name__}"
+    if isinstance(function, (FunctionType, BuiltinFunctionType, type)):
+        return _qualified(function)
+    if hasattr(function, "__wrapped__"):
+        return function_name(inspect.unwrap(function))
+    if _is_ours(type(function)) and isinstance(function, Function):
+        parts = [part for name, value in _settings(function) for part in _named(name, value)]
+        return f"{type(function).__qualname__}({','.join(parts)})"
+    return _qualified(type(function))
+
+
+def _qualified(kind: Any) -> str:
+    name: str = getattr(kind, "__qualname__", kind.__name__)
+    if name.endswith("<lambda>"):
+        return "<lambda>"
+    module = getattr(kind, "__module__", None)
+    return (
+        name if module in (None, "__main__", "builtins") or _is_ours(kind) else f"{module}.{name}"
+    )
+
+
+def _named(name: str, value: Any) -> Iterator[str]:
+    if callable(value):
+        if not (_is_ours(value) or _is_ours(type(value))) or isinstance(value, Function):
+            yield function_name(value)
+    elif isinstance(value, (str, int)) and not name.startswith("_"):
+        yield str(value)
+
+
+def _is_ours(kind: Any) -> bool:
+    return str(getattr(kind, "__module__", "")).partition(".")[0] == "flinkish"
+
+
+def _settings(value: Any) -> list[tuple[str, Any]]:
+    fields = getattr(value, "__dict__", {})
+    return [(name, fields[name]) for name in fields if name != "_runtime_context"]
+
+
+class _Digest:
+    """Hashes what a function is made of, with nothing that differs from run to run."""
+
+    def __init__(self, bytecode: bool) -> None:
+        self._hash = hashlib.sha256()
+        self._bytecode = bytecode
+        self._met: set[int] = set()
+        self._left = _MOST_PARTS
+
+    def text(self) -> str:
+        return self._hash.hexdigest()[:16]
+
+    def add(self, value: Any, depth: int = 0) -> None:
+        """Take ``value`` in, as deep as it is a function's or a setting's."""
+        self._left -= 1
+        if self._left < 0:
+            return
+        if isinstance(value, _PLAIN):
+            self._say(type(value).__name__, repr(value))
+        elif isinstance(value, Enum):
+            self._say(type(value).__qualname__, value.name)
+        elif depth > _DEEPEST or id(value) in self._met:
+            self._say(type(value).__qualname__)
+        else:
+            self._met.add(id(value))
+            self._add_parts(value, depth + 1)
+            self._met.discard(id(value))
+
+    def _add_parts(self, value: Any, depth: int) -> None:
+        parts: Iterable[Any]
+        if isinstance(value, (list, tuple)):
+            parts = value
+        elif isinstance(value, (set, frozenset)):
+            parts = sorted(map(repr, value)) if len(value) <= _MOST_PARTS else (len(value),)
+        elif isinstance(value, dict):
+            parts = chain.from_iterable(value.items())
+        elif isinstance(value, CodeType):
+            parts = self._of_code(value)
+        elif isinstance(value, FunctionType):
+            parts = self._of_function(value)
+        elif isinstance(value, MethodType):
+            parts = value.__func__, value.__self__
+        elif isinstance(value, functools.partial):
+            parts = value.func, value.args, value.keywords
+        elif isinstance(value, (type, BuiltinFunctionType)):
+            parts = (_qualified(value),)
+        elif hasattr(value, "__wrapped__"):
+            parts = (inspect.unwrap(value),)
+        elif type(value).__module__ == "operator":
+            parts = (repr(value),)
+        else:
+            parts = _qualified(type(value)), _settings(value)
+        self._say(type(value).__name__)
+        for part in islice(parts, max(self._left, 0)):
+            self.add(part, depth)
+        self._say("end")
+
+    def _of_code(self, code: CodeType) -> Iterable[Any]:
+        constants = [c for c in code.co_consts if c is not None]
+        parts = [code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, constants]
+        return [*parts, code.co_code] if self._bytecode else parts
+
+    def _of_function(self, function: FunctionType) -> Iterable[Any]:
+        cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        if _is_ours(function):
+            # Another version of flinkish may have it done otherwise
+            return [function.__name__, *cells]
+        name = _qualified(function)
+        return [name, function.__code__, function.__defaults__, function.__kwdefaults__, *cells]
+
+    def _say(self, *words: str) -> None:
+        for word in words:
+            self._hash.update(word.encode("utf-8", "backslashreplace") + b"\0")
+
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - raises if empty
+    except ValueError:
+        return False
+    return True
