@@ -46,7 +46,7 @@ def stored_as(name: str) -> Callable[[C], C]:
         is_tuple = issubclass(kind, tuple)
         # A tuple may be of every element in state: without a call of the class's own
         _MAKERS[name] = partial(tuple.__new__, kind) if is_tuple else make
-        copyreg.pickle(kind, reduced_tuple if is_tuple else reduced)  # type: ignore[arg-type]
+        copyreg.pickle(kind, reduced_tuple if is_tuple else reduced)
         return kind
 
     return register

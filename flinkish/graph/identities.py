@@ -14,7 +14,7 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import Enum
 from itertools import chain, islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
@@ -48,9 +48,9 @@ class Fingerprint:
             digest.add(values)
         return cls(names.text(), code.text())
 
-    def comparable(self, python: str) -> str:
-        """What to compare with a fingerprint that was taken with ``python``."""
-        return self.code if python == self.python else self.names
+    def comparable(self, bytecode: bool) -> str:
+        """What to compare with another fingerprint, ``bytecode`` and all if both are of one Python."""
+        return self.code if bytecode else self.names
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,10 @@ class NodeIdentity:
     group: str | None
     function: str
     fingerprint: Fingerprint
-    upstream: tuple[Fingerprint, ...] = field(default=())
+    upstream: tuple[Fingerprint, ...] = ()
     """The fingerprints of the stateless nodes before it."""
+    states: tuple[tuple[str, str, str], ...] = ()
+    """Name, kind and type of the states that its functions have asked for, as far as is known."""
 
     def asDict(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -77,6 +79,7 @@ class NodeIdentity:
             fields["function"],
             Fingerprint(**fields["fingerprint"]),
             tuple(Fingerprint(**upstream) for upstream in fields["upstream"]),
+            tuple((name, kind, type_) for name, kind, type_ in fields["states"]),
         )
 
 
@@ -91,10 +94,9 @@ def matched(group: str, earlier: Identities, now: Sequence[NodeIdentity]) -> lis
 
     Raises IncompatibleCheckpointError if the group has changed, and it cannot be told how.
     """
-    pythons = {identity.fingerprint.python for identity in earlier.values()}
-    python = pythons.pop() if len(pythons) == 1 else ""
-    before = dict(zip(earlier, _compared(list(earlier.values()), python)))
-    after = _compared(now, python)
+    bytecode = all(identity.fingerprint.python == PYTHON for identity in earlier.values())
+    before = dict(zip(earlier, _compared(list(earlier.values()), bytecode)))
+    after = _compared(now, bytecode)
     found: list[str | None] = [None] * len(now)
     for part in (_whole, _function):
         _pair(before, after, found, part)
@@ -111,15 +113,15 @@ def matched(group: str, earlier: Identities, now: Sequence[NodeIdentity]) -> lis
 _Compared = tuple[str, tuple[str, ...]]
 
 
-def _compared(identities: Sequence[NodeIdentity], python: str) -> list[_Compared]:
+def _compared(identities: Sequence[NodeIdentity], bytecode: bool) -> list[_Compared]:
     """What tells nodes of a group apart: their functions, and what not all have before them."""
     upstream = [
-        Counter(before.comparable(python) for before in identity.upstream)
+        Counter(before.comparable(bytecode) for before in identity.upstream)
         for identity in identities
     ]
     shared = functools.reduce(lambda one, other: one & other, upstream) if upstream else Counter()
     return [
-        (identity.fingerprint.comparable(python), tuple(sorted((before - shared).elements())))
+        (identity.fingerprint.comparable(bytecode), tuple(sorted((before - shared).elements())))
         for identity, before in zip(identities, upstream)
     ]
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from flinkish.api.operators import TimestampsAndWatermarksDescription
+from flinkish.graph.identities import NodeIdentity
 from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 
 
@@ -82,6 +83,11 @@ class JobGraph:
     def sinks(self) -> list[JobVertex]:
         """The vertices that are sinks."""
         return [vertex for vertex in self.vertices if vertex.head.isSink]
+
+    def identities(self) -> dict[str, NodeIdentity]:
+        """What a checkpoint is to know the sources by, and the operators that stages begin with."""
+        heads = (vertex.head for vertex in self.vertices)
+        return {head.uid: head.identity for head in heads if head.identity is not None}
 
     def stage(self, level: int) -> list[JobVertex]:
         """The vertices of a level."""

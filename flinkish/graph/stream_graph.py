@@ -81,6 +81,8 @@ class StreamNode:
     description: str | None = None
     identity: NodeIdentity | None = None
     """What a checkpoint knows it by, if it may keep something there."""
+    earlierStates: tuple[tuple[str, str, str], ...] = ()
+    """The states that its functions had in the checkpoint that the job goes on from."""
 
     @property
     def elementType(self) -> TypeInformation[Any]:
@@ -133,8 +135,12 @@ class StreamGraph:
         return _StreamGraphGenerator(ends, earlier).generate()
 
     def identities(self) -> dict[str, NodeIdentity]:
-        """What a checkpoint is to know the nodes by."""
-        return {node.uid: node.identity for node in self if node.identity is not None}
+        """What a checkpoint is to know the nodes by that keep something there."""
+        return {
+            node.uid: node.identity
+            for node in self
+            if node.identity is not None and (node.isSource or node.isStateful)
+        }
 
     def __iter__(self) -> Iterator[StreamNode]:
         return iter(self._nodes.values())
@@ -190,6 +196,7 @@ class _StreamGraphGenerator:
             outputType=_element_type(transformation),
             description=transformation.description,
             identity=self._identities.get(transformation.id),
+            earlierStates=self._earlier[uid].states if uid in self._earlier else (),
         )
         self._nodes[uid] = node
         for index, source in enumerate(transformation.inputs):

@@ -32,6 +32,8 @@ class OperatorReport(NamedTuple):
     userCounts: dict[str, float]
     userGauges: dict[str, float]
     userHistograms: dict[str, HistogramStatistics]
+    states: tuple[tuple[str, str, str], ...] = ()
+    """The states that its functions have asked for: name, kind and type of each."""
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
@@ -60,6 +62,8 @@ class MetricsTotals:
         self._user: dict[str, dict[str, float]] = {}
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
         self._last: dict[str, dict[int, OperatorReport]] = {}
+        self.states: dict[str, set[tuple[str, str, str]]] = {}
+        """By operator, the states that its functions have asked for."""
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
         """Take in the reports of one task in a batch."""
@@ -78,6 +82,7 @@ class MetricsTotals:
                 histograms[name] = merged
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
+            self.states.setdefault(report.uid, set()).update(report.states)
             self._last.setdefault(report.uid, {})[report.keyGroup] = report
             # Last, since metrics() asks in another thread for all else of an operator with a name
             self._names[report.uid] = report.name

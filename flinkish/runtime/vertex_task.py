@@ -26,6 +26,7 @@ from flinkish.runtime.record_writer import (
     SingleRecordWriter,
     SinkRecordWriter,
 )
+from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -129,12 +130,15 @@ class VertexTask:
                     operator.metrics.userCounts(),
                     gauges,
                     operator.metrics.userHistograms(),
+                    tuple(tuple(state) for state in backend.states) if keyed and backend else (),
                 )
             )
         return reports
 
     def _context(self, node: ChainedNode) -> OperatorContext:
         head = node.uid == self.plan.uid
+        if head:
+            self._backend.earlierStates = [NotedState(*state) for state in node.earlierStates]
         return OperatorContext(
             node.uid,
             node.name,

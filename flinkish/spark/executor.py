@@ -22,7 +22,7 @@ from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.task_plan import TaskSettings
 from flinkish.runtime.task_store import JobRun
-from flinkish.spark.checkpoint import check_compatible, parallelism_of
+from flinkish.spark.checkpoint import CheckpointPlan
 from flinkish.spark.control import ControlStream
 from flinkish.spark.interrupts import plain_interrupts
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
@@ -71,15 +71,19 @@ class SparkPipelineExecutor:
                 set_quiet_worker_python(session)
                 storage = CheckpointStorage(session, directory)
                 storage.create()
-                parallelism = _parallelism(session, environment, storage)
+                plan = CheckpointPlan(storage)
+                parallelism = _parallelism(session, environment, plan)
                 with job_settings(session, parallelism, storage.isLocal):
                     run = job_run(session, given)
                     frames, graph, sources, control = self._frames(
-                        session, environment, sinks, storage, parallelism, run
+                        session, environment, sinks, storage, plan, parallelism, run
                     )
                     metrics = MetricsTotals()
                     batch_sinks = BatchSinks(
-                        [v.head for v in graph.sinks], metrics, config.elementsHiddenInErrors
+                        [v.head for v in graph.sinks],
+                        metrics,
+                        plan,
+                        config.elementsHiddenInErrors,
                     )
                     checkpoint = storage.child("query")
                     writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
@@ -122,10 +126,11 @@ class SparkPipelineExecutor:
         # The query starts later, so the session keeps what it will need.
         storage = CheckpointStorage(session, directory)
         storage.create()
-        parallelism = _parallelism(session, environment, storage)
+        plan = CheckpointPlan(storage)
+        parallelism = _parallelism(session, environment, plan)
         set_job_settings(session, parallelism)
         frames, graph, *_ = self._frames(
-            session, environment, [sink], storage, parallelism, job_run(session, given)
+            session, environment, [sink], storage, plan, parallelism, job_run(session, given)
         )
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
@@ -143,16 +148,16 @@ class SparkPipelineExecutor:
         environment: StreamExecutionEnvironment,
         sinks: Sequence[SinkTransformation],
         storage: CheckpointStorage,
+        plan: CheckpointPlan,
         parallelism: int,
         run: JobRun | None,
     ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
         config = environment.getConfig()
-        graph = JobGraph(StreamGraph.of(sinks))
-        begun = parallelism_of(storage)
-        most = config.maxParallelism or begun.maxParallelism or parallelism * KEY_GROUPS_A_TASK
+        graph = JobGraph(StreamGraph.of(sinks, plan.identities))
+        most = config.maxParallelism or plan.maxParallelism or parallelism * KEY_GROUPS_A_TASK
         settings = TaskSettings(
             # In one key group elements stay in one order, as in Flink's one task.
-            begun.keyGroups or (1 if parallelism == 1 else most),
+            plan.keyGroups or (1 if parallelism == 1 else most),
             parallelism,
             graph.levels,
             config.autoWatermarkInterval,
@@ -160,7 +165,7 @@ class SparkPipelineExecutor:
             config.isObjectReuseEnabled(),
             config.elementsHiddenInErrors,
         )
-        check_compatible(session, storage, graph, settings)
+        plan.goOn(session, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         whole = all(stream.whole for stream in sources.values())
@@ -185,10 +190,10 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
 
 
 def _parallelism(
-    session: SparkSession, environment: StreamExecutionEnvironment, storage: CheckpointStorage
+    session: SparkSession, environment: StreamExecutionEnvironment, plan: CheckpointPlan
 ) -> int:
     """What the user said, else what the checkpoint was begun with, else what the session says."""
-    given = environment.getConfig().parallelism or parallelism_of(storage).parallelism
+    given = environment.getConfig().parallelism or plan.parallelism
     return given or default_parallelism(session)
 
 

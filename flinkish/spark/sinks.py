@@ -19,6 +19,7 @@ from flinkish.runtime.gates import FrameRow
 from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
 from flinkish.runtime.stage_task import METRICS
 from flinkish.runtime.user_code import mapped, user_code_of
+from flinkish.spark.checkpoint import CheckpointPlan
 from flinkish.spark.frame_decoding import LinesFunction, columns_of_frames, csv_line
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.json_lines import JsonLine
@@ -56,6 +57,7 @@ class BatchSinks:
         self,
         sinks: Sequence[StreamNode],
         metrics: MetricsTotals,
+        plan: CheckpointPlan,
         elementsHidden: bool = False,
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
@@ -63,6 +65,7 @@ class BatchSinks:
             node.uid: sink_schema(node) for node in sinks if isinstance(node.content, FileSink)
         }
         self._metrics = metrics
+        self._plan = plan
         self._changes = AttributeWarnings()
         self.elementsHidden = elementsHidden
         self._refusing = threading.Event()
@@ -149,6 +152,7 @@ class BatchSinks:
                 reports, changes = decode_reports(data)
                 self._metrics.add(reports)
                 self._changes.warn(changes)
+            self._plan.noteStates(self._metrics.states)
             self._metrics.endBatch()
         finally:
             if self._files:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
+
+from flinkish.api.errors import CheckpointStorageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +32,11 @@ class Directory:
         self._session = session
         self._local = _local_path(session, path)
         self.path = path.rstrip("/") if self._local is None else f"file:{self._local}"
+
+    @property
+    def local(self) -> Path | None:
+        """Where it is on this machine's file system, None if it is elsewhere."""
+        return self._local
 
     @property
     def isLocal(self) -> bool:
@@ -59,13 +68,15 @@ class CheckpointStorage(Directory):
         """The text written under ``name``, None if there is none."""
         if self._local:
             file = self._local / name / "text"
-            return file.read_text("utf-8") if file.exists() else None
+            with self._accessed("read"):
+                return file.read_text("utf-8", "replace") if file.exists() else None
         return self._read_with_spark(name)
 
     def writeText(self, name: str, text: str) -> None:
         """Write ``text`` under ``name``, all of it or nothing."""
         if self._local:
-            _write_whole(self._local / name / "text", text)
+            with self._accessed("written"):
+                _write_whole(self._local / name / "text", text)
         else:
             frame = self._session.createDataFrame([(text,)], "value string").coalesce(1)
             frame.write.mode("overwrite").option("lineSep", "\x00").text(self.child(name))
@@ -73,7 +84,8 @@ class CheckpointStorage(Directory):
     def appendLine(self, name: str, line: str, number: int) -> None:
         """Add a file with one line, the ``number``-th, to the directory ``name``."""
         if self._local:
-            _write_whole(self._local / name / f"{number:012d}.txt", line + "\n")
+            with self._accessed("written"):
+                _write_whole(self._local / name / f"{number:012d}.txt", line + "\n")
         else:
             frame = self._session.createDataFrame([(line,)], "value string").coalesce(1)
             frame.write.mode("append").text(self.child(name))
@@ -82,6 +94,17 @@ class CheckpointStorage(Directory):
         """Write a DataFrame as Parquet under ``name``, in files of so many rows if that is said."""
         writer = frame.write.mode(mode).option("maxRecordsPerFile", rowsPerFile)
         writer.parquet(self.child(name))
+
+    @contextmanager
+    def _accessed(self, how: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointStorageError(
+                f"the checkpoint directory {self._local} cannot be {how}: {error}. Pass"
+                " enableCheckpointing(...) a directory that this process may make and write, on a disk"
+                " with space left."
+            ) from error
 
     def _read_with_spark(self, name: str) -> str | None:
         path = self.child(name)

@@ -6,7 +6,7 @@ The operators are those that run on Spark, on the heap state backend, without Sp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import cloudpickle
@@ -26,10 +26,16 @@ from flinkish.api.elements import (
     WatermarkStatus,
 )
 from flinkish.api.environment import StreamExecutionEnvironment
-from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    IncompatibleCheckpointError,
+)
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.runtime_context import TaskInfo
+from flinkish.api.stored_names import unpickled
 from flinkish.api.transformations import SinkTransformation
+from flinkish.graph.identities import NO_IDENTITIES, Identities, NodeIdentity, missing
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.element_copies import copied
@@ -38,7 +44,9 @@ from flinkish.runtime.operator_chain import ChainedNode, OperatorChain
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.output import Input, Output
 from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.page_codec import FORMAT, check_format
 
 X = TypeVar("X")
 
@@ -60,14 +68,19 @@ class StreamTestHarness:
     def __init__(
         self, build: Build, autoWatermarkInterval: int = 200, _snapshot: bytes | None = None
     ) -> None:
-        snapshot = None if _snapshot is None else cloudpickle.loads(_snapshot)
-        graph, self._sources, config = _graph_of(build)
+        snapshot = None if _snapshot is None else _read(_snapshot)
+        earlier = NO_IDENTITIES if snapshot is None else snapshot["nodes"]
+        graph, self._sources, config = _graph_of(build, earlier)
+        _check_present(graph, earlier)
+        self._identities = graph.identities()
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
         self._side_outputs: dict[str, list[StreamRecord[Any]]] = {}
         self._sinks = {node.uid: _RecordingSink() for node in graph if node.isSink}
         self._backends: dict[str, HeapKeyedStateBackend] = {
-            node.uid: HeapKeyedStateBackend(snapshot and snapshot["state"][node.uid])
+            node.uid: HeapKeyedStateBackend(
+                None if snapshot is None else snapshot["state"].get(node.uid)
+            )
             for node in graph
         }
         self._inputs = [_HarnessInput() for _ in self._sources]
@@ -99,6 +112,8 @@ class StreamTestHarness:
         return bytes(
             cloudpickle.dumps(
                 {
+                    "format": FORMAT,
+                    "nodes": self._noted_nodes(),
                     "clock": self._clock.getCurrentProcessingTime(),
                     "state": {uid: backend.contents for uid, backend in self._backends.items()},
                     "chain": self._chain.snapshot(),
@@ -207,11 +222,19 @@ class StreamTestHarness:
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
         self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
 
+    def _noted_nodes(self) -> dict[str, Any]:
+        return {
+            uid: replace(identity, states=tuple(self._backends[uid].states)).asDict()
+            for uid, identity in self._identities.items()
+        }
+
     def _context(self, node: ChainedNode) -> OperatorContext:
+        backend = self._backends[node.uid]
+        backend.earlierStates = [NotedState(*state) for state in node.earlierStates]
         return OperatorContext(
             node.uid,
             node.name,
-            self._backends[node.uid],
+            backend,
             self._clock,
             _HarnessOutput(self._side_outputs),
             TaskInfo(node.name),
@@ -284,7 +307,24 @@ class _HarnessSink(Sink[Any]):
     kind: ClassVar[str] = "_HarnessSink"
 
 
-def _graph_of(build: Build) -> tuple[StreamGraph, list[str], ExecutionConfig]:
+def _read(data: bytes) -> dict[str, Any]:
+    """The snapshot in ``data``. Raises IncompatibleCheckpointError if it is of another format."""
+    snapshot: dict[str, Any] = unpickled(data)
+    check_format(snapshot.get("format", 1), "the snapshot")
+    nodes = snapshot["nodes"].items()
+    return {**snapshot, "nodes": {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes}}
+
+
+def _check_present(graph: StreamGraph, earlier: Identities) -> None:
+    """Raises IncompatibleCheckpointError if a node with state is gone."""
+    gone = list(missing(earlier, (node.uid for node in graph)))
+    if gone:
+        raise IncompatibleCheckpointError(
+            f"the job cannot go on from the snapshot: {'; '.join(gone)}."
+        )
+
+
+def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:
     environment = StreamExecutionEnvironment()
     inputs = [
         environment.fromSource(_HarnessSource(), None, f"Harness {i}").uid(f"harness-{i}")
@@ -302,7 +342,7 @@ def _graph_of(build: Build) -> tuple[StreamGraph, list[str], ExecutionConfig]:
         sink.uid = f"output-{i}"
         sinks.append(sink)
     sources = [stream.getTransformation() for stream in inputs]
-    graph = StreamGraph.of([*sources, *sinks])
+    graph = StreamGraph.of([*sources, *sinks], earlier)
     return graph, [graph.uidOf(source) for source in sources], environment.getConfig()
 
 

@@ -9,9 +9,10 @@ None is the void one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.stored_names import stored_as
 from flinkish.runtime.elements import Hashes
 
@@ -166,6 +167,16 @@ class TimerQueue(ABC):
         """How many timers there are."""
 
 
+class NotedState(NamedTuple):
+    """What a checkpoint notes of a state that a user function has asked for."""
+
+    name: str
+    kind: str
+    """``ValueState``, ``MapState`` and so on, and whether its entries expire."""
+    type: str
+    """The type of its values, empty if it was not given."""
+
+
 class KeyedStateBackend(ABC):
     """All keyed state and timers of one operator in one key group (Flink: the same name).
 
@@ -176,6 +187,22 @@ class KeyedStateBackend(ABC):
     def __init__(self) -> None:
         self.currentKey: Any = None
         """The key that user-facing states read and write under."""
+        self.earlierStates: Collection[NotedState] = ()
+        """The states that there were when the checkpoint was made that the job goes on from."""
+        self.states: dict[NotedState, None] = {}
+        """The states that user functions have asked for."""
+
+    def note(self, state: NotedState) -> None:
+        """A user function asks for ``state``. Raises IncompatibleCheckpointError if it was of another
+        kind in the checkpoint."""
+        earlier = [noted for noted in self.earlierStates if noted.name == state.name]
+        if earlier and all(noted.kind != state.kind for noted in earlier):
+            raise IncompatibleCheckpointError(
+                f"the state {state.name!r} was a {earlier[0].kind} in the checkpoint and is a"
+                f" {state.kind} now: one cannot be read as the other. Give the new state a name of its"
+                " own, or begin anew with another checkpoint directory."
+            )
+        self.states[state] = None
 
     @abstractmethod
     def table(self, name: str) -> StateTable:

@@ -21,7 +21,7 @@ from flinkish.api.state import (
     ValueStateDescriptor,
 )
 from flinkish.runtime.processing_time import ProcessingTimeService
-from flinkish.runtime.state.backend import KeyedStateBackend, TimerQueue
+from flinkish.runtime.state.backend import KeyedStateBackend, NotedState, TimerQueue
 from flinkish.runtime.state.table_states import (
     TableAggregatingState,
     TableListState,
@@ -80,6 +80,7 @@ class KeyedStates(KeyedStateStore):
         kind = _kind_of(descriptor)
         known = self._states.get(descriptor.name)
         if known is None:
+            self.backend.note(_noted(kind, descriptor))
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
         elif known[0] is not kind:
             raise InvalidProgramError(
@@ -126,6 +127,13 @@ def _kind_of(descriptor: StateDescriptor[Any]) -> type[StateDescriptor[Any]]:
         f"{descriptor!r} is no descriptor of keyed state. Pass a ValueStateDescriptor, or one of a"
         " list, a map, a reducing or an aggregating state."
     )
+
+
+def _noted(kind: type[StateDescriptor[Any]], descriptor: StateDescriptor[Any]) -> NotedState:
+    config, given = descriptor.ttlConfig, descriptor.type
+    expires = " that expires" if config is not None and config.isEnabled() else ""
+    name = kind.__name__.removesuffix("Descriptor") + expires
+    return NotedState(descriptor.name, name, "" if given is None else str(given))
 
 
 _STATES: dict[type[StateDescriptor[Any]], Any] = {
