@@ -53,6 +53,8 @@ from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.environment import StreamExecutionEnvironment
 from flinkish.api.errors import (
     ChangedAttributeWarning,
+    CheckpointStorageError,
+    CorruptCheckpointError,
     FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
@@ -287,6 +289,7 @@ __all__ = [
     "CappedSessionWindows",
     "ChangedAttributeWarning",
     "CheckpointConfig",
+    "CheckpointStorageError",
     "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
@@ -302,6 +305,7 @@ __all__ = [
     "ContentWindows",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
+    "CorruptCheckpointError",
     "Count",
     "CountByStartTimeWindows",
     "CountEvictionPolicy",

@@ -171,6 +171,11 @@ class PageCodec:
 
 def check_format(version: int, what: str) -> None:
     """Raises IncompatibleCheckpointError if ``what`` is of another format than is written here."""
+    if not version:
+        raise CorruptCheckpointError(
+            f"{what} is empty. The state store was damaged: restore the checkpoint directory from a copy,"
+            " or begin anew with another checkpoint directory."
+        )
     if version != FORMAT:
         other = "An older" if version < FORMAT else "A newer"
         raise IncompatibleCheckpointError(

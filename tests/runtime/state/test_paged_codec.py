@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import pytest
@@ -11,7 +12,8 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
-from flinkish.runtime.state.page_codec import PageCodec
+from flinkish.runtime.stage_task import decode_directory, encode_directory
+from flinkish.runtime.state.page_codec import Envelope, PageCodec
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 
@@ -53,3 +55,56 @@ def test_a_class_that_is_gone_is_told():
     content = codec.encodeEntries({1: PageCodec}).replace(b"PageCodec", b"GoneCodec")
     with pytest.raises(CorruptCheckpointError, match=r"cannot be unpickled .*GoneCodec"):
         codec.decodeEntries(content)
+
+
+class Unknown:
+    """A class that a tool has not imported."""
+
+    def __eq__(self, other):
+        return isinstance(other, Unknown)
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_page_is_listed_without_the_classes_of_its_values(monkeypatch, named):
+    codec = PageCodec("operator", "maps", "seen")
+    page = {("k", n) if named else n: Unknown() for n in range(3)}
+    content = codec.encodeEntries(page, named)
+    assert codec.decodeEntries(content) == page
+    monkeypatch.delattr(f"{__name__}.Unknown")
+    envelope = Envelope.of(content)
+    assert (envelope.table, envelope.state, envelope.encoding) == ("maps", "seen", "pickle")
+    assert list(envelope.sections) == ["keys", *(["namespaces"] if named else []), "values"]
+    assert pickle.loads(envelope.sections["keys"]) == (["k"] * 3 if named else [0, 1, 2])
+    with pytest.raises(CorruptCheckpointError, match="Unknown"):
+        codec.decodeEntries(content)
+
+
+def test_a_page_that_is_cut_off_is_told():
+    codec = PageCodec("operator", "values", "state")
+    content = codec.encodeEntries({"key": "value"})
+    for length in range(1, len(content)):
+        with pytest.raises(CorruptCheckpointError, match="operator: state 'state': a page of"):
+            codec.decodeEntries(content[:length])
+    with pytest.raises(CorruptCheckpointError):
+        codec.decodeEntries(content + b"more")
+
+
+@pytest.mark.parametrize(("version", "words"), [(b"\x01", "1"), (b"\x63", "99")])
+def test_a_directory_of_another_version_is_told(version, words):
+    data = version + encode_directory({})[1:]
+    with pytest.raises(IncompatibleCheckpointError, match=f"is of format {words}, .* format 2"):
+        decode_directory(data)
+
+
+def test_directories():
+    directory = {"uid": {"backend": {}, "gates": {}, "chain": b""}}
+    assert decode_directory(encode_directory(directory)) == directory
+    assert decode_directory(None) == {}
+    with pytest.raises(IncompatibleCheckpointError, match="format 1"):
+        decode_directory(pickle.dumps(directory))  # what format 1 was
+    with pytest.raises(CorruptCheckpointError, match="is empty"):
+        decode_directory(b"")
+    with pytest.raises(CorruptCheckpointError, match="cannot be read"):
+        decode_directory(encode_directory(directory)[:-3])

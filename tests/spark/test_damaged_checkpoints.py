@@ -1,0 +1,152 @@
+"""A checkpoint that is damaged, of another version or in a place that cannot be written is told in
+words that name the file and what to do, before anything runs."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import (
+    CheckpointStorageError,
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+)
+
+LINES = 4
+
+
+def run(env, tmp_path):
+    """The job, over files that are there; gives what came out by batch."""
+    directory = tmp_path / "input"
+    if not directory.exists():
+        directory.mkdir()
+        for number in range(LINES):
+            (directory / f"{number}.txt").write_text("1\n")
+            time.sleep(0.01)
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    seen = {}
+    files = fl.FileSource.forLines(str(directory)).withFilesPerBatch(1)
+    sums = env.fromSource(files).map(int).keyBy(lambda value: 0).reduce(lambda a, b: a + b)
+    sums.forEachBatch(lambda values, batch: seen.update({batch: values}))
+    env.execute()
+    return seen
+
+
+@pytest.fixture
+def query(env, tmp_path):
+    """The directory that Spark keeps, of a job that has ended."""
+    assert list(run(env, tmp_path).values()) == [[1], [2], [3], [4]]
+    return tmp_path / "checkpoint" / "query"
+
+
+def last(log):
+    return max((f for f in log.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
+
+
+def removed(*files):
+    for file in files:
+        file.unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def refused(env, tmp_path, file, kind=CorruptCheckpointError):
+    """Run, and give the message of the refusal, which names the file and comes at once."""
+    began = time.monotonic()
+    with pytest.raises(kind) as raised:
+        run(env, tmp_path)
+    assert time.monotonic() - began < 5
+    message = str(raised.value)
+    assert str(file) in message
+    assert "\tat " not in message
+    return message
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"version": 2}', "[]", "null"])
+def test_a_plan_that_is_cut_off(env, tmp_path, content):
+    plan = tmp_path / "checkpoint" / "plan" / "text"
+    plan.parent.mkdir(parents=True)
+    plan.write_text(content)
+    assert "begin anew with another one" in refused(env, tmp_path, plan)
+
+
+@pytest.mark.parametrize(
+    ("fields", "by"),
+    [({"version": 1}, "one before 0.1"), ({"version": 9, "flinkish": "7.3"}, "7.3")],
+    ids=["older", "newer"],
+)
+def test_another_format_names_both_versions(env, tmp_path, fields, by):
+    plan = tmp_path / "checkpoint" / "plan" / "text"
+    plan.parent.mkdir(parents=True)
+    plan.write_text(json.dumps(fields))
+    message = refused(env, tmp_path, tmp_path / "checkpoint", IncompatibleCheckpointError)
+    assert f"is of format {fields['version']}, written by flinkish {by}. This flinkish" in message
+    assert "reads and writes format 2" in message
+
+
+def test_what_spark_notes_cut_off_is_told_and_the_advice_helps(env, tmp_path, query):
+    """Metadata, the last offsets, committed and not, and the last commit: empty, as after a crash."""
+    metadata, offsets, commit = query / "metadata", last(query / "offsets"), last(query / "commits")
+    was = metadata.read_text()
+    metadata.write_text(was[: len(was) // 2])
+    assert "Spark makes a new one" in refused(env, tmp_path, metadata)
+    removed(metadata)
+    assert run(env, tmp_path) == {}
+
+    commit = last(query / "commits")
+    commit.write_text("")
+    assert f"batch {commit.name} is then run again" in refused(env, tmp_path, commit)
+    removed(commit)
+    run(env, tmp_path)
+
+    offsets, commit = last(query / "offsets"), last(query / "commits")
+    whole = offsets.read_text()
+    for content in ("", whole.splitlines()[0], whole[:-5]):
+        offsets.write_text(content)
+        message = refused(env, tmp_path, offsets)
+    assert str(commit) in message
+    removed(offsets, commit)
+    (tmp_path / "input" / "more.txt").write_text("10\n")
+    again = run(env, tmp_path)
+    assert list(again.values())[-1] == [14], "no element was lost or doubled"
+
+
+def test_a_plan_that_is_gone(env, tmp_path, query):
+    plan = tmp_path / "checkpoint" / "plan" / "text"
+    plan.unlink()
+    assert "is not there, which says what job it is of" in refused(env, tmp_path, plan)
+
+
+def test_a_damaged_state_store_is_told(env, tmp_path, query):
+    for file in (query / "state").rglob("*"):
+        if file.is_file() and file.suffix in (".zip", ".changelog"):
+            file.write_bytes(b"")
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    (tmp_path / "input" / "more.txt").write_text("10\n")
+    with pytest.raises(CorruptCheckpointError) as raised:
+        run(env, tmp_path)
+    message = str(raised.value)
+    assert "state" in message
+    assert "\tat " not in message
+
+
+def test_a_file_in_place_of_the_directory(env, tmp_path):
+    (tmp_path / "checkpoint").write_text("a file")
+    assert "cannot be" in refused(env, tmp_path, tmp_path / "checkpoint", CheckpointStorageError)
+
+
+def test_a_place_that_cannot_be_written(env, tmp_path):
+    env.fromData(1).print()
+    env.enableCheckpointing("/proc/flinkish")
+    with pytest.raises(CheckpointStorageError, match=r"/proc/flinkish cannot be written"):
+        env.execute()
+
+
+def test_no_space_left(env, tmp_path):
+    plan = tmp_path / "checkpoint" / "plan"
+    plan.mkdir(parents=True)
+    (plan / ".text.draft").symlink_to("/dev/full")
+    message = refused(env, tmp_path, tmp_path / "checkpoint", CheckpointStorageError)
+    assert "No space left on device" in message
