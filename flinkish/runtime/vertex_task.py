@@ -130,7 +130,7 @@ class VertexTask:
                     operator.metrics.userCounts(),
                     gauges,
                     operator.metrics.userHistograms(),
-                    _noted(backend) if keyed and backend else (),
+                    backend.noted() if keyed and backend else (),
                 )
             )
         return reports
@@ -259,7 +259,3 @@ class KeyGroupTask(VertexTask):
             "gates": self._gates.snapshot(),
         }
         return written, directory, self._reports(key_group, self._backend)
-
-
-def _noted(backend: PagedKeyedStateBackend) -> tuple[tuple[str, str, str], ...]:
-    return tuple((state.name, state.kind, state.type) for state in backend.states)

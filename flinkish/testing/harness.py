@@ -224,7 +224,7 @@ class StreamTestHarness:
 
     def _noted_nodes(self) -> dict[str, Any]:
         return {
-            uid: replace(identity, states=tuple(self._backends[uid].states)).asDict()
+            uid: replace(identity, states=self._backends[uid].noted()).asDict()
             for uid, identity in self._identities.items()
         }
 

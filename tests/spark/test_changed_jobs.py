@@ -62,7 +62,7 @@ def test_swapped_and_inserted_definitions_and_a_state_of_another_kind(env, tmp_p
     run(env, tmp_path, [(None, Counter()), (None, Sum())], 500)
     plan = json.loads((tmp_path / "checkpoint" / "plan" / "text").read_text())
     states = {node["function"]: node["states"] for node in plan["nodes"].values()}
-    assert states[f"{__name__}.Counter"] == [["kept", "ValueState", "Integer"]]
+    assert states[f"{__name__}.Counter"] == [["kept", "ValueState", "Long"]]
     swapped = run(env, tmp_path, [(None, Sum()), (None, Counter())], 1)
     assert swapped == {"Counter": 2, "Sum": 501}
     inserted = run(env, tmp_path, [(None, Latest()), (None, Sum()), (None, Counter())], 7)

@@ -204,6 +204,10 @@ class KeyedStateBackend(ABC):
             )
         self.states[state] = None
 
+    def noted(self) -> tuple[tuple[str, str, str], ...]:
+        """The states that user functions have asked for, as plain tuples."""
+        return tuple((state.name, state.kind, state.type) for state in self.states)
+
     @abstractmethod
     def table(self, name: str) -> StateTable:
         """The table of that name, new if there is none."""
