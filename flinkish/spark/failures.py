@@ -7,6 +7,7 @@ import sys
 
 from flinkish.api import errors
 from flinkish.api.errors import (
+    CorruptCheckpointError,
     FlinkishError,
     InvalidProgramError,
     JobExecutionError,
@@ -14,6 +15,8 @@ from flinkish.api.errors import (
 )
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
+# What is raised when RocksDB's files and changelogs are read
+_STATE_STORE = re.compile(r"\[(?:CANNOT_LOAD_STATE_STORE|STATE_STORE_\w*INVALID)[\w.]*\][^\n]*")
 _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
@@ -57,6 +60,13 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             f"a source has a record that does not fit its schema{said}"
             " Mend the file or the schema, or pass mode='PERMISSIVE' to FileSource, which reads None"
             " where a value does not fit."
+        )
+        trace = ""
+    elif state := _STATE_STORE.search(text):
+        result = CorruptCheckpointError(
+            f"the state in the checkpoint cannot be loaded; Spark says: {state.group().strip()} A file in"
+            " query/state of the checkpoint directory is damaged or gone: restore the directory from a"
+            " copy, or begin anew with another one."
         )
         trace = ""
     else:
