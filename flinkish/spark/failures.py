@@ -15,8 +15,8 @@ from flinkish.api.errors import (
 )
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
-# What is raised when RocksDB's files and changelogs are read
-_STATE_STORE = re.compile(r"\[(?:CANNOT_LOAD_STATE_STORE|STATE_STORE_\w*INVALID)[\w.]*\][^\n]*")
+# What is raised when RocksDB's files, changelogs, and the logs of sources are read
+_DAMAGED = re.compile(r"\[CANNOT_LOAD_STATE_STORE[\w.]*\][^\n]*|Failed to read log file [^\n]*")
 _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
@@ -62,11 +62,11 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             " where a value does not fit."
         )
         trace = ""
-    elif state := _STATE_STORE.search(text):
+    elif damage := _DAMAGED.search(text):
         result = CorruptCheckpointError(
-            f"the state in the checkpoint cannot be loaded; Spark says: {state.group().strip()} A file in"
-            " query/state of the checkpoint directory is damaged or gone: restore the directory from a"
-            " copy, or begin anew with another one."
+            f"a file of the checkpoint cannot be read; Spark says: {damage.group().strip()} A file in"
+            " query/state or query/sources of the checkpoint directory is damaged or gone: restore the"
+            " directory from a copy, or begin anew with another one."
         )
         trace = ""
     else:

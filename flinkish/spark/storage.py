@@ -60,9 +60,10 @@ class CheckpointStorage(Directory):
     def create(self) -> None:
         """Make the directory, for its owner only, if there is none; on another file system than
         this machine's Spark makes it as that is set up."""
-        if self._local and not self._local.exists():
-            self._local.parent.mkdir(parents=True, exist_ok=True)
-            self._local.mkdir(mode=0o700, exist_ok=True)
+        if self._local:
+            with self._accessed("written"):
+                self._local.parent.mkdir(parents=True, exist_ok=True)
+                self._local.mkdir(mode=0o700, exist_ok=True)
 
     def readText(self, name: str) -> str | None:
         """The text written under ``name``, None if there is none."""
