@@ -86,6 +86,7 @@ def test_another_format_names_both_versions(env, tmp_path, fields, by):
     assert "reads and writes format 2" in message
 
 
+@pytest.mark.slow("runs six jobs")
 def test_what_spark_notes_cut_off_is_told_and_the_advice_helps(env, tmp_path, query):
     """Metadata, the last offsets, committed and not, and the last commit: empty, as after a crash."""
     metadata, offsets, commit = query / "metadata", last(query / "offsets"), last(query / "commits")
@@ -120,6 +121,7 @@ def test_a_plan_that_is_gone(env, tmp_path, query):
     assert "is not there, which says what job it is of" in refused(env, tmp_path, plan)
 
 
+@pytest.mark.slow("runs two jobs, one of which Spark tries again")
 def test_a_damaged_state_store_is_told(env, tmp_path, query):
     for file in (query / "state").rglob("*"):
         if file.is_file() and file.suffix in (".zip", ".changelog"):
