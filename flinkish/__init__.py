@@ -45,6 +45,7 @@ from flinkish.api.connected_streams import (
 )
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.connectors.source import DataGeneratorSource, Source
 from flinkish.api.data_stream import DataStream
@@ -383,6 +384,7 @@ __all__ = [
     "LifetimeWindows",
     "ListState",
     "ListStateDescriptor",
+    "MalformedRecord",
     "MalformedRecordError",
     "ManualClock",
     "MapFunction",

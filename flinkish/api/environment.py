@@ -150,7 +150,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             assigned = stream._transform(
                 SourceWatermarksDescription(watermarkStrategy, source.splitOf)
             )
-        return DataStreamSource(self, assigned.getTransformation())
+        return DataStreamSource(self, assigned.getTransformation(), transformation)
 
     @overload
     def fromElements(

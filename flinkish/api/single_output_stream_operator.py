@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from flinkish.api.arguments import instance, positive, text, whole_number
 from flinkish.api.config import MAX_KEY_GROUPS
 from flinkish.api.data_stream import DataStream
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.transformations import SideOutputTransformation
+from flinkish.api.transformations import SideOutputTransformation, Transformation
 from flinkish.api.types import TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.api.environment import StreamExecutionEnvironment
 
 T_co = TypeVar("T_co", covariant=True)
 X = TypeVar("X")
@@ -99,4 +102,19 @@ class SingleOutputStreamOperator(DataStream[T_co]):
 
 
 class DataStreamSource(SingleOutputStreamOperator[T_co]):
-    """The output of a source (Flink: the same)."""
+    """The output of a source (Flink: the same), with the watermarks that it was given."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: Transformation,
+        source: Transformation | None = None,
+    ) -> None:
+        super().__init__(environment, transformation)
+        self._source = source or transformation
+
+    def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
+        """The source's side output of that tag, such as that of its malformed records."""
+        mend = "Pass the one that the source was given, as in withMalformedRecords(tag)."
+        instance("getSideOutput", sideOutputTag, OutputTag, mend)
+        return DataStream(self._environment, SideOutputTransformation(sideOutputTag, self._source))

@@ -30,6 +30,7 @@ class _Channel:
     segments: Iterator[Records | Sequence[int] | WatermarkStatus]
     watermark: int
     idle: bool = False
+    ended: bool = False
 
 
 class InputGates:
@@ -96,9 +97,13 @@ class InputGates:
             channel = channels[gate, part]
             if self._read(channel, by_gate[gate]):
                 heapq.heappush(queue, _rank(channel))
-        for gate, members in by_gate.items():
-            if self._gates[gate].folded:
-                self._advance(self._gates[gate], max(c.watermark for c in members))
+        folded = [members for gate, members in by_gate.items() if self._gates[gate].folded]
+        for members in folded:
+            self._advance(members[0].gate, max(c.watermark for c in members))
+        # A generator is asked once more at the end of the input, in Flink too.
+        for members in folded:
+            if any(c.ended for c in members):
+                self._advance(members[0].gate, MAX_TIMESTAMP)
 
     def _channels(self, rows: Iterable[FrameRow]) -> dict[tuple[int, int], _Channel]:
         frames: dict[tuple[int, int], list[FrameRow]] = {}
@@ -139,7 +144,9 @@ class InputGates:
                 channel.idle = segment.isIdle()
                 self._set_idle(gate, all(c.idle for c in members))
             elif gate.folded:
-                channel.watermark = max(channel.watermark, segment[-1])
+                channel.ended = channel.ended or segment[-1] == MAX_TIMESTAMP
+                risen = (watermark for watermark in segment if watermark != MAX_TIMESTAMP)
+                channel.watermark = max([channel.watermark, *risen])
             elif len(members) == 1:
                 self._advance_through(gate, segment)
                 channel.watermark = segment[-1]

@@ -52,6 +52,9 @@ class VertexPlan:
     single: bool
     """Whether it is there once, in the one key group that all its input goes to."""
     exits: tuple[ExitPlan, ...]
+    sourceName: str = ""
+    malformedRecords: str | None = None
+    """The id of the side output that malformed records of the source go to, None if they are errors."""
 
 
 @dataclass(frozen=True)

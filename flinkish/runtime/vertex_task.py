@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flinkish.api.elements import MAX_TIMESTAMP
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.runtime_context import TaskInfo
 from flinkish.api.stored_names import pickled, unpickled
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.clock_ticks import TICK
-from flinkish.runtime.elements import Records
+from flinkish.runtime.elements import NO_TIMESTAMP, Records
 from flinkish.runtime.garbage_collection import collection_paused
 from flinkish.runtime.gates import FrameRow, Slice
 from flinkish.runtime.input_gates import InputGates
@@ -41,6 +42,11 @@ from flinkish.runtime.task_plan import (
 from flinkish.runtime.user_code import user_method_of
 
 ONE_SUBTASK = Subtask()
+
+MALFORMED_A_RUN = 1_000
+
+RECORDS_IN_ERRORS = "numRecordsInErrors"
+"""What a source counts its malformed records as, as in Flink."""
 
 
 class VertexTask:
@@ -192,13 +198,27 @@ class SourceTask(VertexTask):
 
     def begin(self, part: Slice) -> None:
         """Begin the slice of a partition."""
+        self._malformed = 0
         self._begin(part, None)
 
     def process(self, records: Records) -> list[FrameRow]:
         """Take a run of the source's records; frames come when enough has been written."""
         with collection_paused():
             self.sourceOutput.emitRecords(records)
+            self.sourceOutput.flush()
             return [row for writer in self._writers for row in writer.rows()]
+
+    def malformed(self, record: MalformedRecord) -> list[FrameRow]:
+        """Take what does not fit: it goes to the side output of malformed records, without a
+        timestamp. Raises MalformedRecordError if the source has none."""
+        if self.plan.malformedRecords is None:
+            raise record.error(self.plan.sourceName)
+        self._malformed += 1
+        self.sourceOutput.collectSide(self.plan.malformedRecords, record, NO_TIMESTAMP)
+        if self._malformed % MALFORMED_A_RUN:
+            return []
+        self.sourceOutput.flush()
+        return [row for writer in self._writers for row in writer.rows()]
 
     def endInput(self) -> None:
         """The source has ended: nothing will come any more."""
@@ -206,7 +226,18 @@ class SourceTask(VertexTask):
 
     def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
         """End the slice."""
-        return self._finish(), self._reports(-1, None)
+        self.sourceOutput.flush()
+        rows, reports = self._finish(), self._reports(-1, None)
+        if self._malformed:
+            reports.append(self._source_report())
+        return rows, reports
+
+    def _source_report(self) -> OperatorReport:
+        """What a source reports for itself; what it has read, the operators after it say."""
+        plan, counts = self.plan, {RECORDS_IN_ERRORS: float(self._malformed)}
+        return OperatorReport(
+            plan.uid, plan.sourceName, -1, 0, 0, 0, MIN_TIMESTAMP, 0, 0, 0, None, counts, {}, {}
+        )
 
 
 class KeyGroupTask(VertexTask):

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.errors import MalformedRecordError, shown
 from flinkish.runtime.elements import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.frames import decode_frame
 from flinkish.runtime.row_columns import RowColumns, python_values
 from flinkish.runtime.user_code import emitted
+from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+
+END_OF_SOURCE = None
+"""In place of records: the source has ended with this part."""
+
+DESCRIPTOR = "value"
+"""The column of the descriptors of a planned source."""
 
 PART = "__part"
 """The column that says, in materialised sources, which part of the source a row is."""
@@ -26,8 +39,59 @@ class ArrowDecoder(ABC):
     """
 
     @abstractmethod
-    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        """The records of ``batch``, in order."""
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
+        """The records of ``batch``, in order, and those that do not fit; END_OF_SOURCE in their place
+        says that nothing comes any more."""
+
+
+class PieceDecoder(ArrowDecoder):
+    """Reads the pieces of a planned source that its descriptors name."""
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
+        for descriptor in _list(batch, DESCRIPTOR):
+            part, *piece = json.loads(descriptor)
+            if not piece:
+                yield part, END_OF_SOURCE
+                continue
+            for records in self.read(*piece):
+                yield part, records
+
+    @abstractmethod
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        """The records of a piece, as its planner names it."""
+
+
+@dataclass(frozen=True)
+class FilePieceDecoder(PieceDecoder):
+    """Ranges of files."""
+
+    format: FileFormat
+
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        yield from self.format.read(FileSplit(*piece))
+
+
+@dataclass(frozen=True)
+class FramePieceDecoder(PieceDecoder):
+    """Elements that were pickled into frames of one file when the job started."""
+
+    file: str
+
+    def read(self, *piece: Any) -> Iterator[Records]:
+        start, length = piece
+        with open(self.file, "rb") as frames:
+            frames.seek(start)
+            yield decode_frame(frames.read(length)).records
+
+
+@dataclass(frozen=True)
+class NumberPieceDecoder(PieceDecoder):
+    """Numbers, or what ``generator`` makes of each number."""
+
+    generator: Callable[[int], Any] | None
+
+    def read(self, *piece: Any) -> Iterator[Records]:
+        yield from _numbers(self.generator, *piece)
 
 
 @dataclass(frozen=True)
@@ -44,16 +108,12 @@ class RangeDecoder(ArrowDecoder):
     """Ranges of numbers, or what ``generator`` makes of each number."""
 
     generator: Callable[[int], Any] | None
-    MOST = 1 << 15
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         columns = (_list(batch, PART), _list(batch, "first"), _list(batch, "last"))
         for part, first, last in zip(*columns):
-            for start in range(first, last + 1, self.MOST):
-                numbers: Sequence[Any] = range(start, min(start + self.MOST, last + 1))
-                if self.generator is not None:
-                    numbers = emitted("Data Generator Source", self.generator, numbers)
-                yield part, untimed(list(numbers))
+            for records in _numbers(self.generator, first, last):
+                yield part, records
 
 
 @dataclass(frozen=True)
@@ -78,6 +138,27 @@ class SingleColumnDecoder(ArrowDecoder):
 
 
 @dataclass(frozen=True)
+class LinesDecoder(ArrowDecoder):
+    """Lines of CSV or JSON, in the column ``value``, as Rows: where Spark reads the lines of files in
+    ``path``, and does not say which line of which file each is."""
+
+    format: LineFormat
+    path: str
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        lines = batch.column(batch.schema.get_field_index("value"))
+        whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+        text = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
+        for result in self.format.recordsOf(text, self.path):
+            if isinstance(result, MalformedRecord):
+                raise MalformedRecordError(
+                    f"FileSource: the record {shown(result.text)} of a file in {result.path} does not"
+                    f" fit: {result.reason}. Fix the file or the schema."
+                )
+            yield None, result
+
+
+@dataclass(frozen=True)
 class RowDecoder(ArrowDecoder):
     """The columns as Rows; ``timestamp`` names the column that is the element's timestamp."""
 
@@ -97,6 +178,20 @@ class RowDecoder(ArrowDecoder):
 
 
 @dataclass(frozen=True)
+class PartDecoder(ArrowDecoder):
+    """What ``rows`` decodes, where a column says which part of the source a row is of."""
+
+    rows: ArrowDecoder
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
+        parts = batch.column(batch.schema.get_field_index(PART)).to_numpy()
+        borders = (np.flatnonzero(np.diff(parts)) + 1).tolist()
+        for start, end in pairwise([0, *borders, len(parts)]):
+            for _, records in self.rows.decode(batch.slice(start, end - start)):
+                yield int(parts[start]), records
+
+
+@dataclass(frozen=True)
 class ArrowFrameDecoder(ArrowDecoder):
     """Arrow batches that were written as values of a column when the job started."""
 
@@ -106,6 +201,17 @@ class ArrowFrameDecoder(ArrowDecoder):
         for part, data in zip(_list(batch, PART), _list(batch, "frame")):
             for _, records in self.rows.decode(RowColumns.ofBytes(data).batch):
                 yield part, records
+
+
+NUMBERS_A_RUN = 1 << 15
+
+
+def _numbers(generator: Callable[[int], Any] | None, first: int, last: int) -> Iterator[Records]:
+    for start in range(first, last + 1, NUMBERS_A_RUN):
+        numbers: Sequence[Any] = range(start, min(start + NUMBERS_A_RUN, last + 1))
+        if generator is not None:
+            numbers = emitted("Data Generator Source", generator, numbers)
+        yield untimed(list(numbers))
 
 
 def _list(batch: pa.RecordBatch, name: str) -> list[Any]:

@@ -168,7 +168,7 @@ class SparkPipelineExecutor:
         plan.goOn(session, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
-        whole = all(stream.whole for stream in sources.values())
+        whole = all(stream.whole or stream.endsItself for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)
         frames = translate(graph, sources, control.stream(session), settings, run)
         return frames, graph, _job_sources(graph, sources), control
@@ -206,8 +206,10 @@ def _query_name(session: SparkSession, jobName: str) -> str:
 
 def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:
     bounded = [v for v in graph.sources if _source(v.head.content).bounded]
-    paths = tuple(streams[vertex.uid].path or "" for vertex in bounded)
-    return JobSources(paths, unbounded=len(bounded) < len(graph.sources))
+    ended = [streams[vertex.uid] for vertex in bounded]
+    paths = tuple(stream.path or "" for stream in ended if not stream.endsItself)
+    logs = tuple(stream.log for stream in ended if stream.log is not None)
+    return JobSources(paths, logs, unbounded=len(bounded) < len(graph.sources))
 
 
 def _source(content: Any) -> Source[Any]:

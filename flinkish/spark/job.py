@@ -16,6 +16,7 @@ from flinkish.runtime.metrics_report import MetricsTotals
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
 from flinkish.spark.interrupts import interrupts_held, plain_interrupts
+from flinkish.spark.plan_log import PlanLog
 from flinkish.spark.quiet_logs import quiet_py4j
 from flinkish.spark.session import jvm_gone_error, jvm_is_gone
 from flinkish.spark.sinks import BatchSinks
@@ -33,9 +34,11 @@ _INTERRUPTED_SECONDS = 0.8
 
 @dataclass(frozen=True)
 class JobSources:
-    """What a query's sources read: the paths of those that end, and whether there are others."""
+    """What a query's sources read. ``bounded``: the paths of those that end when the job says so;
+    ``logs``: the plan logs of those that end by themselves."""
 
     bounded: tuple[str, ...]
+    logs: tuple[str, ...]
     unbounded: bool
 
 
@@ -184,9 +187,23 @@ class SparkJobClient(JobClient):
         """See the query to its end."""
         if self._sources.unbounded:
             self._drive_unbounded()
-        elif self._drained() and not self._control.ended:
+        elif self._read_to_the_end() and not self._control.ended:
             self._control.endInput()
             self._drained()
+
+    def _read_to_the_end(self) -> bool:
+        """Wait until all planned sources have ended and been read; False if the query was stopped."""
+        rounds = 2 if self._sources.logs else 1
+        while rounds:
+            # Looked at first: what is read then was planned before. Once more, since the first answer
+            # of a source that goes on may be what Spark has read.
+            if all(PlanLog(log).ended for log in self._sources.logs):
+                rounds -= 1
+            else:
+                time.sleep(_POLL_SECONDS / 10)
+            if not self._drained():
+                return False
+        return True
 
     def _drained(self) -> bool:
         """Wait until all input has been read; False if the query was stopped before."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import cloudpickle
 import pyarrow as pa
 
+from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import hide_elements
 from flinkish.runtime.clock_ticks import clock_ticks
 from flinkish.runtime.closing import closed_at_end, closed_on_error
@@ -17,7 +18,7 @@ from flinkish.runtime.stage_task import metrics_row
 from flinkish.runtime.task_plan import TaskSettings, VertexPlan
 from flinkish.runtime.task_store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.runtime.vertex_task import SourceTask
-from flinkish.spark.arrow_decoding import ArrowDecoder
+from flinkish.spark.arrow_decoding import END_OF_SOURCE, ArrowDecoder
 from flinkish.spark.frame_rows import arrow_batch
 
 END_OF_INPUT = "end"
@@ -67,7 +68,12 @@ class SourceFunction:
                             yield from _finished(task, settings, part)
                         part = number
                         task.begin(Slice(part, NO_CLOCK))
-                    yield from _batches(task.process(records))
+                    if records is END_OF_SOURCE:
+                        task.endInput()
+                    elif isinstance(records, MalformedRecord):
+                        yield from _batches(task.malformed(records))
+                    else:
+                        yield from _batches(task.process(records))
             if part is not None:
                 yield from _finished(task, settings, part)
             if key is not None and task.reusable:

@@ -1,18 +1,23 @@
 """Sources as streaming DataFrames, with what turns their rows into records.
 
-Whatever is bounded and not in files yet (collections, numbers, static DataFrames) is written into
-the checkpoint directory when the job starts: a restarted job reads what it read before, and Spark
-ships it to the workers in parallel.
+What a batch reads is planned here wherever this machine reaches both the source and the checkpoint: the
+rows only say which piece is meant, and the workers read it. What is one step is planned when the job
+starts, and its plan is a file of Spark's; what is more is planned as it runs, by ``PlannedSource``. The
+rest Spark reads: files on other file systems or with options that are not known here, sockets, streaming
+DataFrames. For a checkpoint elsewhere what is bounded and not in files is written there as a table.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import singledispatchmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,27 +31,46 @@ from flinkish.api.connectors.source import (
     SocketSource,
     Source,
 )
+from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.runtime.element_copies import copied_values
 from flinkish.runtime.elements import untimed
 from flinkish.runtime.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.row_columns import RowColumns
 from flinkish.spark.arrow_decoding import (
+    DESCRIPTOR,
     PART,
     ArrowDecoder,
     ArrowFrameDecoder,
+    FilePieceDecoder,
     FrameDecoder,
+    FramePieceDecoder,
     GeneratorDecoder,
+    LinesDecoder,
+    NumberPieceDecoder,
+    PartDecoder,
     RangeDecoder,
     RowDecoder,
     SingleColumnDecoder,
 )
-from flinkish.spark.csv_lines import CsvLinesDecoder, csv_schema
-from flinkish.spark.storage import CheckpointStorage
+from flinkish.spark.file_formats import FileFormat, check_dead_letters, file_format
+from flinkish.spark.formats.base import LineFormat
+from flinkish.spark.plan_log import PlanLog
+from flinkish.spark.planned_source import planned_stream
+from flinkish.spark.planners import (
+    FilePlanner,
+    FramePlanner,
+    NumberPlanner,
+    RatedNumberPlanner,
+    SourcePlanner,
+    is_pattern,
+)
+from flinkish.spark.storage import CheckpointStorage, Directory, write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql.types import StructType
 
 ELEMENTS_A_FRAME = 10_000
 
@@ -55,6 +79,9 @@ MOST_BATCHES = 64
 """A sequence comes in batches of a million, or in so many batches if it is very long."""
 
 PARTS_A_BATCH = 64
+
+EVERY_AGE = "36500d"
+"""Spark leaves files out that are older than the newest by more than a week, unless told otherwise."""
 
 _STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAST"}}
 """What does not fit the schema is an error, and CSV doubles a quote within quotes (RFC 4180)."""
@@ -67,13 +94,16 @@ _RANGES = f"{PART} long, first long, last long"
 class SourceStream:
     """A streaming DataFrame and how to decode it. ``whole``: all of it comes in one batch.
 
-    ``path``: where its files are, if it reads files.
+    ``path``: where its files are, if Spark decides how many of them a batch reads. ``endsItself``: the
+    end of a bounded source comes with its rows. ``log``: the directory of its plan log, if it has one.
     """
 
     dataframe: DataFrame
     decoder: ArrowDecoder
     whole: bool
     path: str | None = None
+    endsItself: bool = False
+    log: str | None = None
 
 
 class SourceReader:
@@ -84,6 +114,7 @@ class SourceReader:
     ) -> None:
         self._session = session
         self._storage = storage
+        self._local = storage.localPath
         self._elementsPerBatch = elementsPerBatch
         # As many tasks read a batch as keyed operators run in.
         self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -98,26 +129,39 @@ class SourceReader:
 
     @streamOf.register
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        name = f"sources/{uid}"
         values = list(source.values)
         a_batch = max(min(self._elementsPerBatch or len(values), len(values)), 1)
-        rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
-        if not self._written(name):
-            for start in range(0, max(len(values), 1), a_batch):
-                frames = _frames(values[start : start + a_batch], start)
-                self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
-            self._finish(name)
-        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < len(values) else None
-        return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
+        local = self._local
+        if local is None:
+            return self._collection_table(values, a_batch, uid)
+        directory = os.path.join(local, "sources", uid)
+        index, frames = (os.path.join(directory, name) for name in ("index", "frames"))
+        if not self._written(f"sources/{uid}"):
+            # What a job that was killed while it wrote has left.
+            shutil.rmtree(directory, ignore_errors=True)
+            _write_frames(values, a_batch, index, frames)
+            self._finish(f"sources/{uid}")
+        planner = FramePlanner(index, self._tasks)
+        return self._planned(planner, FramePieceDecoder(frames), uid, whole=a_batch >= len(values))
 
     @streamOf.register
     def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
-        return self._numbers(source.start, source.end, uid, RangeDecoder(None))
+        return self._numbers(source.start, source.end, uid, None)
 
     @streamOf.register
     def _generator(self, source: DataGeneratorSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        if source.count is not None and source.elementsPerSecond is None:
+            return self._numbers(0, source.count - 1, uid, source.generator)
+        if self._local is not None:
+            last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
+            planner = RatedNumberPlanner(0, last, source.rate, self._tasks)
+            return self._planned(planner, NumberPieceDecoder(source.generator), uid, whole=False)
         if source.count is not None:
-            return self._numbers(0, source.count - 1, uid, RangeDecoder(source.generator))
+            raise NotSupportedError(
+                "DataGeneratorSource: a count and elementsPerSecond go together only if the checkpoint"
+                f" is on this machine's file system, and it is at {self._storage.path}. Leave one of"
+                " them out."
+            )
         rows = self._session.readStream.format("rate").option("rowsPerSecond", source.rate)
         stream = rows.load()
         return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
@@ -137,31 +181,85 @@ class SourceReader:
     @streamOf.register
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         with _refused(source):
-            return self._files_of(source)
+            return self._files_of(source, uid)
 
-    def _files_of(self, source: FileSource[Any]) -> SourceStream:
+    def _files_of(self, source: FileSource[Any], uid: str) -> SourceStream:
+        local = Directory(self._session, source.path).localPath
+        schema = _parsed(source.schema)
+        zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
+        format_ = file_format(source, schema, zone)
+        check_dead_letters(source, format_)
+        if local is not None and _has_partition_columns(local, schema):
+            format_ = None
+        elif format_ is not None and self._local is not None and local is not None:
+            return self._planned_files(source, local, format_, uid)
+        check_dead_letters(source, None)
+        return self._files_of_spark(source, format_)
+
+    def _planned_files(
+        self, source: FileSource[Any], path: str, format_: FileFormat, uid: str
+    ) -> SourceStream:
+        if not is_pattern(path) and not os.path.exists(path):
+            raise _nowhere(source)
+        planner = FilePlanner(
+            path,
+            source.filesPerBatch,
+            source.maxFileAge,
+            source.monitored,
+            format_.splits,
+            self._tasks,
+        )
+        whole = source.bounded and source.filesPerBatch is None
+        return self._planned(planner, FilePieceDecoder(format_), uid, whole)
+
+    def _planned(
+        self, planner: SourcePlanner, decoder: ArrowDecoder, uid: str, whole: bool
+    ) -> SourceStream:
+        assert self._local is not None
+        directory = os.path.join(self._local, "sources", uid)
+        log = os.path.join(directory, "plan")
+        if not whole:
+            stream = planned_stream(self._session, planner, log, uid)
+            return SourceStream(stream, decoder, False, endsItself=True, log=log)
+        _plan_now(planner, PlanLog(log), Path(directory, "descriptors"))
+        descriptors = self._session.readStream.text(
+            self._storage.child(f"sources/{uid}/descriptors")
+        )
+        return SourceStream(descriptors.select(DESCRIPTOR), decoder, True, endsItself=True)
+
+    def _files_of_spark(self, source: FileSource[Any], format_: FileFormat | None) -> SourceStream:
         if source.schema is None:
-            lines = self._lines(source)
-            return SourceStream(lines, SingleColumnDecoder("value"), False, source.path)
+            return self._in_order(self._lines(source), SingleColumnDecoder("value"), source)
         reader = self._reader(source).format(source.format).schema(source.schema)
         options = {**_STRICT.get(source.format, {}), **source.options}
         stream = reader.options(**options).load(_directory_or_pattern(source.path))
-        if source.format == "csv" and not source.options:
-            schema = csv_schema(stream.schema)
-            if schema is not None:
-                lines = self._lines(source)
-                return SourceStream(lines, CsvLinesDecoder(schema), False, source.path)
-        return SourceStream(stream, RowDecoder(tuple(stream.columns)), False, source.path)
+        if isinstance(format_, LineFormat) and not source.options:
+            return self._in_order(self._lines(source), LinesDecoder(format_, source.path), source)
+        return self._in_order(stream, RowDecoder(tuple(stream.columns)), source)
+
+    def _in_order(
+        self, stream: DataFrame, decoder: ArrowDecoder, source: FileSource[Any]
+    ) -> SourceStream:
+        """Rows of files that Spark reads in parts by the time, the path and the place in the file."""
+        from pyspark.sql import functions as F
+
+        changed = F.unix_millis("_metadata.file_modification_time") * (1 << 20)
+        path = F.pmod(F.hash("_metadata.file_path"), F.lit(1 << 10)) * (1 << 10)
+        block = F.least(F.col("_metadata.file_block_start") / (1 << 20), F.lit((1 << 10) - 1))
+        part = (changed + path + block.cast("long")).alias(PART)
+        ordered = stream.select(part, *(F.col(f"`{name}`") for name in stream.columns))
+        return SourceStream(ordered, PartDecoder(decoder), False, source.path)
 
     def _lines(self, source: FileSource[Any]) -> DataFrame:
         reader = self._reader(source).options(**source.options if source.format == "text" else {})
-        return reader.text(_directory_or_pattern(source.path)).select("value")
+        return reader.text(_directory_or_pattern(source.path))
 
     def _reader(self, source: FileSource[Any]) -> DataStreamReader:
         reader = self._session.readStream
         if source.filesPerBatch is not None:
             reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
-        return reader
+        age = EVERY_AGE if source.maxFileAge is None else f"{source.maxFileAge}ms"
+        return reader.option("maxFileAge", age)
 
     @streamOf.register
     def _socket(self, source: SocketSource, uid: str) -> SourceStream:
@@ -169,11 +267,34 @@ class SourceReader:
         stream = reader.option("host", source.host).option("port", source.port).load()
         return SourceStream(stream, SingleColumnDecoder("value"), False)
 
-    def _numbers(self, first: int, last: int, uid: str, decoder: ArrowDecoder) -> SourceStream:
-        name = f"sources/{uid}"
+    def _numbers(
+        self, first: int, last: int, uid: str, generator: Callable[[int], Any] | None
+    ) -> SourceStream:
         count = last - first + 1
         wanted = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
         a_batch = max(min(wanted, count), 1)
+        if self._local is None:
+            return self._number_table(first, last, a_batch, uid, RangeDecoder(generator))
+        planner = NumberPlanner(first, last, a_batch, self._tasks)
+        return self._planned(planner, NumberPieceDecoder(generator), uid, whole=a_batch >= count)
+
+    # Where the checkpoint is not on this machine's file system: tables in it, which Spark reads.
+
+    def _collection_table(self, values: list[Any], a_batch: int, uid: str) -> SourceStream:
+        name = f"sources/{uid}"
+        rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
+        if not self._written(name):
+            for start in range(0, max(len(values), 1), a_batch):
+                frames = _frames(values[start : start + a_batch], start)
+                self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
+            self._finish(name)
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < len(values) else None
+        return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
+
+    def _number_table(
+        self, first: int, last: int, a_batch: int, uid: str, decoder: ArrowDecoder
+    ) -> SourceStream:
+        name = f"sources/{uid}"
         a_part = max(math.ceil(a_batch / PARTS_A_BATCH), ELEMENTS_A_FRAME)
         rows_a_batch = math.ceil(a_batch / a_part)
         if not self._written(name):
@@ -184,7 +305,7 @@ class SourceReader:
                 ]
                 self._write_batch(name, ranges, _RANGES, start == first, rows_a_batch)
             self._finish(name)
-        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < count else None
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < last - first + 1 else None
         return self._materialised(name, _RANGES, decoder, files_a_batch)
 
     def _materialised(
@@ -235,10 +356,70 @@ def _refused(source: FileSource[Any]) -> Iterator[None]:
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
-        raise IllegalArgumentError(
-            f"{name}: there is no such file or directory. Mend the path; a directory that is to be"
-            " watched must be there before the job starts."
-        ) from None
+        raise _nowhere(source) from None
+
+
+def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
+    return IllegalArgumentError(
+        f"FileSource of {source.path}: there is no such file or directory. Fix the path; a directory that"
+        " is to be watched must be there before the job starts."
+    )
+
+
+def _plan_now(planner: SourcePlanner, log: PlanLog, directory: Path) -> None:
+    """Plan all that is there as one step, and write the descriptors into ``directory``, a file a task.
+
+    A job that goes on after its end plans what has come since.
+    """
+    planner.restore(*log.restored())
+    planner.freeze()
+    step = planner.plan()
+    if step is not None:
+        log.append(step)
+    for number in range(1, log.latest + 1):
+        tasks = planner.descriptors(log.read(number), firstPart=number << 32)
+        for task, descriptors in enumerate(tasks):
+            file = directory / f"{number:06d}-{task:06d}.txt"
+            if not file.exists():
+                write_whole(file, "".join(f"{descriptor}\n" for descriptor in descriptors))
+
+
+def _parsed(schema: str | StructType | None) -> StructType | None:
+    from pyspark.sql.types import StructType
+
+    if not isinstance(schema, str):
+        return schema
+    parsed = StructType.fromDDL(schema)
+    # A single type, such as "long", is a schema of one column for Spark.
+    return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
+
+
+def _has_partition_columns(path: str, schema: StructType | None) -> bool:
+    """Whether names of directories, such as ``year=2024``, hold columns of ``schema``."""
+    if schema is None or is_pattern(path) or not os.path.isdir(path):
+        return False
+    with os.scandir(path) as entries:
+        found = [e for e in entries if "=" in e.name and e.is_dir()]
+    names = {e.name.partition("=")[0] for e in found}
+    return not names.isdisjoint(schema.fieldNames()) or any(
+        _has_partition_columns(e.path, schema) for e in found[:1]
+    )
+
+
+def _write_frames(values: list[Any], a_batch: int, index: str, frames: str) -> None:
+    """Write ``values`` as pickled frames, and where those of each batch are as a line of the index."""
+    os.makedirs(os.path.dirname(index), exist_ok=True)
+    lines = []
+    with open(frames, "wb") as file:
+        for start in range(0, max(len(values), 1), a_batch):
+            places = []
+            for _, frame in _frames(values[start : start + a_batch], start):
+                places.append((file.tell(), len(frame)))
+                file.write(frame)
+            lines.append(json.dumps(places) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    write_whole(Path(index), "".join(lines))
 
 
 def _directory_or_pattern(path: str) -> str:

@@ -43,6 +43,11 @@ class Directory:
         """Whether it is on this machine's file system."""
         return self._local is not None
 
+    @property
+    def localPath(self) -> str | None:
+        """Its path on this machine's file system, None if it is elsewhere."""
+        return None if self._local is None else str(self._local)
+
     def child(self, name: str) -> str:
         """The path of ``name`` in the directory."""
         return f"{self.path}/{name}"
@@ -77,7 +82,7 @@ class CheckpointStorage(Directory):
         """Write ``text`` under ``name``, all of it or nothing."""
         if self._local:
             with self._accessed("written"):
-                _write_whole(self._local / name / "text", text)
+                write_whole(self._local / name / "text", text)
         else:
             frame = self._session.createDataFrame([(text,)], "value string").coalesce(1)
             frame.write.mode("overwrite").option("lineSep", "\x00").text(self.child(name))
@@ -86,7 +91,7 @@ class CheckpointStorage(Directory):
         """Add a file with one line, the ``number``-th, to the directory ``name``."""
         if self._local:
             with self._accessed("written"):
-                _write_whole(self._local / name / f"{number:012d}.txt", line + "\n")
+                write_whole(self._local / name / f"{number:012d}.txt", line + "\n")
         else:
             frame = self._session.createDataFrame([(line,)], "value string").coalesce(1)
             frame.write.mode("append").text(self.child(name))
@@ -147,7 +152,8 @@ def _missing(session: SparkSession, path: str) -> str | None:
     return None
 
 
-def _write_whole(file: Path, text: str) -> None:
+def write_whole(file: Path, text: str) -> None:
+    """Write ``text`` to ``file``, all of it or nothing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     # Spark's listing passes over names that begin with a dot.
     draft = file.with_name(f".{file.name}.draft")

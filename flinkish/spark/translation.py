@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
+from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
@@ -41,7 +42,15 @@ def vertex_plan(vertex: JobVertex) -> VertexPlan:
         tuple(_gate(edge) for edge in vertex.inputs),
         _single(vertex),
         tuple(_exit(edge) for edge in vertex.outputs),
+        head.name if head.isSource else "",
+        _malformed_records(head),
     )
+
+
+def _malformed_records(head: StreamNode) -> str | None:
+    content = head.content
+    tag = content.malformedRecords if isinstance(content, FileSource) else None
+    return None if tag is None else tag.getId()
 
 
 def _single(vertex: JobVertex) -> bool:
@@ -98,7 +107,8 @@ def translate(
     streams = [
         _source_frames(vertex, sources[vertex.uid], settings, run) for vertex in graph.sources
     ]
-    streams.append(_control_frames(graph, control, settings))
+    ending = [v for v in graph.sources if not sources[v.uid].endsItself]
+    streams.append(_control_frames(graph, ending, control, settings))
     frames = streams[0]
     for stream in streams[1:]:
         frames = frames.unionAll(stream)
@@ -118,8 +128,11 @@ def _source_frames(
     return stream.dataframe.mapInArrow(function.__call__, FRAME_SCHEMA)
 
 
-def _control_frames(graph: JobGraph, control: DataFrame, settings: TaskSettings) -> DataFrame:
-    bounded = [vertex_plan(v) for v in graph.sources if v.head.content.bounded]  # type: ignore[union-attr]
+def _control_frames(
+    graph: JobGraph, ending: list[JobVertex], control: DataFrame, settings: TaskSettings
+) -> DataFrame:
+    """``ending``: the sources that do not say by themselves that they have ended."""
+    bounded = [vertex_plan(v) for v in ending if v.head.content.bounded]  # type: ignore[union-attr]
     stages = [vertex_plan(v) for level in range(1, graph.levels) for v in graph.stage(level)]
     operators = [node for vertex in graph.vertices for node in vertex.operators]
     payload = shipped(operators, (bounded, stages, settings))

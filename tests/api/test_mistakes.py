@@ -136,7 +136,6 @@ def test_a_count_is_a_whole_number_above_zero(count):
         ((lambda: 1,), "DataGeneratorSource: .* cannot be called with 1 argument. Pass f"),
         ((str, -1), "count: -1 is not a whole number from 0 on"),
         ((str, None, 0), "elementsPerSecond: 0 is not a whole number from 1 on"),
-        ((str, 5, 10), "count is 5 and elementsPerSecond 10, .* Leave elementsPerSecond out"),
     ],
 )
 def test_a_generator_of_data_is_checked_where_it_is_made(arguments, says):

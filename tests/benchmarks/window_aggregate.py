@@ -120,7 +120,7 @@ def run_spark(session: Any, source: Path) -> tuple[list[float], int]:
 
 
 def _batch_seconds(query: Any) -> list[float]:
-    progress = [p for p in query.recentProgress if p["numInputRows"] > 1]
+    progress = [p for p in query.recentProgress if p["numInputRows"] > 0]
     return [p["durationMs"]["triggerExecution"] / 1000 for p in progress]
 
 

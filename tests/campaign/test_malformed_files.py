@@ -21,8 +21,6 @@ import pytest
 
 pytest.importorskip("flinkish.spark.file_formats")
 
-from flinkish.spark.file_formats import file_format
-from flinkish.spark.formats.base import FileSplit
 from pyspark.sql.types import (
     BooleanType,
     DoubleType,
@@ -34,6 +32,8 @@ from pyspark.sql.types import (
 
 from flinkish import FileSource, MalformedRecord
 from flinkish.api.errors import FlinkishError, MalformedRecordError
+from flinkish.spark.file_formats import file_format
+from flinkish.spark.formats.base import FileSplit
 
 SEED = 12
 FILES = 120

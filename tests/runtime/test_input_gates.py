@@ -180,3 +180,16 @@ def test_records_of_a_run_come_as_one():
     reader.restore(None)
     reader.process(rows(0, 0, *range(100)))
     assert recorder.seen == [100]
+
+
+def test_at_the_end_of_the_input_a_folded_watermark_comes_before_the_last_one():
+    """A built-in strategy is asked once more when its input ends, as in Flink."""
+    end = f"W{2**63 - 1}"
+    batch = [
+        rows(0, 0, "a", "W3"),
+        rows(0, 1, end),
+        rows(1, 0, "b", "W5"),
+        rows(1, 1, end),
+    ]
+    gates = [gate(0, sequential=True, folded=True), gate(1, sequential=True, folded=True)]
+    assert run(gates, batch) == ["a", "b", "W3", "W5", end]

@@ -16,6 +16,7 @@ from flinkish import (
     FlatMapFunction,
     KeyedStream,
     KeySelector,
+    MalformedRecord,
     MapFunction,
     OutputTag,
     SingleOutputStreamOperator,
@@ -59,6 +60,10 @@ def sources() -> None:
     assert_type(lines, FileSource[str])
     strategy = WatermarkStrategy[str].forMonotonousTimestamps()
     assert_type(env.fromSource(lines, strategy), DataStreamSource[str])
+    broken = OutputTag[MalformedRecord]("broken")
+    source = env.fromSource(lines.withMalformedRecords(broken), strategy)
+    assert_type(source, DataStreamSource[str])
+    assert_type(source.getSideOutput(broken), DataStream[MalformedRecord])
 
 
 def map_takes_the_type_of_the_result(words: DataStream[str]) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from flinkish.api.arguments import positive, text
+from flinkish.api.arguments import positive, positive_length, text
 from flinkish.api.column_types import is_schema, type_of_columns
+from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.row import Row
+from flinkish.api.time import TimeLike
 from flinkish.api.types import TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -22,9 +25,11 @@ T_co = TypeVar("T_co", covariant=True)
 class FileSource(Source[T_co]):
     """Files of a directory, or of a path with wildcards (Flink: ``FileSource``).
 
-    Made by ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``. Files are read oldest first, and
-    all that are there in one batch unless ``withFilesPerBatch`` says otherwise. ``options`` are
-    those of Spark's reader of the format.
+    Made by ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``. The files of a directory and all
+    below it are read oldest first, by the time they were changed and then by path, and all that are
+    there in one batch unless ``withFilesPerBatch`` says otherwise. What begins with ``_`` or ``.`` is
+    passed over. A file is read once: let it appear whole, by renaming. ``options`` are those of Spark's
+    reader of the format.
 
     >>> source = FileSource.forCsv("flights/", "origin string, at long").withFilesPerBatch(1)
     """
@@ -37,6 +42,8 @@ class FileSource(Source[T_co]):
     options: dict[str, str] = field(default_factory=dict)
     monitored: bool = False
     filesPerBatch: int | None = None
+    maxFileAge: int | None = None
+    malformedRecords: OutputTag[MalformedRecord] | None = None
 
     def __post_init__(self) -> None:
         text("FileSource: path", self.path)
@@ -76,6 +83,30 @@ class FileSource(Source[T_co]):
     def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
         """Read at most so many files a batch, in the order of their modification times."""
         return replace(self, filesPerBatch=positive("withFilesPerBatch", files))
+
+    def withMaxFileAge(self, age: TimeLike) -> FileSource[T_co]:
+        """Leave files out that are older than the newest by more than ``age``; a warning counts them.
+        Without it every file is read, however old it is."""
+        return replace(self, maxFileAge=positive_length("withMaxFileAge", age))
+
+    def withMalformedRecords(self, tag: OutputTag[MalformedRecord]) -> FileSource[T_co]:
+        """Send what does not fit to a side output instead of failing the job: lines of CSV or JSON
+        that are not of the schema, and any that are not in UTF-8.
+
+        ``getSideOutput(tag)`` of the stream that ``fromSource`` gives is the MalformedRecords, without
+        timestamps; the source's metric ``numRecordsInErrors`` counts them. A file that cannot be
+        read at all, as one that was cut off while it was compressed, still fails the job.
+
+        >>> broken = OutputTag("broken")
+        >>> source = FileSource.forCsv("flights/", "origin string").withMalformedRecords(broken)
+        """
+        checked_tag("FileSource.withMalformedRecords", tag)
+        if self.format == "parquet":
+            raise IllegalArgumentError(
+                "FileSource.withMalformedRecords: a Parquet file fits its schema as a whole or not at"
+                " all, so there are no records to send away. Leave it out for forParquet."
+            )
+        return replace(self, malformedRecords=tag)
 
 
 def _given(schema: str | StructType, method: str) -> str | StructType:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Union
 from flinkish.api.arguments import integer, positive, text, whole_number
 from flinkish.api.callables import checked_callable, key_call
 from flinkish.api.column_types import type_of_columns
+from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.row import Row
 from flinkish.api.type_extraction import returned_type, type_of_samples
@@ -151,10 +152,12 @@ class SocketSource(Source[str]):
 class DataGeneratorSource(Source[T_co]):
     """``generator(0)``, ``generator(1)``, ... (Flink: ``DataGeneratorSource``).
 
-    With a ``count`` so many elements, as fast as they are read; without one elements for ever,
-    ``elementsPerSecond`` a second, by default 100,000.
+    With a ``count`` so many elements, as fast as they are read, or ``elementsPerSecond`` a second.
+    Without one, or with Java's ``Long.MAX_VALUE``, 2**63 - 1, which is as good as none, elements for
+    ever, by default 100,000 a second. A job that goes on from a checkpoint goes on with the next.
 
-    Raises IllegalArgumentError if both are given: Spark has no bounded source with a rate.
+    >>> DataGeneratorSource(str, 2**63 - 1, 10).bounded
+    False
     """
 
     kind: ClassVar[str] = "DataGeneratorSource"
@@ -165,20 +168,16 @@ class DataGeneratorSource(Source[T_co]):
 
     def __post_init__(self) -> None:
         checked_callable("DataGeneratorSource", self.generator, "f(index)", 1)
-        if self.count is not None and self.elementsPerSecond is not None:
-            raise IllegalArgumentError(
-                f"DataGeneratorSource: count is {self.count} and elementsPerSecond"
-                f" {self.elementsPerSecond}, but a source that ends has no rate. Leave"
-                " elementsPerSecond out for a bounded source, or count for an endless one."
-            )
         if self.count is not None:
             whole_number("DataGeneratorSource: count", self.count)
+        if self.count == MAX_TIMESTAMP:
+            object.__setattr__(self, "count", None)
         if self.elementsPerSecond is not None:
             positive("DataGeneratorSource: elementsPerSecond", self.elementsPerSecond)
 
     @property
     def rate(self) -> int:
-        """How many elements come in a second if there is no count."""
+        """How many elements come in a second, if the clock decides."""
         return self.elementsPerSecond or 100_000
 
     @property

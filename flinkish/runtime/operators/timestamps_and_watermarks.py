@@ -149,6 +149,9 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def processWatermark(self, timestamp: int) -> None:
         if timestamp == MAX_TIMESTAMP:
+            if self._emits_after_slices:
+                # The end of the input is in the batch of its last elements
+                self._ask_generators(self.clock.getCurrentProcessingTime())
             self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:

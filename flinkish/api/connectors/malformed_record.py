@@ -1,0 +1,42 @@
+"""``MalformedRecord``: what a source read that does not fit the schema of its records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flinkish.api.errors import MalformedRecordError, shown
+
+
+@dataclass(frozen=True)
+class MalformedRecord:
+    """A record of a file that does not fit, with where it stands and why.
+
+    ``line`` counts from 1, and is None in a file that was read in several ranges, or in columns;
+    ``offset`` is where the record begins, in bytes (of the text, if the file is compressed). ``raw``
+    are its bytes, without the end of the line.
+    """
+
+    path: str
+    line: int | None
+    offset: int
+    raw: bytes
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """The record as text; bytes that are no UTF-8 show as ``\\x..``."""
+        return self.raw.decode("utf-8", "backslashreplace")
+
+    @property
+    def position(self) -> str:
+        """Where the record is, in words: ``line 7 of data/a.csv``."""
+        where = f"byte {self.offset}" if self.line is None else f"line {self.line}"
+        return f"{where} of {self.path}"
+
+    def error(self, source: str) -> MalformedRecordError:
+        """The error of a job that ``source`` is to fail by it."""
+        return MalformedRecordError(
+            f"{source}: the record {shown(self.text)} at {self.position} does not fit:"
+            f" {self.reason}. Fix the file or the schema, or send such records to a side output"
+            " with FileSource.withMalformedRecords(OutputTag)."
+        )

@@ -1,0 +1,435 @@
+"""JSON as values of the types of a schema, a text at a time, by the rules of Spark's reader: strict as
+RFC 8259 but for quotes that may be single, and ``NaN`` and ``Infinity`` as numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from flinkish.api.errors import shown
+from flinkish.spark.formats.text_values import (
+    BooleanType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    NotOfType,
+    StringType,
+    TimestampType,
+    ValueType,
+    value_type,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+
+class NotJson(ValueError):
+    """A text is no JSON."""
+
+
+class JsonType(ABC):
+    """A type that JSON is read as."""
+
+    @property
+    @abstractmethod
+    def arrow(self) -> pa.DataType:
+        """The type of its column."""
+
+    @property
+    @abstractmethod
+    def parsed(self) -> Any:
+        """What Arrow's reader is told to read, of which ``column`` makes a column."""
+
+    @property
+    @abstractmethod
+    def direct(self) -> bool:
+        """Whether Arrow's reader can read it."""
+
+    @abstractmethod
+    def column(self, parsed: pa.Array) -> pa.Array | None:
+        """The column of what Arrow has read, None if something in it needs a closer look."""
+
+    @abstractmethod
+    def read(self, reader: JsonReader) -> Any:
+        """The value that comes next. Raises NotJson or NotOfType."""
+
+
+@dataclass(frozen=True)
+class JsonValue(JsonType):
+    """A type without parts."""
+
+    kind: ValueType
+
+    @property
+    def arrow(self) -> pa.DataType:
+        return self.kind.arrow
+
+    @property
+    def parsed(self) -> Any:
+        return self.kind.arrow if self.kind.direct else pa.string()
+
+    @property
+    def direct(self) -> bool:
+        return True
+
+    def column(self, parsed: pa.Array) -> pa.Array | None:
+        return parsed if self.kind.direct else self.kind.column(parsed)
+
+    def read(self, reader: JsonReader) -> Any:
+        first = reader.peek()
+        start = reader.position
+        if first in "\"'":
+            text = reader.string()
+            if isinstance(self.kind, StringType):
+                return text
+            if isinstance(self.kind, FloatType) and text in _NON_FINITE:
+                return _NON_FINITE[text]
+            if not isinstance(self.kind, (BooleanType, IntegerType, FloatType)):
+                return self.kind.value(text)
+            raise NotOfType(f"the text {shown(text)} is no {self.kind.name}")
+        reader.skip()
+        text = reader.text[start : reader.position]
+        if text == "null":
+            return None
+        if isinstance(self.kind, StringType):
+            return text
+        if text in _NON_FINITE and isinstance(self.kind, FloatType):
+            return _NON_FINITE[text]
+        if isinstance(self.kind, BooleanType):
+            fits = text in ("true", "false")
+        elif isinstance(self.kind, (IntegerType, TimestampType)):
+            fits = _INTEGER.fullmatch(text) is not None
+        else:
+            fits = isinstance(self.kind, (FloatType, DecimalType)) and first in "-0123456789"
+        if not fits:
+            raise NotOfType(f"{shown(text)[1:-1]} is no {self.kind.name}")
+        return (
+            self._instant(text) if isinstance(self.kind, TimestampType) else self.kind.value(text)
+        )
+
+    def _instant(self, text: str) -> Any:
+        seconds = int(text) if len(text) < 20 else 1 << 63
+        if abs(seconds) > _MOST_SECONDS:
+            raise NotOfType(f"{text} is no {self.kind.name}")
+        return seconds * 1_000_000
+
+
+@dataclass(frozen=True)
+class JsonObject(JsonType):
+    """A struct. What is not there is None; of what is there twice the last counts."""
+
+    fields: tuple[str, ...]
+    types: tuple[JsonType, ...]
+
+    @property
+    def arrow(self) -> pa.DataType:
+        return pa.struct([(name, kind.arrow) for name, kind in zip(self.fields, self.types)])
+
+    @property
+    def parsed(self) -> Any:
+        return pa.struct([(name, kind.parsed) for name, kind in zip(self.fields, self.types)])
+
+    @property
+    def direct(self) -> bool:
+        return bool(self.fields) and all(kind.direct for kind in self.types)
+
+    def columns(self, parsed: Sequence[pa.Array]) -> list[pa.Array] | None:
+        """Its fields' columns."""
+        columns = []
+        for kind, part in zip(self.types, parsed):
+            column = kind.column(part)
+            if column is None:
+                return None
+            columns.append(column)
+        return columns
+
+    def column(self, parsed: pa.Array) -> pa.Array | None:
+        columns = self.columns([parsed.field(i) for i in range(len(self.types))])
+        if columns is None:
+            return None
+        fields = list(self.arrow)
+        return pa.StructArray.from_arrays(columns, fields=fields, mask=parsed.is_null())
+
+    def read(self, reader: JsonReader) -> Any:
+        row = self.row(reader)
+        return None if row is None else dict(zip(self.fields, row))
+
+    def row(self, reader: JsonReader) -> tuple[Any, ...] | None:
+        """The values of its fields, None for null."""
+        if reader.peek() == "n":
+            reader.null()
+            return None
+        row: list[Any] = [None] * len(self.fields)
+        places = {name: place for place, name in enumerate(self.fields)}
+        for name in reader.members("struct"):
+            place = places.get(name)
+            if place is None:
+                reader.skip()
+            else:
+                row[place] = reader.within(name, self.types[place].read)
+        return tuple(row)
+
+
+@dataclass(frozen=True)
+class JsonArray(JsonType):
+    """An array."""
+
+    element: JsonType
+
+    @property
+    def arrow(self) -> pa.DataType:
+        return pa.list_(self.element.arrow)
+
+    @property
+    def parsed(self) -> Any:
+        return pa.list_(self.element.parsed)
+
+    @property
+    def direct(self) -> bool:
+        return self.element.direct
+
+    def column(self, parsed: pa.Array) -> pa.Array | None:
+        values = self.element.column(parsed.values)
+        if values is None or parsed.offset:
+            return None
+        missing = parsed.is_null() if parsed.null_count else None
+        return pa.ListArray.from_arrays(parsed.offsets, values, type=self.arrow, mask=missing)
+
+    def read(self, reader: JsonReader) -> Any:
+        if reader.peek() == "n":
+            return reader.null()
+        return [self.element.read(reader) for _ in reader.elements()]
+
+
+@dataclass(frozen=True)
+class JsonMap(JsonType):
+    """An object as a map from texts."""
+
+    item: JsonType
+
+    @property
+    def arrow(self) -> pa.DataType:
+        return pa.map_(pa.string(), self.item.arrow)
+
+    @property
+    def parsed(self) -> Any:
+        return self.arrow
+
+    @property
+    def direct(self) -> bool:
+        return False
+
+    def column(self, parsed: pa.Array) -> pa.Array | None:
+        return None
+
+    def read(self, reader: JsonReader) -> Any:
+        if reader.peek() == "n":
+            return reader.null()
+        entries: dict[str, Any] = {}
+        for name in reader.members("map"):
+            entries[name] = reader.within(name, self.item.read)
+        return list(entries.items())
+
+
+def json_type(kind: DataType, timeZone: str) -> JsonType | None:
+    """What JSON is read as for a column of that type, None if that is not known here."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.StructType):
+        return json_object(kind, timeZone)
+    if isinstance(kind, types.ArrayType):
+        element = json_type(kind.elementType, timeZone)
+        return None if element is None else JsonArray(element)
+    if isinstance(kind, types.MapType):
+        item = json_type(kind.valueType, timeZone)
+        return None if item is None or kind.keyType.simpleString() != "string" else JsonMap(item)
+    value = value_type(kind, timeZone)
+    return None if value is None else JsonValue(value)
+
+
+def json_object(schema: StructType, timeZone: str) -> JsonObject | None:
+    """What objects are read as that have the fields of ``schema``."""
+    kinds = [json_type(field.dataType, timeZone) for field in schema]
+    known = tuple(kind for kind in kinds if kind is not None)
+    names = tuple(field.name for field in schema)
+    distinct = len(set(names)) == len(names)
+    return JsonObject(names, known) if distinct and len(known) == len(kinds) else None
+
+
+class JsonReader:
+    """Goes through a text of JSON from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+
+    def rows(self, root: JsonObject) -> list[tuple[Any, ...]]:
+        """The rows of a whole text: an object, or the objects of an array. Raises NotJson or
+        NotOfType."""
+        whole = self.peek() != "["
+        rows = [self._row(root)] if whole else [self._row(root) for _ in self.elements()]
+        if self.peek():
+            more = "another record" if self.peek() in "{[" else "more"
+            raise NotJson(f"{more} follows the record on its line: {shown(self._rest())}")
+        return rows
+
+    def _row(self, root: JsonObject) -> tuple[Any, ...]:
+        row = root.row(self) if self.peek() == "{" else None
+        if row is None:
+            raise NotJson(f"{shown(self._rest())} is no JSON object")
+        return row
+
+    def peek(self) -> str:
+        """The next character that is no blank, empty at the end."""
+        found = _BLANKS.match(self.text, self.position)
+        self.position = found.end() if found else self.position
+        return self.text[self.position : self.position + 1]
+
+    def string(self) -> str:
+        """A text in quotes."""
+        found = _STRING.match(self.text, self.position)
+        if not found:
+            raise NotJson(f"{shown(self._rest())} is no text in quotes with JSON's escapes")
+        self.position = found.end()
+        raw = found.group()
+        body = raw[1:-1]
+        if "\\" not in body:
+            return body
+        value: str = json.loads(f'"{_QUOTE.sub(_as_in_double_quotes, body)}"')
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise NotJson(f"{shown(raw)} holds half of a surrogate pair") from None
+        return value
+
+    def null(self) -> None:
+        """The word ``null``, which may come next."""
+        self.peek()
+        start = self.position
+        self.skip()
+        if self.text[start : self.position] != "null":
+            raise NotJson(f"{shown(self.text[start : self.position])} is no JSON")
+
+    def members(self, what: str) -> Iterator[str]:
+        """The names of an object; whoever gets one reads its value."""
+        self._begin("{", f"object, for a {what}")
+        if self._accepted("}"):
+            return
+        while True:
+            if self.peek() not in ('"', "'"):
+                raise NotJson(f"a name in quotes is missing at {shown(self._rest())}")
+            name = self.string()
+            self._expect(":")
+            yield name
+            if self._accepted("}"):
+                return
+            self._expect(",")
+
+    def elements(self) -> Iterator[None]:
+        """As often as an array has elements; whoever is asked reads the next."""
+        self._begin("[", "array")
+        if self._accepted("]"):
+            return
+        while True:
+            yield None
+            if self._accepted("]"):
+                return
+            self._expect(",")
+
+    def skip(self) -> None:
+        """Go past a value, however deep it is."""
+        closing: list[str] = []
+        while True:
+            first = self.peek()
+            if first == "{" or first == "[":
+                self.position += 1
+                closing.append("}" if first == "{" else "]")
+                if not self._accepted(closing[-1]):
+                    self._name(closing)
+                    continue
+                closing.pop()
+            elif first and first in "\"'":
+                self.string()
+            else:
+                self._word()
+            while closing:
+                if self._accepted(closing[-1]):
+                    closing.pop()
+                    continue
+                self._expect(",")
+                self._name(closing)
+                break
+            if not closing:
+                return
+
+    def within(self, name: str, read: Callable[[JsonReader], Any]) -> Any:
+        """What ``read`` reads, with the field named where it does not fit."""
+        try:
+            return read(self)
+        except NotOfType as misfit:
+            raise NotOfType(f"the field {shown(name)}: {misfit}") from None
+
+    def _name(self, closing: list[str]) -> None:
+        if closing[-1] == "}":
+            if self.peek() not in ('"', "'"):
+                raise NotJson(f"a name in quotes is missing at {shown(self._rest())}")
+            self.string()
+            self._expect(":")
+
+    def _word(self) -> None:
+        found = _WORD.match(self.text, self.position)
+        if not found:
+            raise NotJson(f"{shown(self._rest())} is no JSON value")
+        self.position = found.end()
+
+    def _begin(self, character: str, what: str) -> None:
+        if self.peek() != character:
+            raise NotOfType(f"{shown(self._rest())} is no {what}")
+        self.position += 1
+
+    def _accepted(self, character: str) -> bool:
+        accepted = self.peek() == character
+        self.position += accepted
+        return accepted
+
+    def _expect(self, character: str) -> None:
+        if not self._accepted(character):
+            raise NotJson(f"{shown(character)} is missing at {shown(self._rest())}")
+
+    def _rest(self) -> str:
+        rest = self.text[self.position : self.position + 40]
+        return rest if len(rest) < 40 else f"{rest}..."
+
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_ESCAPE = r"\\(?:[\"'\\/bfnrt]|u[0-9a-fA-F]{4})"
+_STRING = re.compile(
+    rf"\"[^\"\\\x00-\x1f]*(?:{_ESCAPE}[^\"\\\x00-\x1f]*)*\""
+    rf"|'[^'\\\x00-\x1f]*(?:{_ESCAPE}[^'\\\x00-\x1f]*)*'"
+)
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_WORD = re.compile(
+    r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+    r"|true|false|null|NaN|[+-]?Infinity|[+-]INF)(?=[ \t\r\n,:\]}]|$)"
+)
+_NON_FINITE = {
+    "NaN": math.nan,
+    **dict.fromkeys(["Infinity", "+Infinity", "+INF"], math.inf),
+    **dict.fromkeys(["-Infinity", "-INF"], -math.inf),
+}
+_MOST_SECONDS = 253_402_300_799
+_QUOTE = re.compile(r"\\(.)|\"", re.DOTALL)
+
+
+def _as_in_double_quotes(found: re.Match[str]) -> str:
+    if found.group() == '"':
+        return '\\"'
+    return "'" if found.group(1) == "'" else found.group()

@@ -1,0 +1,46 @@
+"""Lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flinkish.runtime.elements import untimed
+from flinkish.spark.formats.base import FileFormat, FileSplit, ReadResult
+from flinkish.spark.formats.files import is_compressed
+from flinkish.spark.formats.lines import LineBlock, is_utf8, line_blocks
+
+MOST_LINES = 50_000
+
+
+@dataclass(frozen=True)
+class TextFormat(FileFormat):
+    """The lines of files in UTF-8; one that is not is malformed."""
+
+    splittable: ClassVar[bool] = True
+
+    def splits(self, path: str) -> bool:
+        return not is_compressed(path)
+
+    def read(self, split: FileSplit) -> Iterator[ReadResult]:
+        for block in line_blocks(split):
+            if block.valid():
+                lines = block.text().decode().split("\n")
+                if not lines[-1]:
+                    lines.pop()
+            else:
+                lines = [line.raw.decode() for line in block.lines() if is_utf8(line.raw)]
+            for start in range(0, len(lines), MOST_LINES):
+                yield untimed(lines[start : start + MOST_LINES])
+            if not block.valid():
+                yield from _malformed(block)
+
+
+def _malformed(block: LineBlock) -> Iterator[ReadResult]:
+    for line in block.lines():
+        if not is_utf8(line.raw):
+            yield block.malformed(line, NOT_UTF8)
+
+
+NOT_UTF8 = "it is not text in UTF-8"

@@ -1,0 +1,311 @@
+"""What texts are as values of a column: the rules are those of Spark's readers in their strict mode.
+
+Each type reads a whole column of texts at once where all of them have its plain form, and one text at
+a time, in any form that Spark takes, where that fails.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flinkish.api.errors import shown
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+_BLANKS = "".join(map(chr, range(33)))
+"""What Java's ``trim`` takes away."""
+
+
+class NotOfType(ValueError):
+    """A text is no value of its column's type."""
+
+
+@dataclass(frozen=True)
+class ValueType(ABC):
+    """A type that texts are read as. ``name`` is Spark's."""
+
+    name: str
+    arrow: pa.DataType
+
+    @property
+    def direct(self) -> bool:
+        """Whether Arrow's own readers of CSV and JSON read it by these rules, but for odd forms."""
+        return False
+
+    @abstractmethod
+    def value(self, text: str) -> Any:
+        """``text`` as a value that goes into a column of ``arrow``. Raises NotOfType."""
+
+    @abstractmethod
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        """``texts`` as values, None if one of them has no plain form or does not fit."""
+
+    def _refused(self, text: str) -> NotOfType:
+        return NotOfType(f"{shown(text)} is no {self.name}")
+
+
+@dataclass(frozen=True)
+class StringType(ValueType):
+    """Texts as they are."""
+
+    @property
+    def direct(self) -> bool:
+        return True
+
+    def value(self, text: str) -> Any:
+        return text
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        return texts
+
+
+@dataclass(frozen=True)
+class BooleanType(ValueType):
+    """``true`` and ``false``, in letters of any case."""
+
+    @property
+    def direct(self) -> bool:
+        return True
+
+    def value(self, text: str) -> Any:
+        lower = text.lower()
+        if lower not in ("true", "false"):
+            raise self._refused(text)
+        return lower == "true"
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        lower = pc.utf8_lower(texts)
+        known = pc.is_in(lower, pa.array(["true", "false", None]))
+        return pc.equal(lower, "true") if _all(known) else None
+
+
+@dataclass(frozen=True)
+class IntegerType(ValueType):
+    """Digits with a sign, no blanks, within the type's range."""
+
+    @property
+    def direct(self) -> bool:
+        return True
+
+    def value(self, text: str) -> Any:
+        most = 1 << (self.arrow.bit_width - 1)
+        # Python turns no more than 4,300 digits into a number.
+        number = int(text) if len(text) < 4_000 and _INTEGER.fullmatch(text) else most
+        if not -most <= number < most:
+            raise self._refused(text)
+        return number
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        return _cast(texts, "^-?[0-9]+$", self.arrow)
+
+
+@dataclass(frozen=True)
+class FloatType(ValueType):
+    """What Java reads as a floating-point number, and ``Inf``."""
+
+    @property
+    def direct(self) -> bool:
+        return True
+
+    def value(self, text: str) -> Any:
+        text = text.strip(_BLANKS)
+        if text in _NON_FINITE:
+            return _NON_FINITE[text]
+        if _FLOAT.fullmatch(text):
+            return float(text.rstrip("dDfF"))
+        if _HEX_FLOAT.fullmatch(text):
+            return _hex_float(text.rstrip("dDfF"))
+        raise self._refused(text)
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        return _cast(texts, _PLAIN_FLOAT, self.arrow)
+
+
+@dataclass(frozen=True)
+class DecimalType(ValueType):
+    """Digits with a point and an exponent, and commas that count nothing, rounded half up to the type's
+    scale."""
+
+    def value(self, text: str) -> Any:
+        plain = text.replace(",", "")
+        if not _DECIMAL.fullmatch(plain) or len(plain) > 4_000:
+            raise self._refused(text)
+        try:
+            number = Decimal(plain)
+            if number and number.adjusted() > 40:
+                raise self._refused(text)
+            number = number.quantize(
+                Decimal(1).scaleb(-self.arrow.scale), ROUND_HALF_UP, Context(prec=100)
+            )
+        except InvalidOperation:
+            raise self._refused(text) from None
+        if abs(number) >= Decimal(1).scaleb(self.arrow.precision - self.arrow.scale):
+            raise self._refused(text)
+        return number
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        return _cast(texts, r"^-?[0-9]+(?:\.[0-9]+)?$", self.arrow)
+
+
+@dataclass(frozen=True)
+class DateType(ValueType):
+    """``2024-02-29``, and the shorter and longer forms of a cast to date."""
+
+    def value(self, text: str) -> Any:
+        found = _DATE.fullmatch(text.strip(_BLANKS))
+        if not found:
+            raise self._refused(text)
+        try:
+            return datetime.date(*(int(part or 1) for part in found.groups()))
+        except ValueError:
+            raise self._refused(text) from None
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        return _cast(texts, _PLAIN_DATE, self.arrow)
+
+
+@dataclass(frozen=True)
+class TimestampType(ValueType):
+    """``2024-02-29T12:30:00.5Z``, and the other forms of a cast to timestamp. One that names no zone
+    is in the session's, which is that of ``arrow``."""
+
+    def value(self, text: str) -> Any:
+        found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
+        if not found:
+            raise self._refused(text)
+        *parts, fraction, zone = found.groups()
+        numbers = [int(part) if part else least for part, least in zip(parts, _LEAST)]
+        micros = int(f"{fraction or '':0<6}"[:6])
+        try:
+            offset = _zone(zone) if zone else _named_zone(self.arrow.tz)
+            at = datetime.datetime(*numbers, micros, tzinfo=offset)  # type: ignore[arg-type,misc]
+            return at.astimezone(datetime.UTC)
+        except (ValueError, KeyError, OSError, OverflowError):
+            raise self._refused(text) from None
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        try:
+            if _all(pc.match_substring_regex(texts, f"{_PLAIN_TIMESTAMP}$")):
+                local = texts.cast(pa.timestamp("us"))
+                return pc.assume_timezone(local, self.arrow.tz, ambiguous="earliest")
+            if _all(pc.match_substring_regex(texts, f"{_PLAIN_TIMESTAMP}(?:Z|[+-]\\d\\d:\\d\\d)$")):
+                return texts.cast(pa.timestamp("us", "UTC")).cast(self.arrow)
+        except pa.ArrowInvalid:
+            pass
+        return None
+
+
+def value_type(kind: DataType, timeZone: str) -> ValueType | None:
+    """What texts in a column of that type are read as, None if that is not known here."""
+    name = kind.simpleString()
+    found = _TYPES.get(name)
+    if found is not None:
+        make, arrow = found
+        made: ValueType = make(name, arrow)
+        return made
+    if name.startswith("decimal("):
+        precision, scale = map(int, re.findall(r"\d+", name))
+        return DecimalType(name, pa.decimal128(precision, scale)) if scale >= 0 else None
+    if name == "timestamp" and _is_zone(timeZone):
+        return TimestampType(name, pa.timestamp("us", timeZone))
+    return None
+
+
+_TYPES: dict[str, tuple[Any, pa.DataType]] = {
+    "string": (StringType, pa.string()),
+    "boolean": (BooleanType, pa.bool_()),
+    "tinyint": (IntegerType, pa.int8()),
+    "smallint": (IntegerType, pa.int16()),
+    "int": (IntegerType, pa.int32()),
+    "bigint": (IntegerType, pa.int64()),
+    "float": (FloatType, pa.float32()),
+    "double": (FloatType, pa.float64()),
+    "date": (DateType, pa.date32()),
+}
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?")
+_HEX_FLOAT = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?"
+)
+_PLAIN_FLOAT = r"^-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|Infinity|Inf)$|^NaN$"
+_NON_FINITE = {
+    **dict.fromkeys(["NaN", "+NaN", "-NaN"], math.nan),
+    **dict.fromkeys(["Inf", "Infinity", "+Infinity"], math.inf),
+    **dict.fromkeys(["-Inf", "-Infinity"], -math.inf),
+}
+_DATE = re.compile(r"\+?0{0,3}([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_PLAIN_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_TIMESTAMP = re.compile(
+    r"\+?0{0,2}([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?"
+    r"\s*((?:UTC|GMT|UT)?[+-][0-9:]+|[A-Za-z]+(?:/[A-Za-z0-9_+-]+)*)?)?)?)?)?)?"
+)
+_PLAIN_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+_LEAST = (1, 1, 1, 0, 0, 0)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
+
+
+def _all(found: pa.Array) -> bool:
+    return pc.all(found, min_count=0).as_py() is True
+
+
+def _cast(texts: pa.Array, pattern: str, arrow: pa.DataType) -> pa.Array | None:
+    if not _all(pc.match_substring_regex(texts, pattern)):
+        return None
+    try:
+        values = texts.cast(arrow)
+    except pa.ArrowInvalid:
+        return None
+    if pa.types.is_date(arrow) and not _all(pc.greater_equal(values, _FIRST_DAY)):
+        return None
+    return values
+
+
+_FIRST_DAY = pa.scalar(datetime.date.min)
+
+
+def _hex_float(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return -math.inf if text.startswith("-") else math.inf
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    found = _OFFSET.fullmatch(name)
+    if not found:
+        return _named_zone("UTC" if name in ("Z", "GMT", "UT") else name)
+    sign, hours, minutes, seconds = found.groups()
+    offset = datetime.timedelta(
+        hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0)
+    )
+    if offset > datetime.timedelta(hours=18) or int(minutes or 0) > 59:
+        raise ValueError(name)
+    return datetime.timezone(-offset if sign == "-" else offset)
+
+
+@cache
+def _named_zone(name: str) -> datetime.tzinfo:
+    return ZoneInfo(name)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        _named_zone(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True

@@ -1,0 +1,180 @@
+"""What a batch reads is planned by flinkish: orders, restarts after a crash, old files, endless numbers."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import UserFunctionError
+from tests.spark.waiting import wait_for
+
+LATE = fl.OutputTag("late")
+
+
+def write(directory, name, changed, lines):
+    directory.mkdir(exist_ok=True)
+    # Files appear whole, by renaming.
+    draft = directory / f".{name}"
+    draft.write_text("".join(f"{line}\n" for line in lines))
+    os.utime(draft, (changed, changed))
+    draft.rename(directory / name)
+
+
+def windows_of(env, directory, note, checkpoint):
+    """Counts in windows of lines ``key time``, a file a batch, with what came too late."""
+    env.enableCheckpointing(str(checkpoint))
+    strategy = fl.WatermarkStrategy.forBoundedOutOfOrderness(5)
+    source = fl.FileSource.forLines(str(directory)).withFilesPerBatch(1)
+    counts = (
+        env.fromSource(source, None, "lines")
+        .map(lambda line: (line.split()[0], int(line.split()[1])))
+        .assignTimestampsAndWatermarks(
+            strategy.withTimestampAssigner(lambda element, _: element[1])
+        )
+        .keyBy(lambda element: element[0])
+        .window(fl.TumblingEventTimeWindows.of(10))
+        .sideOutputLateData(LATE)
+        .process(
+            lambda key, context, elements, out: out.collect(
+                (key, context.window().getStart(), sorted(elements))
+            )
+        )
+    )
+    counts.forEachBatch(note)
+    counts.getSideOutput(LATE).forEachBatch(
+        lambda values, _: note([("late", v) for v in values], 0)
+    )
+    return env
+
+
+@pytest.mark.slow("reads four files in a batch each, twice")
+def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_path):
+    """The moment of a crash between the plan log and Spark's offset log."""
+    choice = random.Random(5)
+    for number in range(4):
+        lines = [f"k{choice.randrange(2)} {number * 8 + choice.randrange(20)}" for _ in range(30)]
+        write(tmp_path / "in", f"{number}.txt", 1000 + number, lines)
+    undisturbed = []
+    windows_of(
+        env, tmp_path / "in", lambda values, _: undisturbed.extend(values), tmp_path / "whole"
+    ).execute()
+    assert any(value[0] == "late" for value in undisturbed)
+
+    killed = []
+
+    def note(values, batch):
+        if batch == 2 and not (tmp_path / "again").exists():
+            raise OSError("killed")
+        killed.extend(values)
+
+    def run():
+        windows_of(env, tmp_path / "in", note, tmp_path / "killed").execute()
+
+    with pytest.raises(UserFunctionError, match="killed"):
+        run()
+    offsets = tmp_path / "killed" / "query" / "offsets"
+    assert max(int(name) for name in os.listdir(offsets) if name.isdigit()) == 2
+    for name in ("2", ".2.crc"):
+        (offsets / name).unlink(missing_ok=True)
+    (tmp_path / "again").touch()
+    run()
+    assert sorted(map(repr, killed)) == sorted(map(repr, undisturbed))
+
+
+def test_files_are_read_in_order_whatever_their_size(env, tmp_path):
+    """Also where one is cut for two tasks, and where some are empty, old or new ones by far."""
+    year = 365 * 86_400
+    sizes = {"d": 3, "b": 400_000, "empty": 0, "a": 2}
+    expected = []
+    for place, (name, count) in enumerate(sizes.items()):
+        lines = [f"{name}{i:07d}" for i in range(count)]
+        write(tmp_path / "in", name, 1000 + place * year, lines)
+        expected += lines
+    source = fl.FileSource.forLines(str(tmp_path / "in"))
+    assert list(env.fromSource(source).executeAndCollect()) == expected
+
+
+def test_spark_reads_old_files_too_and_in_order_where_the_options_are_its_own(env, tmp_path):
+    sizes = {"old": 2, "large": 100_000, "new": 1}
+    expected = []
+    for place, (name, count) in enumerate(sizes.items()):
+        lines = [f"{name}{i}" for i in range(count)]
+        write(tmp_path / "in", name, 1000 + place * 10**8, lines)
+        expected += lines
+    source = fl.FileSource.forLines(str(tmp_path / "in"), pathGlobFilter="*")
+    assert list(env.fromSource(source).executeAndCollect()) == expected
+
+
+def test_a_directory_of_many_small_files(env, tmp_path):
+    expected = []
+    for number in range(2000):
+        write(tmp_path / "in", f"{number:04d}", 2000 - number // 10, [number])
+    expected = sorted(range(2000), key=lambda n: (2000 - n // 10, n))
+    source = fl.FileSource.forLines(str(tmp_path / "in"))
+    assert list(env.fromSource(source).map(int).executeAndCollect()) == expected
+
+
+def test_files_that_come_while_it_runs_and_after_a_restart(env, tmp_path):
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    write(tmp_path / "in", "1", 3000, ["one"])
+
+    def started(seen):
+        source = fl.FileSource.forLines(str(tmp_path / "in")).monitorContinuously()
+        env.fromSource(source).forEachBatch(lambda values, _: seen.extend(values))
+        return env.executeAsync()
+
+    before, after = [], []
+    client = started(before)
+    wait_for(lambda: before == ["one"])
+    write(tmp_path / "in", "0", 1000, ["older, and later"])
+    wait_for(lambda: before == ["one", "older, and later"])
+    client.cancel()
+    write(tmp_path / "in", "2", 2000, ["two"])
+    client = started(after)
+    wait_for(lambda: after == ["two"])
+    client.cancel()
+
+
+def test_endless_numbers_are_in_order_and_go_on_after_a_restart(env, tmp_path):
+    env.enableCheckpointing(str(tmp_path))
+    runs = []
+    for _ in range(2):
+        seen = []
+        source = fl.DataGeneratorSource(lambda n: n, 2**63 - 1, 1000)
+        env.fromSource(source).forEachBatch(lambda values, _, seen=seen: seen.extend(values))
+        client = env.executeAsync()
+        wait_for(lambda seen=seen: len(seen) > 500)
+        client.cancel()
+        runs.append(seen)
+    first, second = runs
+    assert first == list(range(len(first)))
+    # A batch that was written and not committed comes again, as it was.
+    assert second[0] <= len(first)
+    assert second == list(range(second[0], second[0] + len(second)))
+
+
+def test_a_generator_with_a_count_and_a_rate_ends(env):
+    source = fl.DataGeneratorSource(lambda n: n * n, 30, 100)
+    assert list(env.fromSource(source).executeAndCollect()) == [n * n for n in range(30)]
+
+
+def test_on_with_a_query_of_the_users_own(env, tmp_path):
+    """Every step and the end of the input come also where no job of flinkish drives the query."""
+    for number in range(3):
+        write(tmp_path / "in", str(number), number, [f"{number}"])
+    env.enableCheckpointing(str(tmp_path / "planned"))
+    source = fl.FileSource.forLines(str(tmp_path / "in")).withFilesPerBatch(1)
+    sums = env.fromSource(source).map(int).keyBy(lambda n: 0).reduce(lambda a, b: a + b)
+    rows = []
+    query = (
+        sums.toDataFrame("n long")
+        .writeStream.foreachBatch(lambda frame, _: rows.append([r.n for r in frame.collect()]))
+        .option("checkpointLocation", str(tmp_path / "query"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert [row for row in rows if row] == [[0], [1], [3]]

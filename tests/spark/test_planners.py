@@ -1,0 +1,358 @@
+"""What planned sources read, step by step: orders, restarts, and what is kept of it. No Spark here."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.spark.plan_log import PlanLog, Step
+from flinkish.spark.planned_source import PlannedStreamReader
+from flinkish.spark.planners import (
+    LARGEST_SPLIT,
+    SMALLEST_SPLIT,
+    FilePlanner,
+    FramePlanner,
+    NumberPlanner,
+    RatedNumberPlanner,
+)
+
+MEGABYTE = 1 << 20
+
+
+def write(directory, name, changed, content="x\n"):
+    file = directory / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content)
+    os.utime(file, (changed, changed))
+    return file
+
+
+def files(path, a_batch=None, *, age=None, monitored=False, splits=True, parallelism=2):
+    return FilePlanner(
+        str(path),
+        a_batch,
+        age,
+        monitored,
+        lambda name: splits and name.endswith("txt"),
+        parallelism,
+    )
+
+
+def names(step):
+    return [os.path.basename(path) for _, path, _ in step.pieces]
+
+
+def steps_of(planner):
+    found = []
+    while (step := planner.plan()) is not None:
+        found.append(step)
+    return found
+
+
+def test_files_come_oldest_first_and_by_path_where_the_time_is_one(tmp_path):
+    for name, changed in (("c", 1), ("b", 2), ("a", 2), ("big", 3), ("d", 0)):
+        write(tmp_path, name, changed, "x" * (1000 if name == "big" else 1))
+    [step] = steps_of(files(tmp_path))
+    assert names(step) == ["d", "c", "a", "b", "big"]
+    assert step.last
+    steps = steps_of(files(tmp_path, 2))
+    assert [names(step) for step in steps] == [["d", "c"], ["a", "b"], ["big"]]
+    assert [step.last for step in steps] == [False, False, True]
+
+
+def test_directories_are_read_to_their_depth_and_hidden_names_are_passed_over(tmp_path):
+    for name in ("a", "sub/b", "x=1/c", "_x=1/d", "_hidden", ".draft", "_sub/e", ".sub/f"):
+        write(tmp_path, name, 1)
+    [step] = steps_of(files(tmp_path))
+    assert sorted(names(step)) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*", ["a1", "b1", "c1", "in"]),
+        ("a1", ["a1"]),
+        ("[ab]1", ["a1", "b1"]),
+        ("[^a]1", ["b1", "c1"]),
+        ("{a,c}?", ["a1", "c1"]),
+        ("{a,{b,c}}1", ["a1", "b1", "c1"]),
+        ("s*b", ["in"]),
+        ("none*", []),
+    ],
+)
+def test_patterns_are_those_of_spark(tmp_path, pattern, found):
+    for name in ("a1", "b1", "c1", "_h", "sub/../sub/in"):
+        (tmp_path / "sub").mkdir(exist_ok=True)
+        write(tmp_path, name, 1)
+    [step] = steps_of(files(tmp_path / pattern))
+    assert sorted(names(step)) == found
+
+
+def test_an_empty_directory_ends_at_once_and_a_watched_one_waits(tmp_path):
+    assert steps_of(files(tmp_path)) == [Step([], True)]
+    watched = files(tmp_path, monitored=True)
+    assert watched.plan() is None
+    write(tmp_path, "a", 1)
+    watched._next_look = 0.0
+    assert names(watched.plan()) == ["a"]
+    assert watched.plan() is None
+
+
+def test_old_files_are_read_unless_an_age_is_said_and_then_counted_once(tmp_path):
+    day = 86_400
+    for name, changed in (("new", 30 * day), ("old", 0), ("week", 23 * day), ("other", 1)):
+        write(tmp_path, name, changed)
+    assert names(steps_of(files(tmp_path))[0]) == ["old", "other", "week", "new"]
+    planner = files(tmp_path, age=7 * day * 1000, monitored=True)
+    with pytest.warns(RuntimeWarning, match=r"2 files are older than the newest by more than"):
+        step = planner.plan()
+    assert names(step) == ["week", "new"]
+    write(tmp_path, "newest", 31 * day)
+    planner._next_look = 0.0
+    assert names(planner.plan()) == ["newest"]
+
+
+def test_a_file_that_comes_later_and_is_older_is_read_when_it_is_there(tmp_path):
+    write(tmp_path, "b", 100)
+    planner = files(tmp_path, 1, monitored=True)
+    assert names(planner.plan()) == ["b"]
+    write(tmp_path, "a", 50)
+    planner._next_look = 0.0
+    assert names(planner.plan()) == ["a"]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 300 * MEGABYTE), min_size=1, max_size=12),
+    texts=st.lists(st.booleans(), min_size=12, max_size=12),
+    parallelism=st.integers(1, 8),
+)
+def test_tasks_cover_each_file_once_and_in_order(sizes, texts, parallelism):
+    pieces = [
+        (i, f"{i:02d}.{'txt' if text else 'gz'}", size)
+        for i, (size, text) in enumerate(zip(sizes, texts))
+    ]
+    tasks = files("nowhere", parallelism=parallelism).tasks(Step(pieces))
+    splits = [split for task in tasks for split in task]
+    assert splits == sorted(splits, key=lambda split: (split[0], split[1]))
+    for _, path, size in pieces:
+        ranges = [(start, length) for name, start, length, _ in splits if name == path]
+        assert ranges[0][0] == 0
+        assert sum(length for _, length in ranges) == size
+        assert all(a[0] + a[1] == b[0] for a, b in pairwise(ranges))
+        assert len(ranges) == 1 or path.endswith("txt")
+    assert all(tasks)
+    for task in tasks:
+        if all(name.endswith("txt") for name, *_ in task):
+            assert sum(length for _, _, length, _ in task) <= LARGEST_SPLIT * 1.3
+
+
+def test_one_large_file_is_halved_for_two_tasks_and_small_files_share_one():
+    planner = files("nowhere")
+    halves = planner.tasks(Step([(0, "a.txt", 24 * MEGABYTE)]))
+    assert [len(task) for task in halves] == [1, 1]
+    lengths = [task[0][2] for task in halves]
+    assert abs(lengths[0] - lengths[1]) < MEGABYTE
+    assert len(planner.tasks(Step([(i, f"{i}.txt", 10) for i in range(3)]))) == 1
+    assert len(planner.tasks(Step([(i, f"{i}.txt", 10) for i in range(2000)]))) == 4
+    assert planner.tasks(Step([(0, "a.txt", SMALLEST_SPLIT)])) == [
+        [("a.txt", 0, SMALLEST_SPLIT, SMALLEST_SPLIT)]
+    ]
+
+
+# ---- numbers, clocks, collections ------------------------------------------------------------------
+
+
+@given(
+    first=st.integers(-100, 100),
+    count=st.integers(0, 100),
+    a_batch=st.integers(1, 40),
+    restarts=st.sets(st.integers(0, 100)),
+)
+def test_numbers_come_once_and_in_order_also_over_restarts(first, count, a_batch, restarts):
+    def made():
+        return NumberPlanner(first, first + count - 1, a_batch, 2)
+
+    planner, steps = made(), []
+    while (step := planner.plan()) is not None:
+        steps.append(step)
+        if len(steps) in restarts:
+            state = json.loads(json.dumps(planner.snapshot()))
+            planner = made()
+            planner.restore(state, [])
+    seen = [n for step in steps for [(a, b)] in planner.tasks(step) for n in range(a, b + 1)]
+    assert seen == list(range(first, first + count))
+    assert [step.last for step in steps] == [False] * (len(steps) - 1) + [True]
+
+
+def test_numbers_at_a_rate_follow_the_clock_and_stand_while_the_job_does():
+    now = 1000.0
+    planner = RatedNumberPlanner(0, 2**63 - 2, 10, 2, lambda: now)
+    assert planner.plan() == Step([(0, 0)])
+    assert planner.plan() is None
+    now += 2
+    assert planner.plan() == Step([(1, 20)])
+    again = RatedNumberPlanner(0, 2**63 - 2, 10, 2, lambda: now)
+    again.restore(planner.snapshot(), [])
+    now += 500
+    assert again.plan() == Step([(21, 21)])
+    now += 1
+    assert again.plan() == Step([(22, 31)])
+
+
+def test_numbers_at_a_rate_end_where_a_count_is_said():
+    now = 0.0
+    planner = RatedNumberPlanner(0, 4, 2, 2, lambda: now)
+    found = []
+    for _ in range(6):
+        found.append(planner.plan())
+        now += 1
+    assert found == [Step([(0, 0)]), Step([(1, 2)]), Step([(3, 4)], True), None, None, None]
+
+
+def test_frames_of_a_collection_come_as_the_index_says(tmp_path):
+    index = tmp_path / "index"
+    index.write_text("[[0, 5], [5, 2]]\n[]\n[[7, 1]]\n")
+    planner = FramePlanner(str(index), 2)
+    assert steps_of(planner) == [Step([[0, 5], [5, 2]]), Step([]), Step([[7, 1]], True)]
+    again = FramePlanner(str(index), 2)
+    again.restore([1], [Step([])])
+    assert steps_of(again) == [Step([[7, 1]], True)]
+
+
+# ---- the log, and what Spark is told ---------------------------------------------------------------
+
+
+def reader(tmp_path, planner):
+    return PlannedStreamReader(planner, str(tmp_path / "log"), "numbers")
+
+
+def numbers_in(partitions):
+    found = []
+    for partition in partitions:
+        for descriptor in partition.descriptors:
+            _, *piece = json.loads(descriptor)
+            if piece:
+                found += range(piece[0], piece[1] + 1)
+    return found
+
+
+@pytest.mark.parametrize("tells_where", [False, True], ids=["pyspark 4.1", "pyspark 4.2"])
+def test_a_step_that_spark_does_not_know_comes_first_and_alone_after_a_crash(tmp_path, tells_where):
+    def latest(source, start):
+        return source.latestOffset(start, None) if tells_where else source.latestOffset()
+
+    before = reader(tmp_path, NumberPlanner(0, 99, 10, 2))
+    start = before.initialOffset()
+    first = latest(before, start)
+    known = numbers_in(before.partitions(start, first))
+    planned = numbers_in(before.partitions(first, latest(before, first)))
+    # The process is killed before Spark has logged the second step.
+    after = reader(tmp_path, NumberPlanner(0, 99, 10, 2))
+    again = latest(after, first)
+    assert numbers_in(after.partitions(first, again)) == planned
+    third = latest(after, again)
+    assert numbers_in(after.partitions(again, third)) == list(range(20, 30))
+    assert known + planned == list(range(20))
+
+
+def test_the_log_is_written_before_spark_hears_of_a_step_and_says_the_end(tmp_path):
+    source = reader(tmp_path, NumberPlanner(0, 14, 10, 2))
+    log = tmp_path / "log"
+    assert not PlanLog(log).ended
+    source.latestOffset()
+    assert PlanLog(log).read(1) == Step([[0, 9]])
+    assert not PlanLog(log).ended
+    end = source.latestOffset()
+    assert PlanLog(log).ended
+    assert source.latestOffset() == end
+    assert not [name for name in os.listdir(log) if name.startswith(".")]
+
+
+def test_several_steps_in_one_range_are_ordered_parts(tmp_path):
+    source = reader(tmp_path, NumberPlanner(0, 29, 10, 2))
+    for _ in range(3):
+        end = source.latestOffset()
+    partitions = source.partitions(source.initialOffset(), end)
+    assert numbers_in(partitions) == list(range(30))
+    parts = [json.loads(d)[0] for p in partitions for d in p.descriptors]
+    assert parts == sorted(parts)
+    assert source.partitions(end, end) == []
+    assert list(source.read(partitions[0])) == [(partitions[0].descriptors[0],)]
+
+
+def test_old_steps_are_folded_and_a_restart_goes_on_from_what_is_left(tmp_path):
+    for number in range(30):
+        write(tmp_path / "in", f"{number:02d}", number)
+    log = PlanLog(tmp_path / "log", retained=3)
+    planner = files(tmp_path / "in", 1, monitored=True)
+    for _ in range(25):
+        log.append(planner.plan())
+        if log.isDue:
+            log.fold(planner.snapshot())
+    kept = os.listdir(tmp_path / "log")
+    assert len([name for name in kept if name.endswith(".snapshot")]) == 1
+    assert len(kept) <= 10
+    again = PlanLog(tmp_path / "log", retained=3)
+    planner = files(tmp_path / "in", 1, monitored=True)
+    planner.restore(*again.restored())
+    assert [names(step) for step in steps_of(planner)] == [[f"{n}"] for n in range(25, 30)]
+    assert again.read(25) == log.read(25)
+    assert again.latest == 25
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"last": false}\n[1, ', None])
+def test_a_broken_or_missing_step_is_named(tmp_path, damage):
+    log = PlanLog(tmp_path)
+    log.append(Step([[0, 1]]))
+    [file] = tmp_path.iterdir()
+    if damage is None:
+        file.unlink()
+    else:
+        file.write_bytes(damage)
+    with pytest.raises(IncompatibleCheckpointError, match=rf"{file.name}.*begin anew"):
+        log.read(1)
+
+
+def test_an_offset_of_something_else_is_refused(tmp_path):
+    source = reader(tmp_path, NumberPlanner(0, 9, 10, 2))
+    for offset in ({"logOffset": 3}, {"source": "other", "step": 1}):
+        with pytest.raises(IncompatibleCheckpointError, match="another version of flinkish"):
+            source.partitions(offset, source.initialOffset())
+    with pytest.raises(IncompatibleCheckpointError, match="is not there"):
+        source.latestOffset({"source": "numbers", "step": 7}, None)
+
+
+def test_all_that_is_there_and_no_more_is_read_when_spark_says_available_now(tmp_path):
+    write(tmp_path / "in", "a", 1)
+    write(tmp_path / "in", "b", 2)
+    source = reader(tmp_path, files(tmp_path / "in", 1, monitored=True))
+    source.prepareForTriggerAvailableNow()
+    write(tmp_path / "in", "c", 3)
+    offsets = [source.initialOffset()]
+    while (offset := source.latestOffset(offsets[-1], None)) != offsets[-1]:
+        offsets.append(offset)
+    assert len(offsets) == 3
+
+
+def test_a_source_that_had_ended_reads_what_has_come_since_and_ends_again(tmp_path):
+    write(tmp_path, "a", 2)
+    steps = steps_of(files(tmp_path))
+
+    def resumed(steps):
+        planner = files(tmp_path)
+        planner.restore(None, steps)
+        return planner
+
+    assert resumed(steps).plan() is None
+    write(tmp_path, "b", 1)
+    planner = resumed(steps)
+    step = planner.plan()
+    assert names(step) == ["b"]
+    assert step.last
+    assert planner.plan() is None
