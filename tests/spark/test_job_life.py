@@ -15,9 +15,10 @@ import flinkish as fl
 
 PROGRAM = Path(__file__).with_name("job_life.py")
 
-pytestmark = pytest.mark.slow(
-    "starts Python and Spark twice, and stops jobs in twelve ways in each"
-)
+pytestmark = [
+    pytest.mark.slow("starts Python and Spark twice, and stops jobs in twelve ways in each"),
+    pytest.mark.timeout(1200),
+]
 
 NOT_OURS = ("WARN NativeCodeLoader", "WARN Utils:", "WARN SparkConf:", "[Stage ")
 """What Spark says when a session starts and while it runs, which is the user's to set."""
