@@ -66,7 +66,7 @@ def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_pat
     killed = []
 
     def note(values, batch):
-        if batch == 2 and not (tmp_path / "again").exists():
+        if batch >= 2 and not (tmp_path / "again").exists():
             raise OSError("killed")
         killed.extend(values)
 
@@ -76,8 +76,9 @@ def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_pat
     with pytest.raises(UserFunctionError, match="killed"):
         run()
     offsets = tmp_path / "killed" / "query" / "offsets"
-    assert max(int(name) for name in os.listdir(offsets) if name.isdigit()) == 2
-    for name in ("2", ".2.crc"):
+    last = max(int(name) for name in os.listdir(offsets) if name.isdigit())
+    assert last >= 2
+    for name in (f"{last}", f".{last}.crc"):
         (offsets / name).unlink(missing_ok=True)
     (tmp_path / "again").touch()
     run()
