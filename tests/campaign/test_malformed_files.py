@@ -18,9 +18,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("flinkish.spark.file_formats")
-
 from pyspark.sql.types import (
     BooleanType,
     DoubleType,
