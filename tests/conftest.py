@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")
 
+collect_ignore = ["spark/job_life.py"]
+"""A script that runs its jobs as it is read."""
+
 LONGEST_SECONDS = 10.0
 """A test that takes longer is marked ``slow`` with a reason. One that is not fails after twice the
 time, for a machine is at times half as fast as at others; on one that is busy with other things, the
