@@ -1,57 +1,18 @@
 """A Flink-compatible DataStream API on PySpark."""
 
-from flinkish.api.advance_time import (
-    AdvanceTimeGenerationSettings,
-    AdvanceTimeImportSettings,
-    AdvanceTimePolicy,
-    AdvanceTimeSettings,
-    advanceTime,
-)
-from flinkish.api.all_windowed_stream import AllWindowedStream
-from flinkish.api.arrival_time import (
-    ArrivalTimeStrategy,
-    DeadLetter,
-    DeadLetterReason,
-    OrderingPolicy,
-)
-from flinkish.api.broadcast_functions import (
-    BroadcastContext,
-    BroadcastProcessFunction,
-    BroadcastReadOnlyContext,
-    BroadcastState,
-    KeyedBroadcastContext,
-    KeyedBroadcastProcessFunction,
-    KeyedBroadcastReadOnlyContext,
-    KeyedBroadcastTimerContext,
-    KeyedStateFunction,
-    ReadOnlyBroadcastState,
-)
-from flinkish.api.clock import ManualClock, RelativeClock
-from flinkish.api.co_functions import (
-    CoFlatMapFunction,
-    CoMapFunction,
-    CoProcessFunction,
-    KeyedCoProcessFunction,
-    RichCoFlatMapFunction,
-    RichCoMapFunction,
-)
-from flinkish.api.co_grouped_streams import CoGroupedStreams
-from flinkish.api.config import CheckpointConfig, ExecutionConfig
-from flinkish.api.configuration import CheckpointingMode, Configuration, RuntimeExecutionMode
-from flinkish.api.connected_streams import (
-    BroadcastConnectedStream,
-    BroadcastStream,
-    ConnectedStreams,
-)
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.connectors.source import DataGeneratorSource, Source
-from flinkish.api.data_stream import DataStream
-from flinkish.api.data_stream_sink import DataStreamSink
-from flinkish.api.elements import StreamRecord, Watermark, WatermarkStatus
-from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.environment.configuration import (
+    CheckpointConfig,
+    CheckpointingMode,
+    Configuration,
+    ExecutionConfig,
+    RuntimeExecutionMode,
+)
+from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import (
     ChangedAttributeWarning,
     CheckpointStorageError,
@@ -70,8 +31,45 @@ from flinkish.api.errors import (
     UnstableKeyError,
     UserFunctionError,
 )
-from flinkish.api.execution import PipelineExecutor
-from flinkish.api.functions import (
+from flinkish.api.eventtime.arrival_time import (
+    ArrivalTimeStrategy,
+    DeadLetter,
+    DeadLetterReason,
+    OrderingPolicy,
+)
+from flinkish.api.eventtime.watermarks import (
+    AscendingTimestampsWatermarks,
+    BoundedOutOfOrdernessWatermarks,
+    NoWatermarksGenerator,
+    TimestampAssigner,
+    TimestampAssignerContext,
+    WatermarkGenerator,
+    WatermarkGeneratorContext,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
+from flinkish.api.execution.client import (
+    CloseableIterator,
+    JobClient,
+    JobExecutionResult,
+    JobListener,
+    JobStatus,
+    OperatorMetrics,
+)
+from flinkish.api.execution.executor import PipelineExecutor
+from flinkish.api.functions.broadcast import (
+    BroadcastContext,
+    BroadcastProcessFunction,
+    BroadcastReadOnlyContext,
+    BroadcastState,
+    KeyedBroadcastContext,
+    KeyedBroadcastProcessFunction,
+    KeyedBroadcastReadOnlyContext,
+    KeyedBroadcastTimerContext,
+    KeyedStateFunction,
+    ReadOnlyBroadcastState,
+)
+from flinkish.api.functions.functions import (
     AggregateFunction,
     Collector,
     FilterFunction,
@@ -87,17 +85,7 @@ from flinkish.api.functions import (
     RichMapFunction,
     RichReduceFunction,
 )
-from flinkish.api.idle_advance import IdleAdvance
-from flinkish.api.interval_join import IntervalJoin, IntervalJoined
-from flinkish.api.job import (
-    CloseableIterator,
-    JobClient,
-    JobExecutionResult,
-    JobStatus,
-    OperatorMetrics,
-)
-from flinkish.api.job_listener import JobListener
-from flinkish.api.join_functions import (
+from flinkish.api.functions.join import (
     CoGroupFunction,
     FlatJoinFunction,
     JoinContext,
@@ -107,32 +95,7 @@ from flinkish.api.join_functions import (
     RichFlatJoinFunction,
     RichJoinFunction,
 )
-from flinkish.api.joined_streams import JoinedStreams
-from flinkish.api.keyed_stream import KeyedStream
-from flinkish.api.lag_watermarks import LagWatermarks, unionWithLag
-from flinkish.api.lifetime_changes import alterEventDuration, alterEventLifetime, shiftEventTime
-from flinkish.api.lifetime_windows import (
-    CountByStartTimeWindows,
-    HoppingLifetimeWindows,
-    LifetimeWindowedStream,
-    LifetimeWindows,
-    SnapshotWindows,
-    TumblingLifetimeWindows,
-)
-from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
-from flinkish.api.output_tag import OutputTag
-from flinkish.api.partition_windowed_stream import (
-    MapPartitionFunction,
-    Order,
-    PartitionWindowedStream,
-)
-from flinkish.api.policy_windows import (
-    Count,
-    PolicyWindow,
-    PolicyWindowedStream,
-    PolicyWindowFunction,
-)
-from flinkish.api.process_functions import (
+from flinkish.api.functions.process import (
     KeyedProcessContext,
     KeyedProcessFunction,
     KeyedTimerContext,
@@ -142,11 +105,13 @@ from flinkish.api.process_functions import (
     TimerContext,
     TimerService,
 )
-from flinkish.api.row import Row, rowType
-from flinkish.api.row import row_of as _row_of  # pickled by this name
-from flinkish.api.runtime_context import KeyedStateStore, OpenContext, RuntimeContext, TaskInfo
-from flinkish.api.single_output_stream_operator import DataStreamSource, SingleOutputStreamOperator
-from flinkish.api.state import (
+from flinkish.api.functions.runtime_context import (
+    KeyedStateStore,
+    OpenContext,
+    RuntimeContext,
+    TaskInfo,
+)
+from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
@@ -159,37 +124,22 @@ from flinkish.api.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from flinkish.api.state_ttl import (
+from flinkish.api.functions.ttl import (
     StateTtlConfig,
     StateTtlConfigBuilder,
     StateVisibility,
     TtlTimeCharacteristic,
     UpdateType,
 )
-from flinkish.api.stored_names import restored as _restored  # pickled by this name
-from flinkish.api.tagged_streams import TaggedUnion
-from flinkish.api.temporal_events import (
-    EdgeEvent,
-    EdgeType,
-    IntervalEvent,
-    PointEvent,
-    TemporalEvent,
+from flinkish.api.functions.two_input import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    RichCoFlatMapFunction,
+    RichCoMapFunction,
 )
-from flinkish.api.temporal_join import committed, temporalJoin
-from flinkish.api.time import Duration, Time
-from flinkish.api.types import TypeInformation, Types
-from flinkish.api.watermarks import (
-    AscendingTimestampsWatermarks,
-    BoundedOutOfOrdernessWatermarks,
-    NoWatermarksGenerator,
-    TimestampAssigner,
-    TimestampAssignerContext,
-    WatermarkGenerator,
-    WatermarkGeneratorContext,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
-from flinkish.api.window_functions import (
+from flinkish.api.functions.window import (
     AllWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
@@ -198,81 +148,86 @@ from flinkish.api.window_functions import (
     WindowContext,
     WindowFunction,
 )
-from flinkish.api.windowed_stream import WindowedStream
-from flinkish.api.windowing.capped_session_windows import CappedSessionWindows
-from flinkish.api.windowing.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.stored_names import restored as _restored  # pickled by this name
+from flinkish.api.streams.connected_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+)
+from flinkish.api.streams.data_stream import (
+    DataStream,
+    DataStreamSink,
+    DataStreamSource,
+    SingleOutputStreamOperator,
+)
+from flinkish.api.streams.interval_join import IntervalJoin, IntervalJoined
+from flinkish.api.streams.joined_streams import CoGroupedStreams, JoinedStreams, TaggedUnion
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.partition_window import (
+    MapPartitionFunction,
+    Order,
+    PartitionWindowedStream,
+)
+from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream
+from flinkish.api.time.clock import ManualClock, RelativeClock
+from flinkish.api.time.durations import Duration, Time
+from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
+from flinkish.api.types.row import Row, rowType
+from flinkish.api.types.row import row_of as _row_of
+from flinkish.api.types.type_info import TypeInformation, Types
+from flinkish.api.windowing.assigners import (
+    DynamicEventTimeSessionWindows,
+    DynamicProcessingTimeSessionWindows,
+    EventTimeSessionWindows,
+    GlobalWindows,
+    MergeCallback,
+    MergingWindowAssigner,
+    ProcessingTimeSessionWindows,
+    SessionWindowTimeGapExtractor,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowAssigner,
+    WindowAssignerContext,
+    WindowStagger,
+)
 from flinkish.api.windowing.content_windows import (
     ContentChange,
     ContentChangeWindows,
     ContentWindows,
 )
-from flinkish.api.windowing.continuous_triggers import (
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-)
-from flinkish.api.windowing.count_trigger import CountTrigger
-from flinkish.api.windowing.delta_function import DeltaFunction
-from flinkish.api.windowing.delta_trigger import DeltaTrigger
-from flinkish.api.windowing.eviction_policy import (
-    CountEvictionPolicy,
-    Event,
-    EvictionContext,
-    EvictionPolicy,
-    TimeEvictionPolicy,
-    WatermarkCountEvictionPolicy,
-    WatermarkTimeEvictionPolicy,
-)
-from flinkish.api.windowing.evictor import (
+from flinkish.api.windowing.evictors import (
+    CountEvictor,
+    DeltaEvictor,
     EvictableElements,
     EvictableIterator,
     Evictor,
     EvictorContext,
+    TimeEvictor,
     TimestampedValue,
 )
-from flinkish.api.windowing.evictors import CountEvictor, DeltaEvictor, TimeEvictor
-from flinkish.api.windowing.global_windows import GlobalWindows, NeverTrigger
-from flinkish.api.windowing.processing_timeout_trigger import ProcessingTimeoutTrigger
-from flinkish.api.windowing.purging_trigger import PurgingTrigger
-from flinkish.api.windowing.session_windows import (
-    DynamicEventTimeSessionWindows,
-    DynamicProcessingTimeSessionWindows,
-    EventTimeSessionWindows,
-    ProcessingTimeSessionWindows,
-    SessionWindowTimeGapExtractor,
+from flinkish.api.windowing.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaFunction,
+    DeltaTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    OnMergeContext,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
 )
-from flinkish.api.windowing.sliding_windows import (
-    SlidingEventTimeWindows,
-    SlidingProcessingTimeWindows,
-)
-from flinkish.api.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from flinkish.api.windowing.trigger import OnMergeContext, Trigger, TriggerContext, TriggerResult
-from flinkish.api.windowing.trigger_policy import (
-    CountTriggerPolicy,
-    TimeTriggerPolicy,
-    TriggerPolicy,
-    TriggerPolicyContext,
-    WatermarkCountTriggerPolicy,
-    WatermarkTimeTriggerPolicy,
-)
-from flinkish.api.windowing.tumbling_windows import (
-    TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
-)
-from flinkish.api.windowing.window_assigner import (
-    MergeCallback,
-    MergingWindowAssigner,
-    WindowAssigner,
-    WindowAssignerContext,
-)
-from flinkish.api.windowing.window_stagger import WindowStagger
 from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window
 
 __all__ = [
-    "AdvanceTimeGenerationSettings",
-    "AdvanceTimeImportSettings",
-    "AdvanceTimePolicy",
-    "AdvanceTimeSettings",
-    "AfterAllowedLatenessTrigger",
     "AggregateFunction",
     "AggregatingState",
     "AggregatingStateDescriptor",
@@ -287,7 +242,6 @@ __all__ = [
     "BroadcastReadOnlyContext",
     "BroadcastState",
     "BroadcastStream",
-    "CappedSessionWindows",
     "ChangedAttributeWarning",
     "CheckpointConfig",
     "CheckpointStorageError",
@@ -307,12 +261,8 @@ __all__ = [
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
     "CorruptCheckpointError",
-    "Count",
-    "CountByStartTimeWindows",
-    "CountEvictionPolicy",
     "CountEvictor",
     "CountTrigger",
-    "CountTriggerPolicy",
     "Counter",
     "DataGeneratorSource",
     "DataStream",
@@ -326,15 +276,10 @@ __all__ = [
     "Duration",
     "DynamicEventTimeSessionWindows",
     "DynamicProcessingTimeSessionWindows",
-    "EdgeEvent",
-    "EdgeType",
-    "Event",
     "EventTimeSessionWindows",
     "EventTimeTrigger",
     "EvictableElements",
     "EvictableIterator",
-    "EvictionContext",
-    "EvictionPolicy",
     "Evictor",
     "EvictorContext",
     "ExecutionConfig",
@@ -349,12 +294,9 @@ __all__ = [
     "GlobalWindows",
     "Histogram",
     "HistogramStatistics",
-    "HoppingLifetimeWindows",
-    "IdleAdvance",
     "IllegalArgumentError",
     "IllegalStateError",
     "IncompatibleCheckpointError",
-    "IntervalEvent",
     "IntervalJoin",
     "IntervalJoined",
     "InvalidProgramError",
@@ -379,9 +321,6 @@ __all__ = [
     "KeyedStateStore",
     "KeyedStream",
     "KeyedTimerContext",
-    "LagWatermarks",
-    "LifetimeWindowedStream",
-    "LifetimeWindows",
     "ListState",
     "ListStateDescriptor",
     "MalformedRecord",
@@ -408,10 +347,6 @@ __all__ = [
     "PartitionWindowedStream",
     "Partitioner",
     "PipelineExecutor",
-    "PointEvent",
-    "PolicyWindow",
-    "PolicyWindowFunction",
-    "PolicyWindowedStream",
     "PrintSink",
     "ProcessAllWindowFunction",
     "ProcessContext",
@@ -448,7 +383,6 @@ __all__ = [
     "Sink",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
-    "SnapshotWindows",
     "Source",
     "StateDescriptor",
     "StateTtlConfig",
@@ -458,12 +392,9 @@ __all__ = [
     "StreamRecord",
     "TaggedUnion",
     "TaskInfo",
-    "TemporalEvent",
     "Time",
     "TimeDomain",
-    "TimeEvictionPolicy",
     "TimeEvictor",
-    "TimeTriggerPolicy",
     "TimeWindow",
     "TimerContext",
     "TimerService",
@@ -472,12 +403,9 @@ __all__ = [
     "TimestampedValue",
     "Trigger",
     "TriggerContext",
-    "TriggerPolicy",
-    "TriggerPolicyContext",
     "TriggerResult",
     "TtlTimeCharacteristic",
     "TumblingEventTimeWindows",
-    "TumblingLifetimeWindows",
     "TumblingProcessingTimeWindows",
     "TypeInformation",
     "Types",
@@ -488,15 +416,11 @@ __all__ = [
     "ValueState",
     "ValueStateDescriptor",
     "Watermark",
-    "WatermarkCountEvictionPolicy",
-    "WatermarkCountTriggerPolicy",
     "WatermarkGenerator",
     "WatermarkGeneratorContext",
     "WatermarkOutput",
     "WatermarkStatus",
     "WatermarkStrategy",
-    "WatermarkTimeEvictionPolicy",
-    "WatermarkTimeTriggerPolicy",
     "Window",
     "WindowAssigner",
     "WindowAssignerContext",
@@ -504,14 +428,7 @@ __all__ = [
     "WindowFunction",
     "WindowStagger",
     "WindowedStream",
-    "advanceTime",
-    "alterEventDuration",
-    "alterEventLifetime",
-    "committed",
     "rowType",
-    "shiftEventTime",
-    "temporalJoin",
-    "unionWithLag",
 ]
 
 

@@ -30,7 +30,7 @@ limit is longer by as much as it is overloaded."""
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session of the whole test run, set up as flinkish sets up its own."""
-    from flinkish.spark.session import session_for
+    from flinkish.spark.session.session import session_for
 
     session = session_for(None)
     # The first query of a session takes seconds longer; no test is to blame for that.

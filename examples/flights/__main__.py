@@ -14,7 +14,7 @@ from examples.flights.job import HOURLY, airport_delays, flight_of
 from examples.flights.page import write_page
 from examples.flights.results import Results, Totals, busiest_hours, table_of
 from flinkish import FileSource, StreamExecutionEnvironment, Watermark
-from flinkish.api.job import JobClient
+from flinkish.api.execution.client import JobClient
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeVar
 
-from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
-from flinkish.api.java_long import fits_long
-from flinkish.api.time import TimeLike, to_milliseconds
+from flinkish.api.time.durations import TimeLike, fits_long, to_milliseconds
+from flinkish.api.time.elements import MAX_TIMESTAMP
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)

@@ -7,8 +7,7 @@ from typing import Any, Generic, get_args
 from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance, text
-from flinkish.api.type_extraction import type_of_annotation
-from flinkish.api.types import TypeInformation
+from flinkish.api.types.type_info import TypeInformation, type_of_annotation
 
 T = TypeVar("T", default=Any)
 

@@ -21,7 +21,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Self
 
 from flinkish.api.errors import IncompatibleCheckpointError
-from flinkish.api.functions import Function
+from flinkish.api.functions.functions import Function
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """Bytecode is comparable within a version of Python only."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from flinkish.api.operators import TimestampsAndWatermarksDescription
+from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.graph.identities import NodeIdentity
 from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 

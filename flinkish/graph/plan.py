@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flinkish.api.partitioning import Partitioning
+from flinkish.api.plan.partitioning import Partitioning
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamEdge, StreamNode
 

@@ -25,11 +25,11 @@ from flinkish.api.connectors.source import (
     Source,
 )
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.functions import Function
-from flinkish.api.operators import OperatorDescription
-from flinkish.api.output_types import output_type
-from flinkish.api.partitioning import HashPartitioning, Partitioning
-from flinkish.api.transformations import (
+from flinkish.api.functions.functions import Function
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.output_types import output_type
+from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
+from flinkish.api.plan.transformations import (
     OneInputTransformation,
     PartitionTransformation,
     SideOutputTransformation,
@@ -39,7 +39,7 @@ from flinkish.api.transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from flinkish.api.types import TypeInformation, Types
+from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.graph.identities import (
     NO_IDENTITIES,
     Fingerprint,

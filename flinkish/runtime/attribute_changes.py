@@ -11,19 +11,23 @@ import collections
 import copyreg
 import functools
 import itertools
+import logging
 import math
 import pickle
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from flinkish.api.functions import Function
+from flinkish.api.errors import ChangedAttributeWarning
+from flinkish.api.functions.functions import Function
 
 MOST_BYTES = 1 << 18
 """What is larger, pickled, is compared by identity and length: a model must not be pickled every batch."""
+
 
 MOST_SECONDS = 0.02
 """So is what takes longer to pickle."""
@@ -416,4 +420,27 @@ def _token(*_: object) -> None:
 
 
 _KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)
+
+
 _CONTAINERS = frozenset(("builtins", "collections", "datetime", "decimal", "array", "types"))
+
+
+_LOG = logging.getLogger("flinkish")
+
+
+class AttributeWarnings:
+    """Warns of each attribute once in a run of a job."""
+
+    def __init__(self) -> None:
+        self._warned: set[AttributeChange] = set()
+
+    def warn(self, changes: Iterable[AttributeChange]) -> None:
+        """Warn of those that are new."""
+        for change in changes:
+            if change not in self._warned:
+                self._warned.add(change)
+                warning = ChangedAttributeWarning(*change)
+                if _LOG.hasHandlers():  # without any, logging would say it on stderr a second time
+                    _LOG.warning("%s", warning)
+                # With a registry of its own, as Python shows a warning once in a process
+                warnings.warn_explicit(warning, None, "flinkish", 1, registry={})

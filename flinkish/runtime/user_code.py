@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flinkish.api.errors import FlinkishError, UnfitElementError, UserFunctionError
-from flinkish.runtime.element_copies import ATOMS, copied
+from flinkish.runtime.records.copies import ATOMS, copied
 
 
 @contextmanager

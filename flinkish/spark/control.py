@@ -11,8 +11,8 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from flinkish.spark.source_function import CLOCK_TICK, END_OF_INPUT
-from flinkish.spark.storage import CheckpointStorage
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.sources.function import CLOCK_TICK, END_OF_INPUT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

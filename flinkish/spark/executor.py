@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
-from flinkish.api.data_stream import DataStream
-from flinkish.api.environment import StreamExecutionEnvironment
+from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
-from flinkish.api.transformations import SinkTransformation
+from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.streams.data_stream import DataStream
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
-from flinkish.runtime.metrics_report import MetricsTotals
-from flinkish.runtime.stage_task import METRICS
-from flinkish.runtime.task_plan import TaskSettings
-from flinkish.runtime.task_store import JobRun
-from flinkish.spark.checkpoint import CheckpointPlan
+from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.stage import METRICS
+from flinkish.runtime.task.store import JobRun
+from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.control import ControlStream
-from flinkish.spark.interrupts import plain_interrupts
 from flinkish.spark.job import JobSources, SparkJobClient, query_writer
 from flinkish.spark.open_tasks import close_open_tasks, job_run
-from flinkish.spark.quiet_logs import quiet_loggers, quiet_py4j
-from flinkish.spark.session import (
+from flinkish.spark.session.interrupts import plain_interrupts
+from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
+from flinkish.spark.session.session import (
     default_parallelism,
     job_settings,
     jvm_gone_error,
@@ -36,13 +38,11 @@ from flinkish.spark.session import (
     session_for,
     set_job_settings,
 )
-from flinkish.spark.sink_columns import sink_schema
-from flinkish.spark.sinks import BatchSinks, to_columns
-from flinkish.spark.sources import SourceReader, SourceStream
-from flinkish.spark.storage import CheckpointStorage
-from flinkish.spark.temporary_directories import TemporaryDirectory
+from flinkish.spark.session.worker_python import set_quiet_worker_python
+from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
+from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sources.reader import SourceReader, SourceStream
 from flinkish.spark.translation import translate
-from flinkish.spark.worker_python import set_quiet_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

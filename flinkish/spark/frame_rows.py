@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-from flinkish.runtime.gates import FrameRow
+from flinkish.runtime.task.gates import FrameRow
 
 FRAME_SCHEMA = (
     "level int, target string, key_group int, gate int, slice long, sequence int, clock long,"

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flinkish.api.errors import IllegalStateError
-from flinkish.api.job import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
-from flinkish.runtime.metrics_report import MetricsTotals
+from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
+from flinkish.runtime.metrics import MetricsTotals
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
-from flinkish.spark.interrupts import interrupts_held, plain_interrupts
-from flinkish.spark.plan_log import PlanLog
-from flinkish.spark.quiet_logs import quiet_py4j
-from flinkish.spark.session import jvm_gone_error, jvm_is_gone
-from flinkish.spark.sinks import BatchSinks
+from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
+from flinkish.spark.session.quiet_logs import quiet_py4j
+from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
+from flinkish.spark.sinks.batch_sinks import BatchSinks
+from flinkish.spark.sources.plan_log import PlanLog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

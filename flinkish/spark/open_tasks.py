@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from flinkish.api.functions import RichFunction
+from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.task_store import OPEN_TASKS, JobRun
-from flinkish.spark.session import JOB_SETTINGS
+from flinkish.runtime.task.store import OPEN_TASKS, JobRun
+from flinkish.spark.session.session import JOB_SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,10 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from flinkish.runtime.closing import closed_on_error
-from flinkish.runtime.gates import FrameRow
-from flinkish.runtime.stage_task import StageTask
-from flinkish.runtime.task_plan import Subtask
-from flinkish.runtime.task_store import OPEN_TASKS, JobRun, TaskKey
+from flinkish.runtime.task.gates import FrameRow
+from flinkish.runtime.task.plan import Subtask
+from flinkish.runtime.task.stage import StageTask
+from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.spark.frame_rows import frame_rows, spark_rows
 
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"

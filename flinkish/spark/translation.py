@@ -13,18 +13,18 @@ import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.partitioning import BroadcastPartitioning, HashPartitioning
+from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.gates import Gate
-from flinkish.runtime.task_plan import Exchange, ExitPlan, TaskSettings, VertexPlan
-from flinkish.runtime.task_store import JobRun
+from flinkish.runtime.task.gates import Gate
+from flinkish.runtime.task.plan import Exchange, ExitPlan, TaskSettings, VertexPlan
+from flinkish.runtime.task.store import JobRun
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
-from flinkish.spark.sink_columns import sink_columns
-from flinkish.spark.source_function import ControlFunction, SourceFunction
-from flinkish.spark.sources import SourceStream
+from flinkish.spark.sinks.columns import sink_columns
+from flinkish.spark.sources.function import ControlFunction, SourceFunction
+from flinkish.spark.sources.reader import SourceStream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

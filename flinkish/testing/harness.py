@@ -12,12 +12,22 @@ from typing import Any, ClassVar, TypeVar
 import cloudpickle
 
 from flinkish.api.arguments import time_in_millis
-from flinkish.api.callables import positional_arity
-from flinkish.api.config import ExecutionConfig
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
-from flinkish.api.data_stream import DataStream
-from flinkish.api.elements import (
+from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    IncompatibleCheckpointError,
+)
+from flinkish.api.functions.adapt import positional_arity
+from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.stored_names import unpickled
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.api.time.elements import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
     StreamElement,
@@ -25,28 +35,18 @@ from flinkish.api.elements import (
     Watermark,
     WatermarkStatus,
 )
-from flinkish.api.environment import StreamExecutionEnvironment
-from flinkish.api.errors import (
-    IllegalArgumentError,
-    IllegalStateError,
-    IncompatibleCheckpointError,
-)
-from flinkish.api.output_tag import OutputTag
-from flinkish.api.runtime_context import TaskInfo
-from flinkish.api.stored_names import unpickled
-from flinkish.api.transformations import SinkTransformation
 from flinkish.graph.identities import NO_IDENTITIES, Identities, NodeIdentity, missing
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.closing import closed_on_error
-from flinkish.runtime.element_copies import copied
-from flinkish.runtime.elements import NO_TIMESTAMP, Records, visible_timestamp
-from flinkish.runtime.operator_chain import ChainedNode, OperatorChain
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.output import Input, Output
-from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, visible_timestamp
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_codec import FORMAT, check_format
+from flinkish.runtime.task.chain import ChainedNode, OperatorChain
+from flinkish.runtime.time.clock import ProcessingTimeService
 
 X = TypeVar("X")
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish import (
+from flinkish.compat import streaminsight
+from flinkish.compat.streaminsight import (
     AdvanceTimeGenerationSettings,
     AdvanceTimeImportSettings,
     AdvanceTimePolicy,
@@ -28,7 +29,7 @@ VIOLATIONS = fl.OutputTag("violations")
 
 def harness_of(*generation, policy=DROP):
     advance = AdvanceTimeSettings(AdvanceTimeGenerationSettings(*generation), policy=policy)
-    return StreamTestHarness(lambda events: fl.advanceTime(events, advance, VIOLATIONS))
+    return StreamTestHarness(lambda events: streaminsight.advanceTime(events, advance, VIOLATIONS))
 
 
 def points(harness, *starts):
@@ -149,7 +150,7 @@ def test_a_point_before_the_increment_is_dropped(policy):
 
 def test_dropped_events_are_counted_where_nobody_reads_them():
     advance = AdvanceTimeSettings(AdvanceTimeGenerationSettings(1))
-    harness = StreamTestHarness(lambda stream: fl.advanceTime(stream, advance))
+    harness = StreamTestHarness(lambda stream: streaminsight.advanceTime(stream, advance))
     points(harness, 10, 9)
     assert harness.numLateRecordsDropped() == 1
 
@@ -182,7 +183,7 @@ def test_an_end_edge_goes_the_way_of_its_start(policy, admitted):
 
     def build(stream):
         advance = AdvanceTimeSettings(AdvanceTimeGenerationSettings(3), policy=policy)
-        return fl.advanceTime(stream, advance, VIOLATIONS)
+        return streaminsight.advanceTime(stream, advance, VIOLATIONS)
 
     harness = StreamTestHarness(build)
     points(harness, 0, 0, 10)
@@ -214,7 +215,7 @@ def importing(policy=ADJUST, *generation):
             AdvanceTimeImportSettings(fast),
             policy,
         )
-        return fl.advanceTime(slow, advance)
+        return streaminsight.advanceTime(slow, advance)
 
     return StreamTestHarness(build)
 
@@ -271,7 +272,7 @@ def test_flinks_windows_go_by_imported_time():
     def build(slow, fast):
         imported = AdvanceTimeSettings(None, AdvanceTimeImportSettings(fast))
         tens = fl.TumblingEventTimeWindows.of(10)
-        return fl.advanceTime(slow, imported).windowAll(tens).reduce(lambda a, b: a + b)
+        return streaminsight.advanceTime(slow, imported).windowAll(tens).reduce(lambda a, b: a + b)
 
     harness = StreamTestHarness(build)
     for element, timestamp in (("a", 3), ("b", 8), ("c", 14)):
@@ -283,9 +284,11 @@ def test_flinks_windows_go_by_imported_time():
 def test_the_time_of_a_keyed_stream_is_that_of_all_its_keys():
     def build(stream):
         keyed = stream.keyBy(lambda event: event.payload)
-        own = fl.advanceTime(keyed, AdvanceTimeSettings(AdvanceTimeGenerationSettings(2)))
+        own = streaminsight.advanceTime(
+            keyed, AdvanceTimeSettings(AdvanceTimeGenerationSettings(2))
+        )
         imported = AdvanceTimeSettings(None, AdvanceTimeImportSettings(own.keyBy(lambda e: 0)))
-        return fl.advanceTime(keyed, imported).process(
+        return streaminsight.advanceTime(keyed, imported).process(
             lambda event, ctx, out: out.collect(
                 (event.payload, ctx.timerService().currentWatermark())
             )
@@ -331,7 +334,7 @@ def test_an_interval_ends_after_its_start():
 
 def test_an_end_edge_has_an_end():
     with pytest.raises(fl.IllegalArgumentError, match="createEnd"):
-        EdgeEvent(fl.EdgeType.End, 5, "e")
+        EdgeEvent(streaminsight.EdgeType.End, 5, "e")
 
 
 # Rules
@@ -350,7 +353,9 @@ generations = st.builds(
 @given(st.lists(shapes, max_size=20), generations, st.sampled_from([DROP, ADJUST]))
 def test_nothing_comes_before_an_increment(stream, generation, policy):
     harness = StreamTestHarness(
-        lambda s: fl.advanceTime(s, AdvanceTimeSettings(generation, None, policy), VIOLATIONS)
+        lambda s: streaminsight.advanceTime(
+            s, AdvanceTimeSettings(generation, None, policy), VIOLATIONS
+        )
     )
     for event in stream:
         harness.processElement(event)
@@ -372,7 +377,9 @@ def test_nothing_comes_before_an_increment(stream, generation, policy):
 )  # fmt: skip
 def test_cuts_into_batches_change_nothing(stream, generation, policy, cuts):
     def build(source):
-        result = fl.advanceTime(source, AdvanceTimeSettings(generation, None, policy), VIOLATIONS)
+        result = streaminsight.advanceTime(
+            source, AdvanceTimeSettings(generation, None, policy), VIOLATIONS
+        )
         windows = result.windowAll(fl.TumblingEventTimeWindows.of(10)).apply(
             lambda window, elements: [(window.start, list(elements))]
         )

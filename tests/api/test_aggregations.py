@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import Row
 
 from flinkish import StreamExecutionEnvironment, TumblingEventTimeWindows, Types
-from flinkish.api.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.testing import StreamTestHarness
 
 

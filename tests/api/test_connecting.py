@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from flinkish import (
-    AdvanceTimeImportSettings,
-    AdvanceTimeSettings,
     BroadcastProcessFunction,
     CoMapFunction,
     CoProcessFunction,
@@ -19,9 +17,13 @@ from flinkish import (
     Types,
     ValueStateDescriptor,
     WatermarkStrategy,
-    advanceTime,
 )
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
+from flinkish.compat.streaminsight import (
+    AdvanceTimeImportSettings,
+    AdvanceTimeSettings,
+    advanceTime,
+)
 
 
 class Keyed(KeyedProcessFunction):

@@ -6,7 +6,7 @@ import pytest
 
 import flinkish as fl
 from flinkish import Types
-from flinkish.api.environment_settings import EnvironmentSettings
+from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, NotSupportedError
 
 

@@ -9,10 +9,9 @@ import pytest
 from pyspark.sql import Row as SparkRow
 
 import flinkish as fl
-from flinkish.api.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.field_access import field_read
-from flinkish.api.fields import field_getter, with_field
+from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
+from flinkish.api.types.fields import field_getter, field_read, with_field
 from flinkish.testing import StreamTestHarness
 
 

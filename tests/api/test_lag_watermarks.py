@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish.api.clock import ManualClock
+from flinkish.api.time.clock import ManualClock
+from flinkish.compat import storm
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 
 
 def harness_of(**options):
-    return StreamTestHarness(lambda one, two: fl.unionWithLag(one, two, lag=5, **options))
+    return StreamTestHarness(lambda one, two: storm.unionWithLag(one, two, lag=5, **options))
 
 
 def watermarks(harness):
@@ -60,7 +61,7 @@ def test_it_is_computed_at_multiples_of_the_interval(interval):
 
 def test_an_element_at_the_watermark_is_not_late():
     def build(one, two):
-        windows = fl.PolicyWindowedStream.of(fl.unionWithLag(one, two, lag=5), 10)
+        windows = storm.PolicyWindowedStream.of(storm.unionWithLag(one, two, lag=5), 10)
         return windows.process(lambda window: [list(window.get())])
 
     harness = StreamTestHarness(build)
@@ -85,7 +86,7 @@ def test_elements_keep_their_timestamps_or_get_new_ones():
 
 def test_what_the_streams_have_sent_survives_a_restart():
     def build(one, two):
-        return fl.unionWithLag(one, two, lag=5)
+        return storm.unionWithLag(one, two, lag=5)
 
     harness = StreamTestHarness(build)
     harness.processElement1("a", 100)
@@ -100,7 +101,7 @@ def test_what_the_streams_have_sent_survives_a_restart():
 
 def test_the_clock_is_wanted_only_when_the_watermark_has_risen():
     clock = ManualClock(0)
-    generator = fl.LagWatermarks(1, 5, 1000, clock)
+    generator = storm.LagWatermarks(1, 5, 1000, clock)
     assert generator.nextPeriodicEmit() is None
     generator.onEvent((0, "a"), 100, None)
     assert generator.nextPeriodicEmit() == 1000
@@ -109,8 +110,8 @@ def test_the_clock_is_wanted_only_when_the_watermark_has_risen():
 def test_in_batches_the_watermark_follows_the_clock_of_the_batches():
     def build(stream):
         odd, even = (stream.filter(lambda n, r=r: n % 2 == r) for r in (1, 0))
-        union = fl.unionWithLag(odd, even, lag=5, timestampAssigner=lambda n, timestamp: n)
-        return fl.PolicyWindowedStream.of(union, 10).process(lambda window: [list(window.get())])
+        union = storm.unionWithLag(odd, even, lag=5, timestampAssigner=lambda n, timestamp: n)
+        return storm.PolicyWindowedStream.of(union, 10).process(lambda window: [list(window.get())])
 
     job = MicroBatches(build, 2)
     job.process([[(11, None), (24, None)]], clock=10_000)
@@ -134,24 +135,24 @@ def test_in_batches_the_watermark_follows_the_clock_of_the_batches():
 def test_settings_that_cannot_be_are_refused(options, named):
     stream = fl.StreamExecutionEnvironment().fromData(1)
     with pytest.raises(fl.IllegalArgumentError, match=named):
-        fl.unionWithLag(stream, **options)
+        storm.unionWithLag(stream, **options)
 
 
 def test_what_is_no_stream_is_refused():
     stream = fl.StreamExecutionEnvironment().fromElements(1)
     with pytest.raises(fl.InvalidProgramError, match="unionWithLag: 5 of type int is not a Data"):
-        fl.unionWithLag(stream, 5, lag=1)
+        storm.unionWithLag(stream, 5, lag=1)
 
 
 def test_without_streams_it_is_refused():
     with pytest.raises(fl.IllegalArgumentError, match="at least one"):
-        fl.unionWithLag(lag=1)
+        storm.unionWithLag(lag=1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 50)), max_size=15), st.integers(0, 9))
 def test_the_watermark_is_the_lowest_of_the_latest_minus_the_lag(elements, lag):
     harness = StreamTestHarness(
-        lambda one, two: fl.unionWithLag(one, two, lag=lag, watermarkInterval=200)
+        lambda one, two: storm.unionWithLag(one, two, lag=lag, watermarkInterval=200)
     )
     latest, expected = {}, []
     for step, (stream, timestamp) in enumerate(elements, start=1):

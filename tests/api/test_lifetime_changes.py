@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import flinkish as fl
-from flinkish import EdgeEvent, IntervalEvent, PointEvent
+from flinkish.compat import streaminsight
+from flinkish.compat.streaminsight import EdgeEvent, IntervalEvent, PointEvent
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 
@@ -27,7 +28,7 @@ def changed(build):
 
 @pytest.mark.parametrize("shift", [10, -10])
 def test_events_and_time_shift_together(shift):
-    events, watermark = changed(lambda s: fl.shiftEventTime(s, shift))
+    events, watermark = changed(lambda s: streaminsight.shiftEventTime(s, shift))
     assert watermark == 7 + shift
     assert events == [
         PointEvent(5 + shift, "p"),
@@ -39,7 +40,7 @@ def test_events_and_time_shift_together(shift):
 
 def test_a_new_lifetime_has_a_start_and_a_duration():
     events, watermark = changed(
-        lambda s: fl.alterEventLifetime(s, 2, lambda event: ord(event.payload))
+        lambda s: streaminsight.alterEventLifetime(s, 2, lambda event: ord(event.payload))
     )
     assert watermark == 9
     assert events == [IntervalEvent(7, 7 + ord(payload), payload) for payload in "pie"]
@@ -47,7 +48,7 @@ def test_a_new_lifetime_has_a_start_and_a_duration():
 
 def test_a_new_duration_leaves_time_as_it_is():
     events, watermark = changed(
-        lambda s: fl.alterEventDuration(s, lambda event: fl.Duration.ofMillis(3))
+        lambda s: streaminsight.alterEventDuration(s, lambda event: fl.Duration.ofMillis(3))
     )
     assert watermark == 7
     assert events == [IntervalEvent(5, 8, payload) for payload in "pie"]
@@ -58,9 +59,11 @@ def test_points_that_last_make_windows_of_the_last_while():
 
     def build(stream):
         points = stream.map(lambda time: PointEvent(time, time))
-        timed = fl.advanceTime(points, fl.AdvanceTimeSettings.strictlyIncreasingStartTime())
-        lasting = fl.alterEventDuration(timed, lambda event: 10)
-        return fl.LifetimeWindowedStream(lasting, fl.SnapshotWindows()).apply(
+        timed = streaminsight.advanceTime(
+            points, streaminsight.AdvanceTimeSettings.strictlyIncreasingStartTime()
+        )
+        lasting = streaminsight.alterEventDuration(timed, lambda event: 10)
+        return streaminsight.LifetimeWindowedStream(lasting, streaminsight.SnapshotWindows()).apply(
             lambda window, events: [len(list(events))]
         )
 
@@ -84,7 +87,7 @@ def test_time_shifts_also_where_a_strategy_has_made_it():
         strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
             lambda event, timestamp: event.startTime
         )
-        shifted = fl.shiftEventTime(stream.assignTimestampsAndWatermarks(strategy), 100)
+        shifted = streaminsight.shiftEventTime(stream.assignTimestampsAndWatermarks(strategy), 100)
         return shifted.windowAll(fl.TumblingEventTimeWindows.of(10)).apply(
             lambda window, events: [(window.start, len(list(events)))]
         )

@@ -6,7 +6,8 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IllegalStateError, InvalidProgramError, UnfitElementError
-from flinkish.api.fields import with_field
+from flinkish.api.types.fields import with_field
+from flinkish.compat import storm, streaminsight
 from flinkish.testing import StreamTestHarness
 
 
@@ -185,7 +186,7 @@ def strategy():
         ),
         (lambda: strategy().withTimestampAssigner(len), "withTimestampAssigner: .* 2 arguments"),
         (lambda: strategy().withIdleness(0), "withIdleness: idleTimeout is 0 ms, but must be"),
-        (lambda: fl.unionWithLag(3, lag=5), "unionWithLag: 3 of type int is not a DataStream"),
+        (lambda: storm.unionWithLag(3, lag=5), "unionWithLag: 3 of type int is not a DataStream"),
     ],
 )
 def test_a_watermark_strategy_is_checked_as_it_is_made(build, says):
@@ -286,7 +287,10 @@ def test_a_field_that_cannot_be_set_is_an_error_of_the_element():
         (lambda: fl.SlidingEventTimeWindows.of(5, None), "SlidingEventTimeWindows: slide: None is"),
         (lambda: fl.EventTimeSessionWindows.withGap(0), "EventTimeSessionWindows: gap is 0 ms, b"),
         (lambda: fl.EventTimeSessionWindows.withDynamicGap(pow), "withDynamicGap: .* 1 argument"),
-        (lambda: fl.HoppingLifetimeWindows(5, "x"), "HoppingLifetimeWindows: hop: 'x' is not a le"),
+        (
+            lambda: streaminsight.HoppingLifetimeWindows(5, "x"),
+            "HoppingLifetimeWindows: hop: 'x' is not a le",
+        ),
     ],
 )
 def test_a_piece_of_a_window_is_checked_as_it_is_made(build, says):
@@ -311,21 +315,44 @@ def ttl():
         (lambda s: joined(s).sideOutputLeftLateData("x"), "sideOutputLeftLateData: 'x' of .* Outp"),
         (lambda s: policies(s).sideOutputLateData("x"), "sideOutputLateData: 'x' .* an OutputTag"),
         (lambda s: policies(3), "policy windows: 3 of type int is not a DataStream"),
-        (lambda s: fl.Count.of("x"), "Count: 'x' is not a whole number from 1 on"),
+        (lambda s: storm.Count.of("x"), "Count: 'x' is not a whole number from 1 on"),
         (lambda s: lifetimes(s).sideOutputLateData("x"), "sideOutputLateData: 'x' .* an OutputTag"),
         (lambda s: lifetimes(3), "lifetime windows: 3 of type int is not a DataStream"),
-        (lambda s: fl.advanceTime(3, None), "advanceTime: 3 of type int is not a DataStream"),
-        (lambda s: fl.advanceTime(s, None), "advanceTime: None .* is not an AdvanceTimeSettings"),
         (
-            lambda s: fl.advanceTime(s, fl.AdvanceTimeSettings.increasingStartTime(), "x"),
+            lambda s: streaminsight.advanceTime(3, None),
+            "advanceTime: 3 of type int is not a DataStream",
+        ),
+        (
+            lambda s: streaminsight.advanceTime(s, None),
+            "advanceTime: None .* is not an AdvanceTimeSettings",
+        ),
+        (
+            lambda s: streaminsight.advanceTime(
+                s, streaminsight.AdvanceTimeSettings.increasingStartTime(), "x"
+            ),
             "advanceTime: violations: 'x' of type str is not an OutputTag",
         ),
-        (lambda s: fl.committed(3), "committed: 3 of type int is not a DataStream"),
-        (lambda s: fl.shiftEventTime(3, 5), "shiftEventTime: 3 of type int is not a DataStream"),
-        (lambda s: fl.shiftEventTime(s, "x"), "shiftEventTime: shift: 'x' is not a length of time"),
-        (lambda s: fl.alterEventDuration(s, 5), "alterEventLifetime: 5 of type int is not a funct"),
-        (lambda s: fl.temporalJoin(s, 3, max, max), "temporalJoin: 3 of type int is not a DataSt"),
-        (lambda s: fl.temporalJoin(s, s, max, abs), "temporalJoin: select: .* with 2 arguments"),
+        (lambda s: streaminsight.committed(3), "committed: 3 of type int is not a DataStream"),
+        (
+            lambda s: streaminsight.shiftEventTime(3, 5),
+            "shiftEventTime: 3 of type int is not a DataStream",
+        ),
+        (
+            lambda s: streaminsight.shiftEventTime(s, "x"),
+            "shiftEventTime: shift: 'x' is not a length of time",
+        ),
+        (
+            lambda s: streaminsight.alterEventDuration(s, 5),
+            "alterEventLifetime: 5 of type int is not a funct",
+        ),
+        (
+            lambda s: streaminsight.temporalJoin(s, 3, max, max),
+            "temporalJoin: 3 of type int is not a DataSt",
+        ),
+        (
+            lambda s: streaminsight.temporalJoin(s, s, max, abs),
+            "temporalJoin: select: .* with 2 arguments",
+        ),
         (
             lambda s: fl.ReducingStateDescriptor("a", 3),
             r"ReducingStateDescriptor\('a'\): 3 of type",
@@ -351,11 +378,11 @@ def joined(stream):
 
 
 def policies(stream):
-    return fl.PolicyWindowedStream.of(stream, fl.Count(2))
+    return storm.PolicyWindowedStream.of(stream, storm.Count(2))
 
 
 def lifetimes(stream):
-    return fl.LifetimeWindowedStream(stream, fl.SnapshotWindows())
+    return streaminsight.LifetimeWindowedStream(stream, streaminsight.SnapshotWindows())
 
 
 @pytest.mark.parametrize(
@@ -401,7 +428,7 @@ def test_a_metric_has_a_name_and_a_kind(register, says):
         values(lambda s: s.map(Counts()), 1)
 
 
-@pytest.mark.parametrize("kind", [fl.PolicyWindowFunction, fl.MapFunction, fl.WindowFunction])
+@pytest.mark.parametrize("kind", [storm.PolicyWindowFunction, fl.MapFunction, fl.WindowFunction])
 def test_a_function_without_its_method_cannot_be_made(kind):
     with pytest.raises(TypeError, match="abstract"):
         kind()

@@ -12,13 +12,14 @@ from flinkish.api.errors import (
     InvalidProgramError,
     UnstableKeyError,
 )
-from flinkish.api.windowing.eviction_policy import (
+from flinkish.compat import streaminsight
+from flinkish.compat.atlas import pipeline as atlas
+from flinkish.compat.storm.windows import (
     Event,
     TimeEvictionPolicy,
     WatermarkCountEvictionPolicy,
     WatermarkTimeEvictionPolicy,
 )
-from flinkish.compat import atlas
 from flinkish.testing import StreamTestHarness
 
 env = fl.StreamExecutionEnvironment()
@@ -74,10 +75,10 @@ def test_an_annotation_that_is_no_type_says_nothing():
 @pytest.mark.parametrize(
     "event",
     [
-        lambda time: fl.IntervalEvent(time, 5, "payload"),
-        lambda time: fl.IntervalEvent(5, time, "payload"),
-        lambda time: fl.EdgeEvent.createStart(time, "payload"),
-        lambda time: fl.EdgeEvent.createEnd(time, 5, "payload"),
+        lambda time: streaminsight.IntervalEvent(time, 5, "payload"),
+        lambda time: streaminsight.IntervalEvent(5, time, "payload"),
+        lambda time: streaminsight.EdgeEvent.createStart(time, "payload"),
+        lambda time: streaminsight.EdgeEvent.createEnd(time, 5, "payload"),
     ],
 )
 def test_the_times_of_events_are_milliseconds(event, time):
@@ -87,7 +88,7 @@ def test_the_times_of_events_are_milliseconds(event, time):
 
 def test_an_edge_has_an_edge_type():
     with pytest.raises(InvalidProgramError, match="EdgeEvent: edgeType"):
-        fl.EdgeEvent("Start", 0, "payload")
+        streaminsight.EdgeEvent("Start", 0, "payload")
 
 
 @pytest.mark.parametrize("size", [0, -1, None, 1.5, "5"])

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish import EdgeEvent, IntervalEvent, PointEvent
+from flinkish.compat import streaminsight
+from flinkish.compat.streaminsight import EdgeEvent, IntervalEvent, PointEvent
 from flinkish.testing import StreamTestHarness
 
 
 def all_pairs(left, right):
-    return fl.temporalJoin(left, right, lambda a, b: True, lambda a, b: a + b)
+    return streaminsight.temporalJoin(left, right, lambda a, b: True, lambda a, b: a + b)
 
 
 def fed(left, right, build=all_pairs):
@@ -58,7 +59,9 @@ def test_lifetimes_that_only_touch_make_no_pair():
 
 def test_only_pairs_that_fit():
     def same(left, right):
-        return fl.temporalJoin(left, right, lambda a, b: a[0] == b[0], lambda a, b: (*a, b[1]))
+        return streaminsight.temporalJoin(
+            left, right, lambda a, b: a[0] == b[0], lambda a, b: (*a, b[1])
+        )
 
     harness = fed(
         [PointEvent(1, ("k", 1)), PointEvent(1, ("m", 2))], [PointEvent(1, ("k", 3))], same
@@ -206,7 +209,7 @@ def test_pairs_are_the_overlaps_wherever_time_advances(left, right, increments):
 
 
 def test_committed_events_come_in_order_when_they_are_final():
-    harness = StreamTestHarness(fl.committed)
+    harness = StreamTestHarness(streaminsight.committed)
     for start in (5, 3, 5, 9):
         harness.processElement(PointEvent(start, "p"), start)
     harness.processWatermark(4)

@@ -13,10 +13,9 @@ import pytest
 
 import flinkish as fl
 from flinkish import Types
-from flinkish.api.column_types import columns_of, type_of_columns
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
-from flinkish.api.type_extraction import type_of_samples
-from flinkish.api.types import TypeInformation
+from flinkish.api.types.columns import columns_of, type_of_columns
+from flinkish.api.types.type_info import TypeInformation, type_of_samples
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import flinkish as fl
-from flinkish.api.functions import Function
+from flinkish.api.functions.functions import Function
 from tests.api.flink_reference import CLASSES
 
 FILES = sorted((Path(__file__).parents[1] / "typing").glob("*.py"))

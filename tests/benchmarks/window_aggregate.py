@@ -27,8 +27,8 @@ from flinkish import (
     TumblingEventTimeWindows,
     WatermarkStrategy,
 )
-from flinkish.api.row import Row
-from flinkish.spark.session import JOB_SETTINGS, session_for
+from flinkish.api.types.row import Row
+from flinkish.spark.session.session import JOB_SETTINGS, session_for
 
 SCHEMA = "key string, value long, at long"
 WINDOW = 60_000

@@ -29,8 +29,8 @@ from pyspark.sql.types import (
 
 from flinkish import FileSource, MalformedRecord
 from flinkish.api.errors import FlinkishError, MalformedRecordError
-from flinkish.spark.file_formats import file_format
 from flinkish.spark.formats.base import FileSplit
+from flinkish.spark.sources.file_formats import file_format
 
 SEED = 12
 FILES = 120

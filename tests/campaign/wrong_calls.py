@@ -18,9 +18,8 @@ from typing import Any
 
 import flinkish as fl
 import flinkish.compat
-from flinkish.api.functions import Function
-from flinkish.api.windowing.eviction_policy import EvictionPolicy
-from flinkish.api.windowing.trigger_policy import TriggerPolicy
+from flinkish.api.functions.functions import Function
+from flinkish.compat.storm.windows import EvictionPolicy, TriggerPolicy
 
 SEED = 12
 COMBINATIONS = 6

@@ -6,7 +6,7 @@ import pytest
 
 from flinkish import OutputTag, StreamExecutionEnvironment, WatermarkGenerator, WatermarkStrategy
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.operators import OperatorDescription
+from flinkish.api.plan.operators import OperatorDescription
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph

@@ -16,21 +16,21 @@ import cloudpickle
 from flinkish import StreamExecutionEnvironment
 from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import CollectionSource
-from flinkish.api.data_stream import DataStream
-from flinkish.api.transformations import SinkTransformation
+from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.streams.data_stream import DataStream
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
-from flinkish.runtime.clock_ticks import clock_ticks
-from flinkish.runtime.elements import NO_TIMESTAMP, Records, timestamps_of
-from flinkish.runtime.frames import decode_frame
-from flinkish.runtime.gates import FrameRow, Slice
-from flinkish.runtime.metrics_report import MetricsTotals, decode_reports
-from flinkish.runtime.stage_task import METRICS, StageTask
+from flinkish.runtime.metrics import MetricsTotals, decode_reports
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.state.page_store import DictPageStore
-from flinkish.runtime.task_plan import TaskSettings
-from flinkish.runtime.task_store import JobRun, TaskKey, TaskStore
-from flinkish.runtime.vertex_task import SourceTask
+from flinkish.runtime.task.gates import FrameRow, Slice
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.stage import METRICS, StageTask
+from flinkish.runtime.task.store import JobRun, TaskKey, TaskStore
+from flinkish.runtime.task.ticks import clock_ticks
+from flinkish.runtime.task.vertex import SourceTask
 from flinkish.spark.translation import vertex_plan
 
 LAST_SLICE = 1 << 62

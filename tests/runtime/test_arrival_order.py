@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import ArrivalTimeStrategy, OrderingPolicy
-from flinkish.runtime.arrival_order import ArrivalOrder
-from flinkish.runtime.substream_watermarks import SubstreamWatermarks
+from flinkish.runtime.operators.arrival_time import ArrivalOrder, SubstreamWatermarks
 
 LENGTHS = st.integers(0, 40)
 STRATEGIES = st.builds(

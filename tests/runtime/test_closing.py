@@ -8,9 +8,9 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
-from flinkish.runtime.stage_task import StageTask
-from flinkish.runtime.task_plan import TaskSettings
-from flinkish.spark.source_function import ControlFunction, SourceFunction
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.stage import StageTask
+from flinkish.spark.sources.function import ControlFunction, SourceFunction
 from flinkish.spark.translation import vertex_plan
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches

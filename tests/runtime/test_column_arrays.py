@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flinkish.runtime.column_arrays import FieldsWriter, Misfit, column_writer
-from flinkish.runtime.row_columns import python_values
+from flinkish.runtime.records.columns import FieldsWriter, Misfit, column_writer
+from flinkish.runtime.records.rows import python_values
 
 INNER = pa.struct([("a", pa.int64()), ("b", pa.string())])
 NESTED = pa.struct([("l", pa.list_(INNER)), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))])

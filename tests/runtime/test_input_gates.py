@@ -3,11 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.runtime.elements import Records
-from flinkish.runtime.frames import encode_frame
-from flinkish.runtime.gates import FrameRow, Gate
-from flinkish.runtime.input_gates import InputGates
-from flinkish.runtime.output import Input
+from flinkish.runtime.operators.output import Input
+from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.frames import encode_frame
+from flinkish.runtime.task.gates import FrameRow, Gate, InputGates
 from tests.runtime.test_frames import frame_of
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.runtime.integer_packing import packed, unpacked
+from flinkish.runtime.records.packing import packed, unpacked
 
 RANGES = {pa.int32(): 2**31, pa.int64(): 2**63}
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.api.errors import UnstableKeyError
-from flinkish.runtime.key_groups import KeyHashes, key_group_of, stable_hash
+from flinkish.runtime.records.keys import KeyHashes, key_group_of, stable_hash
 
 
 class Colour(enum.Enum):

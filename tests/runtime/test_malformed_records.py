@@ -8,17 +8,17 @@ import pytest
 from flinkish import FileSource, MalformedRecord, OutputTag, StreamExecutionEnvironment
 from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, MalformedRecordError
-from flinkish.api.transformations import SinkTransformation
-from flinkish.api.watermarks import WatermarkStrategy
+from flinkish.api.eventtime.watermarks import WatermarkStrategy
+from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
-from flinkish.runtime import record_writer
-from flinkish.runtime.elements import untimed
-from flinkish.runtime.frames import decode_frame
-from flinkish.runtime.gates import Slice
-from flinkish.runtime.metrics_report import MetricsTotals
-from flinkish.runtime.task_plan import TaskSettings
-from flinkish.runtime.vertex_task import MALFORMED_A_RUN, SourceTask
+from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.records.elements import untimed
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.task import writer as record_writer
+from flinkish.runtime.task.gates import Slice
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.vertex import MALFORMED_A_RUN, SourceTask
 from flinkish.spark.translation import vertex_plan
 
 BAD = MalformedRecord("in/a.csv", 3, 12, b"x,\xff", "it is not text in UTF-8")

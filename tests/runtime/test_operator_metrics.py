@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import flinkish as fl
-from flinkish.api.elements import MAX_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.content_windows import ContentChangeWindows
+from flinkish.compat import storm, streaminsight
 from tests.conformance.families.keyed_process import Timers
 from tests.conformance.families.two_inputs import RULES, Meeting
 from tests.runtime.micro_batches import MicroBatches
@@ -30,7 +31,7 @@ def windows(assigner, configure=lambda windowed: windowed):
 
 
 def points(stream):
-    return stream.map(lambda e: fl.PointEvent(e[2], e[0]))
+    return stream.map(lambda e: streaminsight.PointEvent(e[2], e[0]))
 
 
 class Ignoring(fl.BroadcastProcessFunction):
@@ -92,13 +93,13 @@ ONE_INPUT = {
     "evicting windows": windows(TEN, lambda w: w.evictor(fl.CountEvictor.of(2))),
     "sessions": windows(fl.EventTimeSessionWindows.withGap(3)),
     "content windows": windows(ContentChangeWindows(10)),
-    "policy windows": lambda s: fl.PolicyWindowedStream.of(s, fl.Count(2)).process(nothing),
-    "lifetime windows": lambda s: fl.LifetimeWindowedStream(points(s), fl.SnapshotWindows()).apply(
-        lambda window, events: []
-    ),
-    "lifetimes": lambda s: fl.alterEventDuration(points(s), lambda event: 5),
-    "advance time": lambda s: fl.advanceTime(
-        points(s), fl.AdvanceTimeSettings(fl.AdvanceTimeGenerationSettings(1))
+    "policy windows": lambda s: storm.PolicyWindowedStream.of(s, storm.Count(2)).process(nothing),
+    "lifetime windows": lambda s: streaminsight.LifetimeWindowedStream(
+        points(s), streaminsight.SnapshotWindows()
+    ).apply(lambda window, events: []),
+    "lifetimes": lambda s: streaminsight.alterEventDuration(points(s), lambda event: 5),
+    "advance time": lambda s: streaminsight.advanceTime(
+        points(s), streaminsight.AdvanceTimeSettings(streaminsight.AdvanceTimeGenerationSettings(1))
     ),
 }
 TWO_INPUTS = {

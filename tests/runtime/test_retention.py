@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.api.row import Row
-from flinkish.runtime.retention import is_plain, keeps_nothing
-from flinkish.runtime.row_columns import RowColumns
+from flinkish.api.types.row import Row
+from flinkish.runtime.records.copies import is_plain, keeps_nothing
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.user_code import emitted, mapped
 
 LIMIT = 3

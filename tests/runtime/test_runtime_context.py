@@ -9,10 +9,9 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IllegalStateError, NotSupportedError, UserFunctionError
-from flinkish.api.refused_methods import RefusedRuntimeContextMethods
-from flinkish.api.runtime_context import TaskInfo
-from flinkish.runtime.metrics import OperatorMetricGroup
-from flinkish.runtime.metrics_report import MetricsTotals, OperatorReport
+from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.refused import RefusedRuntimeContextMethods
+from flinkish.runtime.metrics import MetricsTotals, OperatorMetricGroup, OperatorReport
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 

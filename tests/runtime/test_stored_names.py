@@ -10,10 +10,11 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.stored_names import stored_names, unpickled
-from flinkish.runtime.elements import untimed
-from flinkish.runtime.frames import NO_MARKS, Frame, encode_frame
-from flinkish.runtime.stage_task import DIRECTORY
+from flinkish.compat import storm, streaminsight
+from flinkish.runtime.records.elements import untimed
+from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.state.page_codec import Envelope
+from flinkish.runtime.task.stage import DIRECTORY
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.test_operator_metrics import AT, ONE_INPUT, TWO_INPUTS, key, points
@@ -87,9 +88,9 @@ class Keeps(fl.KeyedProcessFunction):
             fl.Row(a=1),
             fl.TimeWindow(0, 1),
             fl.GlobalWindow.get(),
-            fl.PointEvent(1, "p"),
-            fl.IntervalEvent(1, 2, "p"),
-            fl.EdgeEvent.createStart(1, "p"),
+            streaminsight.PointEvent(1, "p"),
+            streaminsight.IntervalEvent(1, 2, "p"),
+            streaminsight.EdgeEvent.createStart(1, "p"),
         )
         for state in self.values:
             state.update(kept)
@@ -119,17 +120,19 @@ MORE = {
     "processing time": lambda s: (
         s.keyBy(key).window(fl.TumblingProcessingTimeWindows.of(10)).reduce(max)
     ),
-    "policies by time": lambda s: fl.PolicyWindowedStream.of(
-        s, fl.Duration.ofSeconds(3), fl.Count(1)
+    "policies by time": lambda s: storm.PolicyWindowedStream.of(
+        s, fl.Duration.ofSeconds(3), storm.Count(1)
     ).process(lambda window: []),
-    "edges": lambda s: fl.advanceTime(
-        s.map(lambda e: fl.EdgeEvent.createStart(e[2], e[0])),
-        fl.AdvanceTimeSettings(
-            fl.AdvanceTimeGenerationSettings(2), None, fl.AdvanceTimePolicy.Adjust
+    "edges": lambda s: streaminsight.advanceTime(
+        s.map(lambda e: streaminsight.EdgeEvent.createStart(e[2], e[0])),
+        streaminsight.AdvanceTimeSettings(
+            streaminsight.AdvanceTimeGenerationSettings(2),
+            None,
+            streaminsight.AdvanceTimePolicy.Adjust,
         ),
     ),
-    "hopping lifetimes": lambda s: fl.LifetimeWindowedStream(
-        points(s), fl.HoppingLifetimeWindows(4, 2)
+    "hopping lifetimes": lambda s: streaminsight.LifetimeWindowedStream(
+        points(s), streaminsight.HoppingLifetimeWindows(4, 2)
     ).apply(lambda window, events: []),
     "joins": lambda s: (
         s.join(s)
@@ -185,8 +188,8 @@ EXAMPLES = [
     fl.TimeWindow(1, 2),
     fl.GlobalWindow.get(),
     fl.Row(a=1, b="x"),
-    fl.PointEvent(1, "p"),
-    fl.EdgeEvent.createStart(1, "p"),
+    streaminsight.PointEvent(1, "p"),
+    streaminsight.EdgeEvent.createStart(1, "p"),
     fl.Watermark(5),
     fl.WatermarkStatus.IDLE,
     fl.StreamRecord("x", 1),
@@ -209,7 +212,7 @@ def test_the_names_that_are_stored_stay():
 
 
 def test_frames_name_no_module():
-    elements = [fl.Row(a=1), fl.TimeWindow(0, 1), fl.PointEvent(1, "p")]
+    elements = [fl.Row(a=1), fl.TimeWindow(0, 1), streaminsight.PointEvent(1, "p")]
     for values in (elements, [fl.Row(a=1)], [fl.Row(a=1), fl.Row(b=1)]):
         for by_value in (False, True):
             frame = encode_frame(Frame(untimed(values), NO_MARKS), "test", byValue=by_value)

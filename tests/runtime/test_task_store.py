@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from flinkish.runtime.task_store import JobRun, TaskKey, TaskStore
+from flinkish.runtime.task.store import JobRun, TaskKey, TaskStore
 
 
 class Task:

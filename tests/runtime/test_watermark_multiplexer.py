@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import flinkish as fl
-from flinkish.runtime.watermark_multiplexer import (
+from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
     WatermarkOutputMultiplexer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flinkish import WatermarkStatus
-from flinkish.runtime.watermark_valve import StatusWatermarkValve
+from flinkish.runtime.task.valve import StatusWatermarkValve
 from tests.runtime.test_input_gates import Recorder
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import FlinkishError, IllegalArgumentError
-from flinkish.api.row import Row
+from flinkish.api.types.row import Row
 from tests.spark.waiting import wait_for
 
 

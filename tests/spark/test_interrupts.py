@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from flinkish.api.job import JobClient
-from flinkish.spark.interrupts import interrupts_held, plain_interrupts
+from flinkish.api.execution.client import JobClient
+from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
 
 
 @pytest.fixture

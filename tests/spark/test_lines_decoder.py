@@ -8,8 +8,8 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 
 import flinkish as fl
 from flinkish.api.errors import MalformedRecordError
-from flinkish.spark.arrow_decoding import LinesDecoder
-from flinkish.spark.file_formats import file_format
+from flinkish.spark.sources.decoding import LinesDecoder
+from flinkish.spark.sources.file_formats import file_format
 
 SCHEMA = StructType().add("name", StringType()).add("count", IntegerType())
 

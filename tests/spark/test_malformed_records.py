@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType
 import flinkish as fl
 from flinkish import MalformedRecord, OutputTag
 from flinkish.api.errors import MalformedRecordError, NotSupportedError
-from flinkish.runtime.row_columns import RowColumns
-from flinkish.spark.file_formats import file_format
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.spark.sources.file_formats import file_format
 from tests.spark.formats.reading import read, whole
 
 BROKEN = OutputTag[MalformedRecord]("broken")

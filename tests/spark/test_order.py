@@ -8,8 +8,8 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError
-from flinkish.spark.checkpoint import CheckpointPlan
-from flinkish.spark.storage import CheckpointStorage
+from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.testing import StreamTestHarness
 
 PARTITIONS = "spark.sql.shuffle.partitions"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.api.errors import IncompatibleCheckpointError
-from flinkish.spark.plan_log import PlanLog, Step
-from flinkish.spark.planned_source import PlannedStreamReader
-from flinkish.spark.planners import (
+from flinkish.spark.sources.plan_log import PlanLog, Step
+from flinkish.spark.sources.planned_source import PlannedStreamReader
+from flinkish.spark.sources.planners import (
     LARGEST_SPLIT,
     SMALLEST_SPLIT,
     FilePlanner,

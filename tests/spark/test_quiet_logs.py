@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flinkish.spark import quiet_logs
-from flinkish.spark.quiet_logs import QuietLoggers
+from flinkish.spark.session import quiet_logs
+from flinkish.spark.session.quiet_logs import QuietLoggers
 from tests.spark.waiting import wait_for
 
 LOGGER = "org.apache.spark.scheduler"

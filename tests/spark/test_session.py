@@ -5,7 +5,12 @@ from __future__ import annotations
 import sys
 
 import flinkish as fl
-from flinkish.spark.session import JOB_SETTINGS, default_parallelism, job_settings, session_for
+from flinkish.spark.session.session import (
+    JOB_SETTINGS,
+    default_parallelism,
+    job_settings,
+    session_for,
+)
 
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flinkish.spark.storage import CheckpointStorage, Directory
+from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 
 
 @pytest.fixture(scope="module")

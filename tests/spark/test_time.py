@@ -11,7 +11,7 @@ import time
 import pytest
 
 import flinkish as fl
-from flinkish.api.elements import MIN_TIMESTAMP
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.compat.stream_analytics import StreamAnalyticsMetrics, timestampBy
 from flinkish.testing import StreamTestHarness
 from tests.runtime.operators.test_time_seen import SeesTime

@@ -17,7 +17,6 @@ from flinkish import (
     Collector,
     CoMapFunction,
     CoProcessFunction,
-    Count,
     DataStream,
     DeltaFunction,
     DeltaTrigger,
@@ -39,9 +38,6 @@ from flinkish import (
     OpenContext,
     OutputTag,
     Partitioner,
-    PolicyWindow,
-    PolicyWindowedStream,
-    PolicyWindowFunction,
     ProcessAllWindowFunction,
     ProcessFunction,
     ProcessJoinFunction,
@@ -73,6 +69,7 @@ from flinkish import (
     WindowContext,
     WindowFunction,
 )
+from flinkish.compat.storm import Count, PolicyWindow, PolicyWindowedStream, PolicyWindowFunction
 
 
 class Flight(NamedTuple):

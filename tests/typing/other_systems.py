@@ -13,7 +13,7 @@ from flinkish import (
     SingleOutputStreamOperator,
     WatermarkStrategy,
 )
-from flinkish.compat import atlas
+from flinkish.compat.atlas import pipeline as atlas
 from flinkish.compat.stream_analytics import SlidingWindow, SnapshotWindow, timestampBy
 
 

@@ -6,25 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_type
 
-from flinkish import (
-    Collector,
+from flinkish import Collector, DataStream, Duration, OutputTag, SingleOutputStreamOperator
+from flinkish.compat.storm import (
+    BaseWindowedBolt,
     CountEvictionPolicy,
-    DataStream,
-    Duration,
     Event,
     EvictionContext,
     EvictionPolicy,
-    OutputTag,
+    OutputCollector,
     PolicyWindow,
     PolicyWindowedStream,
     PolicyWindowFunction,
-    SingleOutputStreamOperator,
     TriggerPolicy,
     TriggerPolicyContext,
+    TupleWindow,
+    setBolt,
     unionWithLag,
 )
-from flinkish.compat import storm
-from flinkish.compat.storm import BaseWindowedBolt, OutputCollector, TupleWindow, setBolt
+from flinkish.compat.storm import topology as storm
 
 
 @dataclass

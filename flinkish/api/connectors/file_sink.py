@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import text
-from flinkish.api.column_types import is_schema
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.types.columns import is_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

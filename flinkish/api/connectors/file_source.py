@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import positive, positive_length, text
-from flinkish.api.column_types import is_schema, type_of_columns
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.output_tag import OutputTag, checked_tag
-from flinkish.api.row import Row
-from flinkish.api.time import TimeLike
-from flinkish.api.types import TypeInformation, Types
+from flinkish.api.time.durations import TimeLike
+from flinkish.api.types.columns import is_schema, type_of_columns
+from flinkish.api.types.row import Row
+from flinkish.api.types.type_info import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

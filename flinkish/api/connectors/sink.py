@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from flinkish.api.arguments import instance
-from flinkish.api.callables import checked_callable
-from flinkish.api.column_types import is_schema
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.types.columns import is_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

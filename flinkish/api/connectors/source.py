@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.arguments import integer, positive, text, whole_number
-from flinkish.api.callables import checked_callable, key_call
-from flinkish.api.column_types import type_of_columns
-from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
-from flinkish.api.row import Row
-from flinkish.api.type_extraction import returned_type, type_of_samples
-from flinkish.api.types import TypeInformation, Types
+from flinkish.api.functions.adapt import checked_callable, key_call
+from flinkish.api.functions.function_types import returned_type
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.types.columns import type_of_columns
+from flinkish.api.types.row import Row
+from flinkish.api.types.type_info import TypeInformation, Types, type_of_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

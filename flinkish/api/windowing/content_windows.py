@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flinkish.api.arguments import positive_length
-from flinkish.api.time import TimeLike
-from flinkish.api.windowing.time_triggers import EventTimeTrigger
-from flinkish.api.windowing.trigger import Trigger
-from flinkish.api.windowing.window_assigner import WindowAssigner, WindowAssignerContext
+from flinkish.api.time.durations import TimeLike
+from flinkish.api.windowing.assigners import WindowAssigner, WindowAssignerContext
+from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
 from flinkish.api.windowing.windows import TimeWindow, Window
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from flinkish.api.windowing.count_trigger import CountTrigger
 from flinkish.api.windowing.evictors import CountEvictor
-from flinkish.api.windowing.purging_trigger import PurgingTrigger
+from flinkish.api.windowing.triggers import CountTrigger, PurgingTrigger
 
 S = TypeVar("S", bound=Any)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from flinkish.api.arguments import integer, positive
-from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
-from flinkish.api.java_long import remainder, to_long
 from flinkish.api.stored_names import stored_as
+from flinkish.api.time.durations import remainder, to_long
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 if TYPE_CHECKING:
-    from flinkish.api.windowing.window_assigner import MergeCallback
+    from flinkish.api.windowing.assigners import MergeCallback
 
 
 class Window(ABC):

@@ -1,4 +1,4 @@
-"""The base of all running operators."""
+"""The runtime context of a rich function."""
 
 from __future__ import annotations
 
@@ -7,23 +7,86 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from flinkish.api.elements import MIN_TIMESTAMP, WatermarkStatus
-from flinkish.api.functions import RichFunction
-from flinkish.api.runtime_context import OpenContext, RuntimeContext, TaskInfo
+from flinkish.api.errors import IllegalStateError
+from flinkish.api.functions.functions import RichFunction
+from flinkish.api.functions.runtime_context import (
+    KeyedStateStore,
+    OpenContext,
+    RuntimeContext,
+    TaskInfo,
+)
+from flinkish.api.functions.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from flinkish.api.metrics import MetricGroup
+from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.closing import close_all
-from flinkish.runtime.elements import Records
 from flinkish.runtime.metrics import OperatorMetricGroup
-from flinkish.runtime.operators.runtime_context import StreamingRuntimeContext
-from flinkish.runtime.output import Input, Output, TimestampedCollector
-from flinkish.runtime.processing_time import ProcessingTimeService
-from flinkish.runtime.retention import keeps_nothing
+from flinkish.runtime.operators.output import Input, Output, TimestampedCollector
+from flinkish.runtime.records.copies import keeps_nothing
+from flinkish.runtime.records.elements import Records
 from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.user_code import emitted, mapped, user_code_of, user_method_of
 
 if TYPE_CHECKING:
-    from flinkish.runtime.operators.process_context import ElementContext
+    from flinkish.runtime.operators.contexts import ElementContext
+
+
+class StreamingRuntimeContext(RuntimeContext):
+    """State, metrics and task information of one operator (Flink: the same name)."""
+
+    def __init__(self, operator: StreamOperator, states: KeyedStateStore | None = None) -> None:
+        self._operator = operator
+        self._states = states
+
+    def getTaskInfo(self) -> TaskInfo:
+        return self._operator.taskInfo
+
+    def getMetricGroup(self) -> MetricGroup:
+        return self._operator.metrics
+
+    def isObjectReuseEnabled(self) -> bool:
+        return self._operator.output.reusesObjects
+
+    def getState(self, stateProperties: ValueStateDescriptor[Any]) -> ValueState[Any]:
+        return self._keyed().getState(stateProperties)
+
+    def getListState(self, stateProperties: ListStateDescriptor[Any]) -> ListState[Any]:
+        return self._keyed().getListState(stateProperties)
+
+    def getMapState(self, stateProperties: MapStateDescriptor[Any, Any]) -> MapState[Any, Any]:
+        return self._keyed().getMapState(stateProperties)
+
+    def getReducingState(self, stateProperties: ReducingStateDescriptor[Any]) -> ReducingState[Any]:
+        return self._keyed().getReducingState(stateProperties)
+
+    def getAggregatingState(
+        self, stateProperties: AggregatingStateDescriptor[Any, Any, Any]
+    ) -> AggregatingState[Any, Any]:
+        return self._keyed().getAggregatingState(stateProperties)
+
+    def _keyed(self) -> KeyedStateStore:
+        if self._states is None:
+            self._refuse()
+        return self._states
+
+    def _refuse(self) -> NoReturn:
+        raise IllegalStateError(
+            f"{self._operator.name}: keyed state is only there on a keyed stream. Call keyBy(...)"
+            " before this operator."
+        )
 
 
 @dataclass

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flinkish.api.elements import WatermarkStatus
-from flinkish.runtime.combined_watermark import IndexedCombinedWatermarkStatus
-from flinkish.runtime.elements import Records
+from flinkish.api.plan.operators import (
+    CoFlatMapDescription,
+    CoMapDescription,
+    CoProcessDescription,
+    KeyedCoProcessDescription,
+)
+from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
-from flinkish.runtime.output import Input
+from flinkish.runtime.operators.contexts import ClockService, OperatorProcessContext
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.operators.one_input import OnTimerOperator
+from flinkish.runtime.operators.output import Input, TimestampedCollector
+from flinkish.runtime.records.elements import Records
+from flinkish.runtime.time.watermarks import IndexedCombinedWatermarkStatus
 
 
 class TwoInputOperator(StreamOperator):
@@ -84,3 +93,96 @@ class OperatorInput(Input):
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self._operator.processInputWatermarkStatus(self._index, status)
+
+
+class CoStreamMap(TwoInputOperator):
+    """``ConnectedStreams.map`` (Flink: ``CoStreamMap``)."""
+
+    def __init__(self, context: OperatorContext, description: CoMapDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords1(self, records: Records) -> None:
+        self._process(self._function.map1, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self._process(self._function.map2, records)
+
+    def _process(self, call: Callable[[Any], Any], records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.emitMapped(call, records)
+
+
+class KeyedCoStreamMap(KeyedOperator, CoStreamMap):
+    """``map`` where both streams are keyed."""
+
+
+class CoStreamFlatMap(TwoInputOperator):
+    """``ConnectedStreams.flatMap`` (Flink: ``CoStreamFlatMap``)."""
+
+    def __init__(self, context: OperatorContext, description: CoFlatMapDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._collector = TimestampedCollector(self.output)
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords1(self, records: Records) -> None:
+        self._process(self._function.flatMap1, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self._process(self._function.flatMap2, records)
+
+    def _process(self, call: Callable[[Any, Any], Any], records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.collectElements(call, self._collector, records)
+
+
+class KeyedCoStreamFlatMap(KeyedOperator, CoStreamFlatMap):
+    """``flatMap`` where both streams are keyed."""
+
+
+class CoProcessOperator(TwoInputOperator):
+    """``ConnectedStreams.process`` without keys (Flink: ``CoProcessOperator``)."""
+
+    def __init__(self, context: OperatorContext, description: CoProcessDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        mend = "Call keyBy(key1, key2) before process, and write a KeyedCoProcessFunction."
+        self._context = OperatorProcessContext(self, ClockService(self, mend))
+        self._collector = TimestampedCollector(self.output)
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords1(self, records: Records) -> None:
+        self._process(self._function.processElement1, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self._process(self._function.processElement2, records)
+
+    def _process(self, call: Callable[[Any, Any, Any], Any], records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.processElements(call, self._context, self._collector, records)
+
+
+class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):
+    """``ConnectedStreams.process`` where both streams are keyed (``KeyedCoProcessOperator``)."""
+
+    def __init__(self, context: OperatorContext, description: KeyedCoProcessDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self.onTimer = description.function.onTimer
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords1(self, records: Records) -> None:
+        self.processRun(self._function.processElement1, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self.processRun(self._function.processElement2, records)

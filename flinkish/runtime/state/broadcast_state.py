@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from flinkish.api.broadcast_functions import BroadcastState, ReadOnlyBroadcastState
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
-from flinkish.api.state import MapStateDescriptor
+from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
+from flinkish.api.functions.state import MapStateDescriptor
 
 
 class HeapBroadcastState(BroadcastState[Any, Any]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalStateError, InvalidProgramError
-from flinkish.api.runtime_context import KeyedStateStore
-from flinkish.api.state import (
+from flinkish.api.functions.runtime_context import KeyedStateStore
+from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
@@ -20,7 +20,6 @@ from flinkish.api.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.backend import KeyedStateBackend, NotedState, TimerQueue
 from flinkish.runtime.state.table_states import (
     TableAggregatingState,
@@ -30,6 +29,7 @@ from flinkish.runtime.state.table_states import (
     TableValueState,
 )
 from flinkish.runtime.state.ttl import TTL_STATES, Ttl
+from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 class KeyedStates(KeyedStateStore):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
-from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
 from flinkish.runtime.state.paged_map_table import PagedMapStateTable

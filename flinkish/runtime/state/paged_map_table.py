@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from flinkish.api.errors import UnstableKeyError
-from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import MapStateTable, Page
 from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore

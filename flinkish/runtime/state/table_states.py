@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, Protocol
 
-from flinkish.api.callables import reduce_call
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.state import (
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
@@ -21,7 +21,7 @@ from flinkish.api.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from flinkish.runtime.accumulation import added, reduced
+from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
 

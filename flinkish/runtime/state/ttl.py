@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from flinkish.api.callables import reduce_call
-from flinkish.api.elements import MAX_TIMESTAMP
-from flinkish.api.state import (
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
@@ -23,9 +22,9 @@ from flinkish.api.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from flinkish.api.state_ttl import StateTtlConfig, StateVisibility, UpdateType
-from flinkish.runtime.accumulation import added, reduced
-from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.api.functions.ttl import StateTtlConfig, StateVisibility, UpdateType
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import TimerQueue
 from flinkish.runtime.state.table_states import (
     StateOwner,
@@ -34,6 +33,7 @@ from flinkish.runtime.state.table_states import (
     refuse_none,
     without_none,
 )
+from flinkish.runtime.time.clock import ProcessingTimeService
 
 TtlValue: TypeAlias = tuple[Any, int]
 """A value and the time of its last access, in ms."""

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flinkish.api.windowing.tumbling_windows import TumblingEventTimeWindows
+from flinkish.api.errors import MissingTimestampError
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.time.durations import to_long
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.windowing.assigners import TumblingEventTimeWindows
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.runtime.elements import Timestamps
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Hashes, Records, Timestamps
+from flinkish.runtime.records.keys import KeyRuns, key_runs, taken
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
+from flinkish.runtime.state.backend import Page
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_contexts import ClockContext
+from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
+from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
 Positions = NDArray[np.intp]
 
@@ -83,3 +104,403 @@ class AlignedWindows:
             last = np.unique(last[:, np.newaxis] - steps)
         starts: list[int] = last[::-1].tolist()
         return starts
+
+
+def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
+    """The contents that ``description`` asks for."""
+    aggregation = description.aggregation
+    if aggregation is None:
+        return ListedElements(copies=description.allowedLateness > 0)
+    if isinstance(aggregation, AggregateFunction):
+        return Accumulators(aggregation)
+    return Reductions(
+        reduce_call(aggregation), overlap=AlignedWindows.of(description.assigner).overlap
+    )
+
+
+class AlignedContents(ABC):
+    """How elements go into the pages of a window, and come out of them again.
+
+    As in Flink, None is nothing.
+    """
+
+    @abstractmethod
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Put every value under its key into its page."""
+
+    @abstractmethod
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        """Put the next ``count`` of ``values`` under every key into its page."""
+
+    @abstractmethod
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        """What the window function gets to see of one key's contents, None if nothing."""
+
+
+class Accumulators(AlignedContents):
+    """One accumulator a key."""
+
+    def __init__(self, function: AggregateFunction[Any, Any, Any]) -> None:
+        self._function = function
+        self._create = function.createAccumulator
+        self._add = function.add
+        self._result = function.getResult
+
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        add, create = self._add, self._create
+        for page, key, value in zip(pages, keys, values):
+            kept = page.get(key)
+            kept = add(value, create() if kept is None else kept)
+            if kept is None:
+                check_no_accumulator(self._function, "add")
+            page[key] = kept
+
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        add, create = self._add, self._create
+        for page, key, count in zip(pages, keys, counts):
+            kept = page.get(key)
+            if kept is None:
+                kept = create()
+            for value in islice(values, count):
+                kept = add(value, kept)
+                if kept is None:
+                    check_no_accumulator(self._function, "add")
+            page[key] = kept
+
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        result = None if contents is None else self._result(contents)
+        return None if result is None else (result,)
+
+
+class Reductions(AlignedContents):
+    """One reduced value a key. Where windows overlap, each begins with a copy of the element: the
+    function may change it."""
+
+    def __init__(self, reduce: Callable[[Any, Any], Any], overlap: bool) -> None:
+        self._reduce = reduce
+        self._overlap = overlap
+
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        reduce = self._reduce
+        for page, key, value in zip(pages, keys, values):
+            so_far = page.get(key)
+            if so_far is None:
+                kept = copied(value) if self._overlap else value
+            else:
+                kept = reduce(so_far, value)
+            page[key] = kept
+            if kept is None:
+                check_no_reduction(so_far, value)
+
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        reduce = self._reduce
+        for page, key, count in zip(pages, keys, counts):
+            kept = page.get(key)
+            for value in islice(values, count):
+                if kept is None:
+                    kept = copied(value) if self._overlap else value
+                else:
+                    so_far, kept = kept, reduce(kept, value)
+                    if kept is None:
+                        check_no_reduction(so_far, value)
+            page[key] = kept
+
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        return None if contents is None else (contents,)
+
+
+class ListedElements(AlignedContents):
+    """All elements of a key; ``copies``: they are needed again after the window has fired."""
+
+    def __init__(self, copies: bool) -> None:
+        self._copies = copies
+
+    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        for page, key, value in zip(pages, keys, values):
+            kept = page.get(key)
+            if kept is None:
+                page[key] = [value]
+            else:
+                kept.append(value)
+
+    def addRuns(
+        self,
+        pages: Iterable[Page],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        for page, key, count in zip(pages, keys, counts):
+            kept = page.get(key)
+            if kept is None:
+                kept = page[key] = []
+            kept.extend(islice(values, count))
+
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        listed: list[Any] = contents
+        return list(listed) if self._copies else listed
+
+
+class AlignedWindowOperator(KeyedOperator, OneInputOperator):
+    """What ``WindowOperator`` does where all keys share their windows and the watermark alone fires
+    them: the same results, and the same count of timers.
+
+    A run is put into one window after another. There are no timers: what is due follows from the
+    windows that are there. Only an element of a window that has fired already, within the allowed
+    lateness, is handled by itself, as it fires the window again.
+    """
+
+    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
+        super().__init__(context)
+        self._description = description
+        self._assigner = description.assigner
+        self._assigner_context = ClockContext(self.clock)
+        self._windows = AlignedWindows.of(self._assigner)
+        self._lateness = description.allowedLateness
+        self._lifetime = WindowLifetime(description.allowedLateness)
+        self._late_tag = description.lateDataOutputTag
+        self._contents = aligned_contents(description)
+
+    def open(self) -> None:
+        self._table = self.backend.windowTable(TABLE)
+        self._window_states = KeyedStates(self.backend, self.clock, sweeps=True)
+        self._function = WindowFunctionRunner(self, self._description, self._window_states)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._open_windows: set[TimeWindow] = set(self._table.windows())
+        self._next_due = self._earliest_due()
+
+    # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        timestamps = records.timestamps
+        if len(timestamps) == 0:
+            return
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        if lowest == NO_TIMESTAMP:
+            raise MissingTimestampError(self.name, records.values[int(timestamps.argmin())])
+        if lowest <= _NUMPY_FROM or highest >= _NUMPY_UNTIL:
+            self._process_singly(_of_rows(records), np.arange(len(records)), added=False)
+            return
+        behind = self._behind(timestamps, lowest)
+        runs = key_runs(records) if behind is None else None
+        if runs is not None:
+            self._process_runs(runs)
+            return
+        records = _of_rows(records)
+        for window, positions in self._windows.split(timestamps):
+            if window.maxTimestamp() > self.currentWatermark:
+                self._add(window, records, positions)
+        if behind is not None:
+            self._process_singly(records, np.flatnonzero(behind), added=True)
+
+    def _process_runs(self, runs: KeyRuns) -> None:
+        """Put records that are ordered by key, and not late, into their windows key by key."""
+        values: Sequence[Any] = runs.values
+        if self._windows.overlap:
+            values = list(values)
+        for window, positions in self._windows.split(runs.timestamps):
+            keys, counts, hashes = runs.of(positions)
+            members = values if positions is None else taken(values, positions)
+            pages, index = self._table.pages(window, hashes)
+            remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
+            with self._naming(members, remaining):
+                self._contents.addRuns(_each(pages, index), keys, counts.tolist(), remaining)
+            self._note(window)
+
+    def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
+        """Which elements have a window that has fired already, or are late; None: none of them."""
+        watermark = self.currentWatermark
+        gaps = self._windows.gaps(timestamps)
+        if gaps is None and lowest > watermark:
+            return None
+        behind = self._windows.firstEnds(timestamps) - 1 <= watermark
+        if gaps is not None:
+            # Java's sum wraps around, and so does numpy's: with a lateness near the end of its
+            # range an element of no window counts as late
+            late = timestamps + np.int64(self._lateness) <= watermark
+            behind = np.where(gaps, late, behind)
+        return behind if behind.any() else None
+
+    def _add(self, window: TimeWindow, records: Records, positions: Positions | None) -> None:
+        """Put records, those at ``positions`` or all, into a window that has not fired yet."""
+        keys, values, hashes = records.keys, records.values, records.hashes
+        assert keys is not None
+        assert hashes is not None
+        if positions is not None:
+            keys, values, hashes = (
+                taken(keys, positions),
+                taken(values, positions),
+                hashes[positions],
+            )
+        pages, index = self._table.pages(window, hashes)
+        remaining = iter(values)
+        with self._naming(values, remaining):
+            self._contents.add(_each(pages, index), keys, remaining)
+        self._note(window)
+
+    def _naming(
+        self, values: Sequence[Any], remaining: Iterator[Any]
+    ) -> AbstractContextManager[None]:
+        """Names the element in whatever a user function raises: what is left of ``values`` tells
+        which it was."""
+        return self.userCodeOf(lambda: values[len(values) - sum(1 for _ in remaining) - 1])
+
+    def _process_singly(self, records: Records, positions: Positions, added: bool) -> None:
+        """Take elements one by one; ``added``: windows that have not fired yet have them."""
+        values, keys, hashes = records.values, records.keys, records.hashes
+        assert keys is not None
+        assert hashes is not None
+        lifetime, watermark = self._lifetime, self.currentWatermark
+        for i in positions.tolist():
+            value, timestamp = values[i], int(records.timestamps[i])
+            with self.userCode(value):
+                skipped = True
+                for window in self._assigner.assignWindows(
+                    value, timestamp, self._assigner_context
+                ):
+                    if lifetime.isLate(window, watermark):
+                        continue
+                    skipped = False
+                    if window.maxTimestamp() <= watermark:
+                        self._add_and_fire(window, keys[i], value, hashes[i : i + 1])
+                    elif not added:
+                        self._add_singly(window, keys[i], value, hashes[i : i + 1])
+                if skipped and to_long(timestamp + self._lateness) <= watermark:
+                    self._drop(value, timestamp)
+        self.output.flush()
+
+    def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
+        pages, index = self._table.pages(window, key_hash)
+        page = pages[index[0]]
+        self._contents.add((page,), (key,), (value,))
+        self._note(window)
+        return page[key]
+
+    def _add_and_fire(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> None:
+        elements = self._contents.elements(self._add_singly(window, key, value, key_hash))
+        if elements is not None:
+            self.backend.currentKey = key
+            self._window_states.namespace = window
+            self._function.process(key, window, elements)
+
+    def _drop(self, value: Any, timestamp: int) -> None:
+        if self._late_tag is not None:
+            self.output.collectSide(self._late_tag.getId(), value, timestamp)
+        else:
+            self.metrics.numLateRecordsDropped += 1
+
+    # ------------------------------------------------------------------ time
+
+    def processWatermark(self, timestamp: int) -> None:
+        before, self.currentWatermark = self.currentWatermark, timestamp
+        if self._next_due is not None and self._next_due <= timestamp:
+            self._fire_due(before, timestamp)
+            self._next_due = self._earliest_due()
+        self.output.emitWatermark(timestamp)
+
+    def advanceProcessingTime(self, now: int) -> None:
+        super().advanceProcessingTime(now)
+        self._window_states.removeExpired(now)
+
+    def _fire_due(self, before: int, now: int) -> None:
+        expiry_of = self._lifetime.expiry
+        due = []
+        for window in self._open_windows:
+            end, expiry = window.maxTimestamp(), expiry_of(window)
+            if before < end <= now:
+                due.append((end, window))
+            if expiry is not None and end != expiry <= now:
+                due.append((expiry, window))
+        for time, window in sorted(due):
+            last = time == expiry_of(window)
+            if time == window.maxTimestamp():
+                self._fire_window(window, last)
+            elif self._function.clears:
+                self._clear(window)
+            if last:
+                self._table.remove(window)
+                self._open_windows.remove(window)
+
+    def _fire_window(self, window: TimeWindow, last: bool) -> None:
+        backend, function, contents_of = self.backend, self._function, self._contents.elements
+        clears = last and function.clears
+        self._window_states.namespace = window
+        key = None
+        with self.userCodeOf(lambda: (key, window)):
+            for key, contents in self._table.items(window):
+                backend.currentKey = key
+                elements = contents_of(contents)
+                if elements is not None:
+                    function.process(key, window, elements)
+                if clears:
+                    function.clear(window)
+
+    def _clear(self, window: TimeWindow) -> None:
+        self._window_states.namespace = window
+        for key, _ in self._table.items(window):
+            self.backend.currentKey = key
+            with self.userCode((key, window)):
+                self._function.clear(window)
+
+    # ------------------------------------------------------------------ windows
+
+    def _note(self, window: TimeWindow) -> None:
+        """``window`` has contents."""
+        if window not in self._open_windows:
+            self._open_windows.add(window)
+            due = self._lifetime.due(window, self.currentWatermark)
+            if due is not None and (self._next_due is None or due < self._next_due):
+                self._next_due = due
+
+    def _earliest_due(self) -> int | None:
+        due, now = self._lifetime.due, self.currentWatermark
+        times = (due(window, now) for window in self._open_windows)
+        return min((time for time in times if time is not None), default=None)
+
+    # ------------------------------------------------------------------ what is pending
+
+    def nextEventTimeTimer(self) -> int | None:
+        return self._next_due
+
+    def numEventTimeTimers(self) -> int:
+        timers, size, now = self._lifetime.timers, self._table.size, self.currentWatermark
+        return sum(size(window) * timers(window, now) for window in self._open_windows)
+
+
+def _of_rows(records: Records) -> Records:
+    """A row may be in many windows: it is made of its columns once."""
+    return Records(
+        list(records.values), records.timestamps, list(records.keys or ()), records.hashes
+    )
+
+
+def _each(pages: Sequence[Page], index: Iterable[int]) -> Iterator[Page]:
+    """The page of every index."""
+    return repeat(pages[0]) if len(pages) == 1 else map(pages.__getitem__, index)
+
+
+_NUMPY_FROM = MIN_TIMESTAMP // 2
+
+
+_NUMPY_UNTIL = MAX_TIMESTAMP // 2

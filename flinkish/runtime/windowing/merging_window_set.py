@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from flinkish.api.errors import IllegalStateError
-from flinkish.api.windowing.session_windows import SessionWindows
-from flinkish.api.windowing.window_assigner import MergeCallback, MergingWindowAssigner
+from flinkish.api.windowing.assigners import MergeCallback, MergingWindowAssigner, SessionWindows
 from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
 
 MergeFunction = Callable[[Any, Sequence[Any], Any, Sequence[Any]], None]

@@ -1,19 +1,88 @@
-"""The contents of windows as state: an accumulator, or the elements themselves."""
+"""What a window function gets to see where the elements themselves are kept."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
-from flinkish.api.callables import reduce_call
-from flinkish.api.functions import AggregateFunction
-from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.api.windowing.evictor import TimestampedValue
-from flinkish.runtime.accumulation import added, merged, reduced
-from flinkish.runtime.element_copies import copied
-from flinkish.runtime.state.backend import KeyedStateBackend
-from flinkish.runtime.windowing.state_merging import merge_namespaces
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.functions.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+)
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.windowing.evictors import TimestampedValue
+from flinkish.runtime.records.copies import copied
+from flinkish.runtime.state.accumulation import added, merged, reduced
+from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
+
+
+def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
+    """The elements, or the one value that ``aggregation`` makes of them; the reduction of nothing is
+    None, its aggregate that of a new accumulator."""
+    if aggregation is None:
+        return lambda values: values
+    if isinstance(aggregation, AggregateFunction):
+        return lambda values: (_aggregate(aggregation, values),)
+    call = partial(reduced, reduce_call(aggregation))
+    return lambda values: (reduce(call, values) if values else None,)
+
+
+def _aggregate(function: AggregateFunction[Any, Any, Any], values: list[Any]) -> Any:
+    accumulator = function.createAccumulator()
+    for value in values:
+        accumulator = added(function, value, accumulator)
+    return function.getResult(accumulator)
+
+
+def merge_call(descriptor: StateDescriptor[Any]) -> Callable[[Any, Any], Any]:
+    """How two entries of the state become one.
+
+    Raises InvalidProgramError for a state that does not merge.
+    """
+    if descriptor.ttlConfig is not None and descriptor.ttlConfig.isEnabled():
+        raise InvalidProgramError(
+            f"mergePartitionedState: {descriptor!r} has a time to live, and entries of different age"
+            " do not merge. Leave enableTimeToLive out of the descriptor of a trigger's state."
+        )
+    if isinstance(descriptor, ReducingStateDescriptor):
+        return partial(reduced, reduce_call(descriptor.reduceFunction))
+    if isinstance(descriptor, AggregatingStateDescriptor):
+        return partial(merged, descriptor.aggregateFunction)
+    if isinstance(descriptor, ListStateDescriptor):
+        return add
+    raise InvalidProgramError(
+        f"mergePartitionedState: {descriptor!r} does not describe a state that can merge. Use a"
+        " ListStateDescriptor, a ReducingStateDescriptor or an AggregatingStateDescriptor."
+    )
+
+
+def merge_namespaces(
+    table: StateTable,
+    key: Any,
+    target: Any,
+    sources: Iterable[Any],
+    merge: Callable[[Any, Any], Any],
+) -> None:
+    """Move the entries of ``sources`` into that of ``target`` (Flink: ``mergeNamespaces``)."""
+    entries = []
+    for source in sources:
+        entry = table.get(key, source)
+        if entry is not None:
+            table.remove(key, source)
+            entries.append(entry)
+    if entries:
+        joined = reduce(merge, entries)
+        present = table.get(key, target)
+        table.put(key, target, joined if present is None else merge(present, joined))
+
 
 TABLE = "window-contents"
 

@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions.runtime_context import KeyedStateStore
+from flinkish.api.functions.state import StateDescriptor
+from flinkish.api.functions.window import WindowContext
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.runtime_context import KeyedStateStore
-from flinkish.api.state import StateDescriptor
-from flinkish.api.window_functions import WindowContext
-from flinkish.api.windowing.evictor import EvictorContext
-from flinkish.api.windowing.trigger import OnMergeContext
-from flinkish.api.windowing.window_assigner import WindowAssignerContext
+from flinkish.api.windowing.assigners import WindowAssignerContext
+from flinkish.api.windowing.evictors import EvictorContext
+from flinkish.api.windowing.triggers import OnMergeContext
 from flinkish.runtime.operators.base import StreamOperator
-from flinkish.runtime.processing_time import ProcessingTimeService
+from flinkish.runtime.operators.timers import InternalTimerService, timer_timestamp
 from flinkish.runtime.state.keyed_states import KeyedStates
-from flinkish.runtime.timers import InternalTimerService, timer_timestamp
-from flinkish.runtime.windowing.state_merging import merge_call, merge_namespaces
+from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.windowing.window_contents import merge_call, merge_namespaces
 
 
 class ClockContext(WindowAssignerContext):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flinkish.api.elements import MAX_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.windows import Window
 
 

@@ -6,21 +6,31 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from flinkish.api.elements import MAX_TIMESTAMP
 from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
-from flinkish.api.java_long import to_long
-from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.api.windowing.trigger import TriggerResult
-from flinkish.api.windowing.tumbling_windows import TumblingWindows
-from flinkish.runtime.elements import NO_TIMESTAMP, Records
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.time.durations import to_long
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.windowing.assigners import TumblingWindows
+from flinkish.api.windowing.evictors import EvictableElements
+from flinkish.api.windowing.triggers import TriggerResult
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.keyed_operator import TimerOperator, keyed_elements
+from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.merging_window_set import MergingWindowSet
-from flinkish.runtime.windowing.window_contents import WindowContents, window_contents
-from flinkish.runtime.windowing.window_contexts import ClockContext, WindowTriggerContext
-from flinkish.runtime.windowing.window_function_runner import WindowFunctionRunner
+from flinkish.runtime.windowing.window_contents import (
+    TimestampedContents,
+    WindowContents,
+    element_fold,
+    window_contents,
+)
+from flinkish.runtime.windowing.window_contexts import (
+    ClockContext,
+    WindowEvictorContext,
+    WindowTriggerContext,
+)
+from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 
 
 class WindowOperator(TimerOperator, OneInputOperator):
@@ -246,3 +256,31 @@ class WindowOperator(TimerOperator, OneInputOperator):
             self.timers.deleteEventTimeTimer(window, time)
         else:
             self.timers.deleteProcessingTimeTimer(window, time)
+
+
+class EvictingWindowOperator(WindowOperator):
+    """A ``WindowOperator`` with an evictor (Flink: the same name).
+
+    What is evicted leaves the state. A window left empty still fires, as it does in Flink: the
+    reduction of nothing is None, its aggregate that of a new accumulator.
+    """
+
+    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
+        super().__init__(context, description)
+        assert description.evictor is not None
+        self._evictor = description.evictor
+        self._evictor_context = WindowEvictorContext(self)
+        self._fold = element_fold(description.aggregation)
+
+    def _fire_window(self, window: Any, state_window: Any) -> None:
+        kept = self._contents.elements(state_window)
+        if kept is None:
+            return
+        remaining = list(kept)
+        elements = EvictableElements(remaining)
+        self._evictor.evictBefore(elements, len(remaining), window, self._evictor_context)
+        values = [element.value for element in remaining]
+        self._function.process(self.backend.currentKey, window, self._fold(values))
+        self._evictor.evictAfter(elements, len(remaining), window, self._evictor_context)
+        assert isinstance(self._contents, TimestampedContents)
+        self._contents.replace(state_window, remaining)

@@ -18,8 +18,8 @@ from pyarrow import csv
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import shown
-from flinkish.runtime.elements import Records, no_timestamps
-from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.records.elements import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 from flinkish.spark.formats.files import is_compressed
 from flinkish.spark.formats.lines import LineBlock, line_blocks

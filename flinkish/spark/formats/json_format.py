@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import json
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.elements import Records, no_timestamps
-from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.records.elements import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 from flinkish.spark.formats.files import is_compressed
 from flinkish.spark.formats.json_values import JsonObject, JsonReader, NotJson

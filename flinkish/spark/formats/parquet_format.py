@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from flinkish.api.errors import MalformedRecordError
-from flinkish.runtime.elements import Records, no_timestamps
-from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.records.elements import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.spark.formats.files import opened
 

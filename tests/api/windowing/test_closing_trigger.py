@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import (
-    AfterAllowedLatenessTrigger,
     DataStream,
     EventTimeSessionWindows,
     EventTimeTrigger,
@@ -23,7 +22,8 @@ from flinkish import (
     Watermark,
     WatermarkStrategy,
 )
-from flinkish.api.windowing.trigger import Trigger
+from flinkish.api.windowing.triggers import Trigger
+from flinkish.compat.atlas import AfterAllowedLatenessTrigger
 from flinkish.testing import StreamTestHarness
 from tests.compat.atlas_example import LATENESS, MINUTE, at
 from tests.runtime.micro_batches import MicroBatches

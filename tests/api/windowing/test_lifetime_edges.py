@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish import EdgeEvent, IntervalEvent, PointEvent
-from flinkish.api.temporal_events import EdgeType
+from flinkish.compat import streaminsight
+from flinkish.compat.streaminsight import EdgeEvent, IntervalEvent, PointEvent
+from flinkish.compat.streaminsight.events import EdgeType
 from flinkish.testing import StreamTestHarness
 
-SNAPSHOTS = fl.SnapshotWindows()
+SNAPSHOTS = streaminsight.SnapshotWindows()
 
 
 def payloads(window, events):
@@ -19,7 +20,7 @@ def payloads(window, events):
 
 
 def build(windows):
-    return lambda stream: fl.LifetimeWindowedStream(stream, windows).apply(payloads)
+    return lambda stream: streaminsight.LifetimeWindowedStream(stream, windows).apply(payloads)
 
 
 def results(harness):
@@ -78,7 +79,12 @@ BACK = [EdgeEvent.createStart(25, "m"), EdgeEvent.createEnd(25, 25, "m")]
 
 
 @pytest.mark.parametrize(
-    "windows", [fl.HoppingLifetimeWindows(10, 5), fl.TumblingLifetimeWindows(10), SNAPSHOTS]
+    "windows",
+    [
+        streaminsight.HoppingLifetimeWindows(10, 5),
+        streaminsight.TumblingLifetimeWindows(10),
+        SNAPSHOTS,
+    ],
 )
 def test_an_event_that_ends_at_its_start_is_in_no_window(windows):
     assert run(windows, BACK) == run(windows, [*BACK, 40]) == []
@@ -92,8 +98,8 @@ def test_an_event_that_ends_at_its_start_is_in_no_window(windows):
 
 def test_an_event_that_ends_at_its_start_is_not_counted():
     points = [PointEvent(24, "a"), PointEvent(26, "b")]
-    counted = run(fl.CountByStartTimeWindows(2), [points[0], *BACK, points[1]])
-    assert counted == run(fl.CountByStartTimeWindows(2), points) == [(26, 27, "ab")]
+    counted = run(streaminsight.CountByStartTimeWindows(2), [points[0], *BACK, points[1]])
+    assert counted == run(streaminsight.CountByStartTimeWindows(2), points) == [(26, 27, "ab")]
 
 
 def test_an_event_that_ends_at_its_start_cuts_snapshots():
@@ -105,11 +111,13 @@ def test_an_event_that_ends_at_its_start_cuts_snapshots():
 
 
 def test_an_event_that_adjust_moves_to_its_end_is_in_no_window():
-    adjust = fl.AdvanceTimeSettings(
-        fl.AdvanceTimeGenerationSettings(1), None, fl.AdvanceTimePolicy.Adjust
+    adjust = streaminsight.AdvanceTimeSettings(
+        streaminsight.AdvanceTimeGenerationSettings(1), None, streaminsight.AdvanceTimePolicy.Adjust
     )
     harness = StreamTestHarness(
-        lambda s: build(fl.TumblingLifetimeWindows(10))(fl.advanceTime(s, adjust))
+        lambda s: build(streaminsight.TumblingLifetimeWindows(10))(
+            streaminsight.advanceTime(s, adjust)
+        )
     )
     for event in (
         EdgeEvent.createStart(25, "x"),
@@ -122,7 +130,7 @@ def test_an_event_that_adjust_moves_to_its_end_is_in_no_window():
 
 
 def test_an_end_of_nothing_that_has_not_lasted_is_late():
-    harness = StreamTestHarness(build(fl.CountByStartTimeWindows(1)))
+    harness = StreamTestHarness(build(streaminsight.CountByStartTimeWindows(1)))
     harness.processElement(BACK[1], 25)
     assert harness.numLateRecordsDropped() == 1
 
@@ -173,11 +181,11 @@ def streams(draw):
 
 
 GRIDS = [
-    fl.HoppingLifetimeWindows(7, 3),
-    fl.HoppingLifetimeWindows(2, 5),
-    fl.TumblingLifetimeWindows(4),
+    streaminsight.HoppingLifetimeWindows(7, 3),
+    streaminsight.HoppingLifetimeWindows(2, 5),
+    streaminsight.TumblingLifetimeWindows(4),
 ]
-COUNTS = fl.CountByStartTimeWindows(2)
+COUNTS = streaminsight.CountByStartTimeWindows(2)
 
 
 @pytest.mark.parametrize("windows", [*GRIDS, SNAPSHOTS, COUNTS])

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish import EdgeEvent, IntervalEvent, PointEvent
+from flinkish.compat import streaminsight
+from flinkish.compat.streaminsight import EdgeEvent, IntervalEvent, PointEvent
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 
 LATE = fl.OutputTag("late")
-SNAPSHOTS = fl.SnapshotWindows()
+SNAPSHOTS = streaminsight.SnapshotWindows()
 
 
 def payloads(window, events):
@@ -23,7 +24,9 @@ def payloads(window, events):
 
 def build(windows, function=payloads):
     return lambda stream: (
-        fl.LifetimeWindowedStream(stream, windows).sideOutputLateData(LATE).apply(function)
+        streaminsight.LifetimeWindowedStream(stream, windows)
+        .sideOutputLateData(LATE)
+        .apply(function)
     )
 
 
@@ -54,7 +57,7 @@ A, B, C = interval(1, 6, "a"), interval(4, 9, "b"), interval(12, 14, "c")
 
 
 def test_an_event_is_in_every_window_that_it_overlaps():
-    harness = fed(fl.HoppingLifetimeWindows(10, 5), A, B, C)
+    harness = fed(streaminsight.HoppingLifetimeWindows(10, 5), A, B, C)
     harness.endInput()
     assert results(harness) == [
         (-5, 5, "ab"),
@@ -65,13 +68,13 @@ def test_an_event_is_in_every_window_that_it_overlaps():
 
 
 def test_a_window_that_an_event_only_touches_does_not_have_it():
-    harness = fed(fl.TumblingLifetimeWindows(5), interval(5, 10, "a"))
+    harness = fed(streaminsight.TumblingLifetimeWindows(5), interval(5, 10, "a"))
     harness.endInput()
     assert results(harness) == [(5, 10, "a")]
 
 
 def test_hopping_windows_hold_the_watermark_back_to_the_earliest_open_window():
-    harness = fed(fl.HoppingLifetimeWindows(10, 5), A, B)
+    harness = fed(streaminsight.HoppingLifetimeWindows(10, 5), A, B)
     for increment in (3, 5, 7, 9, 10, 14):
         harness.processWatermark(increment - 1)
     # Open at 3: [-5, 5). At 5 that has closed, at 10 also [0, 10).
@@ -82,7 +85,7 @@ def test_hopping_windows_hold_the_watermark_back_to_the_earliest_open_window():
 
 
 def test_gaps_between_hopping_windows():
-    harness = fed(fl.HoppingLifetimeWindows(2, 10), interval(3, 9, "gap"))
+    harness = fed(streaminsight.HoppingLifetimeWindows(2, 10), interval(3, 9, "gap"))
     assert harness.numKeyedStateEntries() == 0
     harness.processElement(interval(9, 11, "in"), 9)
     harness.processWatermark(2)
@@ -92,13 +95,13 @@ def test_gaps_between_hopping_windows():
 
 
 def test_windows_from_an_offset():
-    harness = fed(fl.TumblingLifetimeWindows(10, offset=3), interval(1, 4, "a"))
+    harness = fed(streaminsight.TumblingLifetimeWindows(10, offset=3), interval(1, 4, "a"))
     harness.endInput()
     assert results(harness) == [(-7, 3, "a"), (3, 13, "a")]
 
 
 def test_results_come_when_the_increment_reaches_the_end():
-    harness = fed(fl.TumblingLifetimeWindows(5), A)
+    harness = fed(streaminsight.TumblingLifetimeWindows(5), A)
     harness.processWatermark(3)
     assert results(harness) == []
     harness.processWatermark(4)
@@ -121,7 +124,7 @@ def test_snapshots_hold_the_watermark_back_to_the_open_one():
 
 def test_count_windows_count_starts():
     starts = [PointEvent(1, "a"), PointEvent(3, "b"), PointEvent(3, "c"), interval(7, 20, "d")]
-    harness = fed(fl.CountByStartTimeWindows(2), *starts)
+    harness = fed(streaminsight.CountByStartTimeWindows(2), *starts)
     harness.processWatermark(3)
     assert results(harness) == [(3, 4, "abc")]
     harness.endInput()
@@ -129,7 +132,7 @@ def test_count_windows_count_starts():
 
 
 def test_count_windows_do_not_ask_for_ends():
-    harness = fed(fl.CountByStartTimeWindows(1), EDGES[0])
+    harness = fed(streaminsight.CountByStartTimeWindows(1), EDGES[0])
     harness.processWatermark(2)
     harness.processElement(EDGES[2], 6)
     assert results(harness) == [(1, 2, "a")]
@@ -140,7 +143,7 @@ def test_events_are_cut_to_the_window():
     def bounds(window, events):
         return [[(event.startTime, event.endTime) for event in events]]
 
-    harness = fed(fl.TumblingLifetimeWindows(5), A, function=bounds)
+    harness = fed(streaminsight.TumblingLifetimeWindows(5), A, function=bounds)
     harness.endInput()
     assert [payload for _, _, payload in results(harness)] == [[(1, 5)], [(5, 6)]]
 
@@ -154,7 +157,12 @@ EDGES = (
 
 
 @pytest.mark.parametrize(
-    "windows", [fl.HoppingLifetimeWindows(10, 5), fl.TumblingLifetimeWindows(4), SNAPSHOTS]
+    "windows",
+    [
+        streaminsight.HoppingLifetimeWindows(10, 5),
+        streaminsight.TumblingLifetimeWindows(4),
+        SNAPSHOTS,
+    ],
 )
 def test_edges_are_intervals(windows):
     edges, intervals = fed(windows, *EDGES), fed(windows, A, B)
@@ -164,7 +172,7 @@ def test_edges_are_intervals(windows):
 
 
 def test_an_open_edge_lives_on_in_window_after_window():
-    harness = fed(fl.TumblingLifetimeWindows(5), EDGES[0])
+    harness = fed(streaminsight.TumblingLifetimeWindows(5), EDGES[0])
     harness.processWatermark(14)
     assert results(harness) == [(0, 5, "a"), (5, 10, "a"), (10, 15, "a")]
     harness.processElement(EdgeEvent.createEnd(1, 16, "a"), 16)
@@ -173,13 +181,13 @@ def test_an_open_edge_lives_on_in_window_after_window():
 
 
 def test_at_the_end_what_is_still_open_ends_with_the_last_change():
-    harness = fed(fl.TumblingLifetimeWindows(5), EDGES[0], PointEvent(11, "p"))
+    harness = fed(streaminsight.TumblingLifetimeWindows(5), EDGES[0], PointEvent(11, "p"))
     harness.endInput()
     assert results(harness) == [(0, 5, "a"), (5, 10, "a"), (10, 15, "ap")]
 
 
 def test_late_events_and_ends_of_nothing_go_to_the_side_output():
-    harness = fed(fl.TumblingLifetimeWindows(5), A)
+    harness = fed(streaminsight.TumblingLifetimeWindows(5), A)
     harness.processWatermark(3)
     late, nothing = interval(3, 8, "late"), EdgeEvent.createEnd(2, 9, "nothing")
     for event in (late, nothing, interval(4, 5, "in time")):
@@ -189,7 +197,7 @@ def test_late_events_and_ends_of_nothing_go_to_the_side_output():
     assert results(harness) == [(0, 5, "ain time"), (5, 10, "a")]
 
 
-@pytest.mark.parametrize("windows", [fl.HoppingLifetimeWindows(10, 5), SNAPSHOTS])
+@pytest.mark.parametrize("windows", [streaminsight.HoppingLifetimeWindows(10, 5), SNAPSHOTS])
 def test_windows_leave_nothing_behind(windows):
     harness = fed(windows, A, B)
     assert harness.numKeyedStateEntries() == 1
@@ -224,7 +232,7 @@ def living(stream, start, end):
 
 @given(lists, st.integers(1, 12), st.integers(1, 12))
 def test_hopping_windows_have_what_lives_in_them(stream, size, hop):
-    harness = fed(fl.HoppingLifetimeWindows(size, hop), *stream)
+    harness = fed(streaminsight.HoppingLifetimeWindows(size, hop), *stream)
     harness.endInput()
     windows = [(start, start + size) for start in range(-60 * hop, 60 * hop, hop)]
     found = [(*window, living(stream, *window)) for window in windows]
@@ -243,7 +251,7 @@ def test_snapshots_tell_each_moment_what_lives(stream):
 
 @given(lists, st.integers(1, 4))
 def test_count_windows_have_what_starts_in_them(stream, count):
-    harness = fed(fl.CountByStartTimeWindows(count), *stream)
+    harness = fed(streaminsight.CountByStartTimeWindows(count), *stream)
     harness.endInput()
     starts = sorted({event.startTime for event in stream})
     expected = []
@@ -254,10 +262,10 @@ def test_count_windows_have_what_starts_in_them(stream, count):
 
 
 KINDS = [
-    fl.HoppingLifetimeWindows(7, 3),
-    fl.TumblingLifetimeWindows(5),
+    streaminsight.HoppingLifetimeWindows(7, 3),
+    streaminsight.TumblingLifetimeWindows(5),
     SNAPSHOTS,
-    fl.CountByStartTimeWindows(2),
+    streaminsight.CountByStartTimeWindows(2),
 ]
 
 
@@ -267,11 +275,13 @@ KINDS = [
 def test_increments_and_cuts_change_nothing(windows, stream, cuts):
     """Also no result comes out below the watermark that went out before."""
     stream = sorted(stream, key=lambda event: event.startTime)
-    advance = fl.AdvanceTimeSettings(fl.AdvanceTimeGenerationSettings(1))
+    advance = streaminsight.AdvanceTimeSettings(streaminsight.AdvanceTimeGenerationSettings(1))
 
     def keyed(source):
-        timed = fl.advanceTime(source, advance).keyBy(lambda event: event.payload in "abc")
-        return fl.LifetimeWindowedStream(timed, windows).apply(
+        timed = streaminsight.advanceTime(source, advance).keyBy(
+            lambda event: event.payload in "abc"
+        )
+        return streaminsight.LifetimeWindowedStream(timed, windows).apply(
             lambda key, window, events: [(key, payloads(window, events))]
         )
 

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish.api.policy_windows import PolicyWindowDescription
+from flinkish.compat import storm
+from flinkish.compat.storm.windows import PolicyWindowDescription
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 
-Count, Time = fl.Count, fl.Time
+Count, Time = storm.Count, fl.Time
 LATE = fl.OutputTag("late")
 
 
@@ -28,7 +29,7 @@ def difference(window):
 def harness_of(length, slide=None, function=contents, **options):
     return StreamTestHarness(
         lambda stream: (
-            fl.PolicyWindowedStream.of(stream, length, slide, **options)
+            storm.PolicyWindowedStream.of(stream, length, slide, **options)
             .sideOutputLateData(LATE)
             .process(function)
         )
@@ -198,17 +199,17 @@ def test_late_elements_go_to_the_side_output():
 
 
 def test_late_elements_without_a_side_output_are_counted():
-    harness = StreamTestHarness(lambda s: fl.PolicyWindowedStream.of(s, 10).process(contents))
+    harness = StreamTestHarness(lambda s: storm.PolicyWindowedStream.of(s, 10).process(contents))
     harness.processWatermark(4)
     at(harness, 4)
     assert harness.numLateRecordsDropped() == 1
 
 
-@pytest.mark.parametrize("options", [{}, {"eventTime": False}, {"length": fl.Count(5)}])
+@pytest.mark.parametrize("options", [{}, {"eventTime": False}, {"length": storm.Count(5)}])
 def test_a_negative_lag_is_refused_also_where_it_has_no_effect(options):
     stream = fl.StreamExecutionEnvironment().fromData(1)
     with pytest.raises(fl.IllegalArgumentError, match=r"of: lag is -5 ms, but cannot be negative"):
-        fl.PolicyWindowedStream.of(stream, **{"length": 10, **options}, lag=-5)
+        storm.PolicyWindowedStream.of(stream, **{"length": 10, **options}, lag=-5)
 
 
 def test_a_lag_stops_the_scan_as_in_storm():
@@ -242,7 +243,7 @@ def test_start_and_end():
 
 
 def by_parity(function, *arguments):
-    return lambda stream: fl.PolicyWindowedStream.of(
+    return lambda stream: storm.PolicyWindowedStream.of(
         stream.keyBy(lambda n: n % 2), *arguments
     ).process(function)
 
@@ -265,7 +266,7 @@ def test_windows_by_time_leave_nothing_behind():
 # Policies of one's own
 
 
-class UntilFull(fl.TriggerPolicy):
+class UntilFull(storm.TriggerPolicy):
     """Fires when the weights add up to 10."""
 
     total = 0
@@ -276,13 +277,13 @@ class UntilFull(fl.TriggerPolicy):
     def track(self, event, context):
         self.total += event.get()
         if self.total >= 10:
-            context.onTrigger(fl.EvictionContext(event.getTimestamp()))
+            context.onTrigger(storm.EvictionContext(event.getTimestamp()))
 
     def reset(self):
         self.total = 0
 
 
-class Heaviest(fl.EvictionPolicy):
+class Heaviest(storm.EvictionPolicy):
     """Keeps what weighs as much as the heaviest so far."""
 
     heaviest = 0
@@ -294,12 +295,12 @@ class Heaviest(fl.EvictionPolicy):
         self.heaviest = max(self.heaviest, event.get())
 
     def evict(self, event):
-        action = fl.EvictionPolicy.Action
+        action = storm.EvictionPolicy.Action
         return action.PROCESS if event.get() == self.heaviest else action.EXPIRE
 
 
 def heavy(stream):
-    return fl.PolicyWindowedStream(stream, UntilFull(), Heaviest()).process(contents)
+    return storm.PolicyWindowedStream(stream, UntilFull(), Heaviest()).process(contents)
 
 
 def test_policies_of_ones_own_keep_their_attributes_over_a_restart():
@@ -312,7 +313,7 @@ def test_policies_of_ones_own_keep_their_attributes_over_a_restart():
     assert (values(harness), values(restored)) == ([[5]], [[5, 5]])
 
 
-class ColourByColour(fl.EvictionPolicy):
+class ColourByColour(storm.EvictionPolicy):
     """Takes the events of the oldest colour, keeps the others, and lets go of colours that it had."""
 
     def __init__(self):
@@ -330,7 +331,7 @@ class ColourByColour(fl.EvictionPolicy):
         pass
 
     def evict(self, event):
-        action = fl.EvictionPolicy.Action
+        action = storm.EvictionPolicy.Action
         colour, _ = event.get()
         if colour in self.had:
             return action.EXPIRE
@@ -340,8 +341,8 @@ class ColourByColour(fl.EvictionPolicy):
 
 def test_what_is_kept_is_not_in_this_window_but_in_a_later_one():
     def build(stream):
-        policies = fl.CountTriggerPolicy(3), ColourByColour()
-        return fl.PolicyWindowedStream(stream, *policies).process(difference)
+        policies = storm.CountTriggerPolicy(3), ColourByColour()
+        return storm.PolicyWindowedStream(stream, *policies).process(difference)
 
     harness = StreamTestHarness(build)
     for number, colour in enumerate(["red", "blue", "red", "blue", "blue", "green"]):
@@ -352,8 +353,8 @@ def test_what_is_kept_is_not_in_this_window_but_in_a_later_one():
 
 def test_policies_of_both_kinds_of_time_are_refused():
     def mixed(stream):
-        return fl.PolicyWindowedStream(
-            stream, fl.WatermarkCountTriggerPolicy(2), fl.CountEvictionPolicy(2)
+        return storm.PolicyWindowedStream(
+            stream, storm.WatermarkCountTriggerPolicy(2), storm.CountEvictionPolicy(2)
         )
 
     with pytest.raises(fl.InvalidProgramError, match=r"WatermarkCountTriggerPolicy.*Count"):
@@ -365,7 +366,7 @@ def test_a_count_is_positive(count):
     with pytest.raises(
         fl.IllegalArgumentError, match=r"CountTriggerPolicy: .* is not a whole number from 1 on"
     ):
-        fl.CountTriggerPolicy(count)
+        storm.CountTriggerPolicy(count)
 
 
 def test_an_element_without_a_timestamp_is_an_error():
@@ -399,7 +400,7 @@ def test_an_error_names_the_timer_of_either_clock():
         harness.setProcessingTime(11)
 
 
-class Seen(fl.PolicyWindowFunction):
+class Seen(storm.PolicyWindowFunction):
     """How many windows its key has had, and what is in this one."""
 
     def open(self, openContext):
@@ -465,7 +466,7 @@ def timed(length, slide, keyed):
     def build(stream):
         stream = stream.assignTimestampsAndWatermarks(each)
         stream = stream.keyBy(lambda n: n % 3) if keyed else stream
-        return fl.PolicyWindowedStream.of(stream, length, slide).process(
+        return storm.PolicyWindowedStream.of(stream, length, slide).process(
             lambda window: [(window.key, window.getEndTimestamp(), *difference(window)[0])]
         )
 
@@ -494,7 +495,7 @@ def test_cuts_into_batches_change_nothing(length, slide, keyed, stamps, cuts):
 
 def test_the_description_tells_its_functions():
     stream = fl.StreamExecutionEnvironment().fromData(1)
-    result = fl.PolicyWindowedStream.of(stream, 10).process(contents)
+    result = storm.PolicyWindowedStream.of(stream, 10).process(contents)
     description = result.getTransformation().operator
     assert isinstance(description, PolicyWindowDescription)
     assert contents in description.userFunctions

@@ -25,7 +25,7 @@ from flinkish import (
     WindowFunction,
 )
 from flinkish.api.errors import FlinkishError, IllegalArgumentError, InvalidProgramError
-from flinkish.api.functions import RichAggregateFunction, RichReduceFunction
+from flinkish.api.functions.functions import RichAggregateFunction, RichReduceFunction
 from flinkish.testing import StreamTestHarness
 
 TEN = TumblingEventTimeWindows.of(10)

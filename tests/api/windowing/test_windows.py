@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from flinkish import GlobalWindow, MergeCallback, TimeWindow
-from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
 class Merged(MergeCallback):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.api.connectors.source import CollectionSource
-from flinkish.api.elements import MIN_TIMESTAMP
-from flinkish.api.operators import SourceWatermarksDescription
+from flinkish.api.plan.operators import SourceWatermarksDescription
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.testing import StreamTestHarness

@@ -14,7 +14,7 @@ from flinkish.api.errors import (
     IllegalStateError,
     IncompatibleCheckpointError,
 )
-from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state import (
     hashed_pages,
     paged_map_table,

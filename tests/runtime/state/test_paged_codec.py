@@ -12,10 +12,10 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
-from flinkish.runtime.stage_task import decode_directory, encode_directory
 from flinkish.runtime.state.page_codec import Envelope, PageCodec
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.task.stage import decode_directory, encode_directory
 
 
 def test_what_pickle_refuses_goes_through_cloudpickle():

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from flinkish.runtime.key_groups import KeyHashes
+from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state import hashed_pages
 from flinkish.runtime.state.hashed_pages import MOST_BYTES, MOST_ENTRIES, TARGET_ENTRIES
 from flinkish.runtime.state.page_store import DictPageStore

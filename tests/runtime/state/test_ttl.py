@@ -19,9 +19,9 @@ from flinkish import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from flinkish.runtime.processing_time import ProcessingTimeService
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.time.clock import ProcessingTimeService
 from tests.runtime.micro_batches import MicroBatches
 
 

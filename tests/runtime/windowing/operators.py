@@ -9,20 +9,19 @@ from typing import Any
 import pyarrow as pa
 
 from flinkish import OutputTag
-from flinkish.api.elements import WatermarkStatus
-from flinkish.api.runtime_context import TaskInfo
-from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.runtime.elements import Records, timestamps_of
-from flinkish.runtime.key_groups import KeyHashes
-from flinkish.runtime.keys import ColumnKeys
+from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.output import Input, Output
-from flinkish.runtime.processing_time import ProcessingTimeService
-from flinkish.runtime.row_columns import RowColumns
+from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.records.elements import Records, timestamps_of
+from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
-from flinkish.runtime.windowing.aligned_window_operator import AlignedWindowOperator
+from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
 LATE: OutputTag[Any] = OutputTag("late")

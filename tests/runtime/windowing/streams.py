@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from flinkish import AggregateFunction
-from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.errors import FlinkishError
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from tests.runtime.windowing.operators import WindowOperatorDriver
 
 far = st.sampled_from([MIN_TIMESTAMP + 1, MAX_TIMESTAMP, MAX_TIMESTAMP - 7])

@@ -16,11 +16,10 @@ from flinkish import (
     TumblingEventTimeWindows,
     ValueStateDescriptor,
 )
-from flinkish.api.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.errors import MissingTimestampError, UserFunctionError
-from flinkish.api.window_calls import apply_call, process_call
-from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.runtime.windowing.aligned_window_operator import AlignedWindowOperator
+from flinkish.api.plan.windows import WindowOperatorDescription, apply_call, process_call
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import LATE, SIDE, Element, WindowOperatorDriver
 from tests.runtime.windowing.streams import Digest, joined, listed, run, steps

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from flinkish import (
     AggregateFunction,
-    CappedSessionWindows,
     ContentChangeWindows,
     ContentWindows,
     CountEvictor,
@@ -25,6 +24,7 @@ from flinkish import (
     UserFunctionError,
     WatermarkStrategy,
 )
+from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 

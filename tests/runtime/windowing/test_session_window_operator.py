@@ -15,10 +15,9 @@ from flinkish import (
     EventTimeTrigger,
     OutputTag,
 )
-from flinkish.api.elements import MAX_TIMESTAMP
-from flinkish.api.window_calls import apply_call
-from flinkish.api.window_operators import WindowOperatorDescription
-from flinkish.runtime.windowing.session_window_operator import SessionWindowOperator
+from flinkish.api.plan.windows import WindowOperatorDescription, apply_call
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import WindowOperatorDriver
 from tests.runtime.windowing.streams import Digest, joined, listed, run, steps

@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 
 import flinkish as fl
 from flinkish import MalformedRecord
-from flinkish.spark.file_formats import file_format
 from flinkish.spark.formats.lines import LineBlock
+from flinkish.spark.sources.file_formats import file_format
 from tests.spark.formats.reading import ranges, read, whole
 
 pytestmark = pytest.mark.usefixtures("spark")  # Spark parses the schemas

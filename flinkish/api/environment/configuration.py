@@ -1,0 +1,217 @@
+"""``Configuration``: settings of a job by the names of Flink's options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Self
+
+from flinkish.api.arguments import (
+    instance,
+    length_from_zero,
+    member,
+    positive,
+    positive_length,
+    text,
+)
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.time.durations import TimeLike
+
+
+class CheckpointingMode(Enum):
+    """How often an element may count in state after a crash (Flink: ``CheckpointingMode``)."""
+
+    EXACTLY_ONCE = "EXACTLY_ONCE"
+    AT_LEAST_ONCE = "AT_LEAST_ONCE"
+    """Accepted; flinkish counts each element exactly once all the same."""
+
+
+class RuntimeExecutionMode(Enum):
+    """Whether a job shows every step or just the last (Flink: ``RuntimeExecutionMode``)."""
+
+    STREAMING = "STREAMING"
+    AUTOMATIC = "AUTOMATIC"
+    BATCH = "BATCH"
+
+
+class Configuration(Mapping[str, Any]):
+    """Options by Flink's names, for ``env.configure`` (Flink: ``Configuration``).
+
+    >>> Configuration({"parallelism.default": 4}).set("pipeline.max-parallelism", 16)
+    Configuration({'parallelism.default': 4, 'pipeline.max-parallelism': 16})
+    """
+
+    OPTIONS = (
+        "execution.buffer-timeout.interval",
+        "execution.checkpointing.dir",
+        "execution.checkpointing.interval",
+        "execution.checkpointing.mode",
+        "execution.runtime-mode",
+        "parallelism.default",
+        "pipeline.auto-watermark-interval",
+        "pipeline.max-parallelism",
+        "pipeline.object-reuse",
+        "pipeline.operator-chaining.enabled",
+    )
+    """The options there are. Times are int ms or a Duration."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self._options: dict[str, Any] = {}
+        if options is not None:
+            instance(
+                "Configuration", options, Mapping, 'Pass a dict, as {"parallelism.default": 4}.'
+            )
+        for name, value in (options or {}).items():
+            self.set(name, value)
+
+    def set(self, option: str, value: Any) -> Self:
+        """Set an option. Raises IllegalArgumentError for one that flinkish does not have, since a
+        setting without effect would be believed in."""
+        if option not in self.OPTIONS:
+            raise IllegalArgumentError(
+                f"Configuration: flinkish has no option {option!r}. It has"
+                f" {', '.join(self.OPTIONS)}; all else is set on the SparkSession."
+            )
+        self._options[option] = value
+        return self
+
+    def __getitem__(self, option: str) -> Any:
+        if not isinstance(option, str):
+            raise KeyError(option)
+        return self._options[option]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._options)
+
+    def __len__(self) -> int:
+        return len(self._options)
+
+    def __repr__(self) -> str:
+        return f"Configuration({self._options!r})"
+
+
+MAX_KEY_GROUPS = 1 << 15
+"""Flink's upper bound for maxParallelism."""
+
+
+class ExecutionConfig:
+    """How a job runs (Flink: ``ExecutionConfig``)."""
+
+    def __init__(self) -> None:
+        self.autoWatermarkInterval = 200
+        self.parallelism: int | None = None
+        self.maxParallelism: int | None = None
+        self.triggerInterval = 0
+        self.elementsPerBatch: int | None = None
+        self._object_reuse = False
+        self.elementsHiddenInErrors = False
+
+    def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
+        """How often generators emit periodic watermarks on the harness, in ms.
+
+        On Spark they do at the end of every batch, whatever the interval.
+        """
+        self.autoWatermarkInterval = length_from_zero(
+            "setAutoWatermarkInterval: interval", interval
+        )
+        return self
+
+    def getAutoWatermarkInterval(self) -> int:
+        """How often generators emit periodic watermarks on the harness, in ms."""
+        return self.autoWatermarkInterval
+
+    def setParallelism(self, parallelism: int) -> ExecutionConfig:
+        """How many tasks keyed operators run in."""
+        self.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
+        return self
+
+    def getParallelism(self) -> int | None:
+        """How many tasks keyed operators run in; None if Spark's setting decides."""
+        return self.parallelism
+
+    def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
+        """The number of key groups."""
+        if positive("setMaxParallelism", maxParallelism) > MAX_KEY_GROUPS:
+            raise IllegalArgumentError(
+                f"setMaxParallelism: {maxParallelism} is above {MAX_KEY_GROUPS}, the most key groups"
+                " that there can be. Pass that or less: a key group is the least that a task can have."
+            )
+        self.maxParallelism = maxParallelism
+        return self
+
+    def getMaxParallelism(self) -> int | None:
+        """The number of key groups, or None if flinkish decides."""
+        return self.maxParallelism
+
+    def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
+        """Begin a batch at most every ``interval``."""
+        self.triggerInterval = length_from_zero("setTriggerInterval: interval", interval)
+        return self
+
+    def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
+        """Let collections and sequences come in batches of so many elements.
+
+        If it is not set, a collection comes in one batch, and a sequence in batches of a million or
+        more, 64 at most.
+        """
+        self.elementsPerBatch = positive("setElementsPerBatch", elements)
+        return self
+
+    def enableObjectReuse(self) -> ExecutionConfig:
+        """Hand elements to chained operators without a copy, also those that can change.
+
+        Then no function may change an element that it was given or has emitted, unless it emits it
+        anew: the function before, state and the other readers of a stream may have the same object.
+        """
+        self._object_reuse = True
+        return self
+
+    def disableObjectReuse(self) -> ExecutionConfig:
+        """Give each reader of a stream a copy of the elements that can change. This is the default."""
+        self._object_reuse = False
+        return self
+
+    def isObjectReuseEnabled(self) -> bool:
+        """Whether chained operators get elements without a copy."""
+        return self._object_reuse
+
+    def hideElementsInErrors(self) -> ExecutionConfig:
+        """Let errors name the type of an element, and show neither the element nor what a user
+        function said of it: for data that must not come into logs."""
+        self.elementsHiddenInErrors = True
+        return self
+
+
+class CheckpointConfig:
+    """Where a job is checkpointed (Flink: ``CheckpointConfig``). Every batch is a checkpoint."""
+
+    def __init__(self) -> None:
+        self.checkpointStorage: str | None = None
+        self._interval = -1
+        self._mode = CheckpointingMode.EXACTLY_ONCE
+
+    def setCheckpointStorage(self, directory: str) -> None:
+        """Keep checkpoints in ``directory``, any path that Spark can write."""
+        self.checkpointStorage = text("setCheckpointStorage: directory", directory)
+
+    def getCheckpointStorage(self) -> str | None:
+        """The directory of the checkpoints; None: a temporary one that goes with the job."""
+        return self.checkpointStorage
+
+    def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
+        """Accepted for ported jobs: every batch is a checkpoint (setTriggerInterval spaces them)."""
+        self._interval = positive_length(
+            "setCheckpointInterval: checkpointInterval", checkpointInterval
+        )
+
+    def getCheckpointInterval(self) -> int:
+        """The interval that was given, in ms; -1 if none was."""
+        return self._interval
+
+    def setCheckpointingConsistencyMode(self, checkpointingMode: CheckpointingMode) -> None:
+        """Accepted for ported jobs: elements count exactly once in either mode."""
+        self._mode = member("setCheckpointingConsistencyMode", checkpointingMode, CheckpointingMode)
+
+    def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
+        """The mode that was given."""
+        return self._mode

@@ -1,0 +1,352 @@
+"""``StreamExecutionEnvironment``: where a job begins and from where it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+
+from flinkish.api.arguments import instance
+from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.source import (
+    CollectionSource,
+    DataFrameSource,
+    SequenceSource,
+    SocketSource,
+    Source,
+    SplitLike,
+)
+from flinkish.api.environment.configuration import Configuration
+from flinkish.api.environment.settings import EnvironmentSettings
+from flinkish.api.errors import (
+    FlinkishError,
+    IllegalArgumentError,
+    IllegalStateError,
+    InvalidProgramError,
+    NotSupportedError,
+    shown,
+)
+from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
+from flinkish.api.eventtime.watermarks import WatermarkStrategy
+from flinkish.api.execution.client import (
+    CollectResultIterator,
+    JobClient,
+    JobExecutionResult,
+    JobListener,
+)
+from flinkish.api.execution.executor import PipelineExecutor
+from flinkish.api.plan.operators import SourceWatermarksDescription
+from flinkish.api.plan.transformations import (
+    SinkTransformation,
+    SourceTransformation,
+    Transformation,
+)
+from flinkish.api.refused import RefusedEnvironmentMethods
+from flinkish.api.streams.data_stream import DataStream, DataStreamSource
+from flinkish.api.types.row import Row
+from flinkish.api.types.type_info import TypeInformation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+
+
+class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods):
+    """Builds jobs and runs them (Flink: ``StreamExecutionEnvironment``).
+
+    ``execute`` runs a job, ``executeAndCollect`` of a stream hands its elements back, and
+    ``explain`` shows what would run:
+
+    >>> env = StreamExecutionEnvironment.getExecutionEnvironment()
+    >>> sink = env.fromElements(1, 2, 3).map(lambda n: n * n).print()
+    >>> print(env.explain())  # doctest: +ELLIPSIS
+    Stage 0 (sources)
+      Source: Collection Source -> Map  [CollectionSource-...]
+        FORWARD to Print to Std. Out
+    Sinks
+      Print to Std. Out  [PrintSink-...]
+    """
+
+    executorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
+    """Makes the executor that runs jobs; ``flinkish`` sets it to the Spark one."""
+
+    def __init__(
+        self,
+        sparkSession: SparkSession | Configuration | None = None,
+        configuration: Configuration | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(sparkSession, Configuration):
+            sparkSession, configuration = None, sparkSession
+        if sparkSession is not None and not hasattr(type(sparkSession), "readStream"):
+            raise InvalidProgramError(
+                f"StreamExecutionEnvironment: {shown(sparkSession)} is not a SparkSession. Pass"
+                " SparkSession.builder.getOrCreate(), or nothing for a local one."
+            )
+        self._sparkSession = sparkSession
+        self._sinks: list[SinkTransformation] = []
+        self._listeners: list[JobListener] = []
+        self._collecting: list[CollectResultIterator[Any]] = []
+        if configuration is not None:
+            self.configure(configuration)
+
+    @classmethod
+    def getExecutionEnvironment(
+        cls, sparkSession: SparkSession | Configuration | None = None
+    ) -> StreamExecutionEnvironment:
+        """An environment on ``sparkSession``, else on the active session, else on a new local one.
+        A Configuration is taken in its place, as in Flink.
+
+        Nothing is started before a job is.
+        """
+        return cls(sparkSession)
+
+    @classmethod
+    def createLocalEnvironment(
+        cls,
+        parallelism: int | Configuration | None = None,
+        configuration: Configuration | None = None,
+    ) -> StreamExecutionEnvironment:
+        """An environment of that parallelism, else of ``getDefaultLocalParallelism()``, on the
+        active Spark session or a new local one."""
+        if isinstance(parallelism, Configuration):
+            parallelism, configuration = None, parallelism
+        if parallelism is None:
+            parallelism = cls.getDefaultLocalParallelism()
+        environment = cls().setParallelism(parallelism)
+        if configuration is not None:
+            environment.configure(configuration)
+        return environment
+
+    # ------------------------------------------------------------------ sources
+
+    def fromSource(
+        self,
+        source: Source[T],
+        watermarkStrategy: WatermarkStrategy[T] | ArrivalTimeStrategy[T] | None = None,
+        sourceName: str | None = None,
+        typeInfo: TypeInformation[T] | None = None,
+    ) -> DataStreamSource[T]:
+        """A stream of any source, with timestamps and watermarks from the start if a strategy is
+        given: for each split by itself, if the source has several (``Source.withSplits``)."""
+        instance("fromSource", source, Source, "Pass one, such as FileSource.forLines(path).")
+        if watermarkStrategy is not None:
+            mend = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
+            if not isinstance(watermarkStrategy, ArrivalTimeStrategy):
+                instance("fromSource", watermarkStrategy, WatermarkStrategy, mend)
+        if source.splitOf is not None and watermarkStrategy is None:
+            raise IllegalArgumentError(
+                "fromSource: a source of several splits needs a WatermarkStrategy here, since later"
+                " on the splits are one stream. Pass WatermarkStrategy.noWatermarks() if the job"
+                " has no event time."
+            )
+        name = sourceName or type(source).__name__
+        transformation = SourceTransformation(f"Source: {name}", source)
+        transformation.outputType = typeInfo
+        stream: DataStreamSource[T] = DataStreamSource(self, transformation)
+        if watermarkStrategy is None:
+            return stream
+        if source.splitOf is None or isinstance(watermarkStrategy, ArrivalTimeStrategy):
+            assigned = stream.assignTimestampsAndWatermarks(watermarkStrategy)
+        else:
+            assigned = stream._transform(
+                SourceWatermarksDescription(watermarkStrategy, source.splitOf)
+            )
+        return DataStreamSource(self, assigned.getTransformation(), transformation)
+
+    @overload
+    def fromElements(
+        self, typeInfo: TypeInformation[T] | type[T], /, *elements: T
+    ) -> DataStreamSource[T]: ...
+
+    @overload
+    def fromElements(self, *elements: T) -> DataStreamSource[T]: ...
+
+    def fromElements(self, *elements: Any) -> DataStreamSource[Any]:
+        """A stream of those elements; their type may come first."""
+        typeInfo = elements[0] if elements and _is_type(elements[0]) else None
+        values = elements if typeInfo is None else elements[1:]
+        if not values:
+            raise IllegalArgumentError(
+                "fromElements: pass at least one element, or fromCollection([])."
+            )
+        return self.fromCollection(values, typeInfo)
+
+    @overload
+    def fromData(
+        self, elements: list[T], typeInfo: TypeInformation[T] | type[T] | None = None, /
+    ) -> DataStreamSource[T]: ...
+
+    @overload
+    def fromData(
+        self, typeInfo: TypeInformation[T] | type[T], /, *elements: T
+    ) -> DataStreamSource[T]: ...
+
+    @overload
+    def fromData(self, *elements: T) -> DataStreamSource[T]: ...
+
+    def fromData(self, *elements: Any) -> DataStreamSource[Any]:
+        """``fromElements`` by its newer name; the type may come first. One list, alone or before
+        the type, is a collection of elements, as in Flink."""
+        if len(elements) == 2 and isinstance(elements[0], list) and _is_type(elements[1]):
+            return self.fromCollection(*elements)
+        if len(elements) == 1 and isinstance(elements[0], list):
+            return self.fromCollection(elements[0])
+        return self.fromElements(*elements)
+
+    def fromCollection(
+        self, collection: Iterable[T], typeInfo: TypeInformation[T] | type[T] | None = None
+    ) -> DataStreamSource[T]:
+        """A stream of the elements of ``collection``, in order. An iterator is read to its end at
+        once."""
+        mend = "Pass a list of the elements, or call fromElements(...)."
+        instance("fromCollection", collection, Iterable, mend)
+        values = collection if isinstance(collection, Sequence) else tuple(collection)
+        given = None if typeInfo is None else TypeInformation.of(typeInfo)
+        return self.fromSource(CollectionSource(values), None, "Collection Source", given)
+
+    def fromSequence(self, start: int, end: int) -> DataStreamSource[int]:
+        """The numbers from ``start`` to ``end``, both included."""
+        return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
+
+    def generateSequence(self, start: int, end: int) -> DataStreamSource[int]:
+        """``fromSequence`` by its older name."""
+        return self.fromSequence(start, end)
+
+    def fromDataFrame(
+        self,
+        dataframe: DataFrame,
+        timestamp: str | None = None,
+        watermarkStrategy: WatermarkStrategy[Row] | ArrivalTimeStrategy[Row] | None = None,
+        split: SplitLike | None = None,
+    ) -> DataStreamSource[Row]:
+        """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors.
+
+        ``timestamp`` names the column (a timestamp, or integer ms) that is the element's timestamp.
+        ``split`` names the column that says which split of the source a row is of, such as Kafka's
+        ``partition``, or is a function of the row, as for several topics: each split gets a watermark
+        of its own (see ``Source.withSplits``).
+        """
+        source = DataFrameSource(dataframe, timestamp)
+        if isinstance(split, str) and split not in dataframe.columns:
+            raise IllegalArgumentError(
+                f"fromDataFrame: there is no column {split!r} to tell the splits by; the columns"
+                f" are {', '.join(dataframe.columns)}."
+            )
+        if split is not None:
+            source = source.withSplits(split)
+        return self.fromSource(source, watermarkStrategy, "DataFrame Source")
+
+    def readTextFile(self, filePath: str) -> DataStreamSource[str]:
+        """The lines of a text file or of the files of a directory."""
+        return self.fromSource(FileSource.forLines(filePath), None, "Text File Source")
+
+    def socketTextStream(
+        self, hostname: str, port: int, delimiter: str = "\n", maxRetry: int = 0
+    ) -> DataStreamSource[str]:
+        """The lines that come over a socket. What came between two checkpoints is lost with the
+        connection, and bytes that are no UTF-8 come as U+FFFD, as in Flink. Only lines, and no
+        retries."""
+        if delimiter != "\n" or maxRetry:
+            raise NotSupportedError(
+                "socketTextStream: Spark's socket source reads lines and does not connect again."
+                " Leave delimiter and maxRetry out, and split lines with flatMap."
+            )
+        return self.fromSource(SocketSource(hostname, port), None, "Socket Stream")
+
+    # ------------------------------------------------------------------ running
+
+    def execute(self, jobName: str = "Flink Streaming Job") -> JobExecutionResult:
+        """Run the job to its end.
+
+        Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
+        others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
+        """
+        client = self.executeAsync(jobName)
+        try:
+            result = client.getJobExecutionResult()
+        except Exception as error:
+            for listener in self._listeners:
+                listener.onJobExecuted(None, error)
+            raise
+        for listener in self._listeners:
+            listener.onJobExecuted(result, None)
+        return result
+
+    def executeAsync(self, jobName: str = "Flink Streaming Job") -> JobClient:
+        """Start the job and return a handle on it."""
+        if not isinstance(jobName, str):
+            raise NotSupportedError(
+                f"execute: {shown(jobName)} is not a job's name. A StreamGraph cannot be run: call"
+                " execute(jobName) on the environment whose streams end in sinks."
+            )
+        if not self._sinks:
+            raise IllegalStateError(
+                "execute: the job has no sinks, so it would do nothing. End a stream in print(),"
+                " sinkTo(sink) or forEachBatch(function), or call executeAndCollect(). Each execute"
+                " takes the sinks that there are: the next one runs those added since."
+            )
+        sinks, self._sinks = self._sinks, []
+        collecting, self._collecting = self._collecting, []
+        try:
+            client = self._executor().executeAsync(self, sinks, jobName)
+        except Exception as error:
+            for listener in self._listeners:
+                listener.onJobSubmitted(None, error)
+            if isinstance(error, FlinkishError):
+                # It says what to mend, and how flinkish found it is no help.
+                error.with_traceback(None)
+            raise
+        for results in collecting:
+            results.setJobClient(client)
+        for listener in self._listeners:
+            listener.onJobSubmitted(client, None)
+        return client
+
+    def registerJobListener(self, jobListener: JobListener) -> None:
+        """Let ``jobListener`` be told when jobs begin and end."""
+        instance("registerJobListener", jobListener, JobListener, "Derive yours from it.")
+        self._listeners.append(jobListener)
+
+    def getJobListeners(self) -> list[JobListener]:
+        """The listeners there are."""
+        return list(self._listeners)
+
+    def clearJobListeners(self) -> None:
+        """Tell nobody any more."""
+        self._listeners.clear()
+
+    def registerCollectIterator(self, iterator: CollectResultIterator[Any]) -> None:
+        """Give ``iterator`` the client of the next job: called by ``collectAsync``."""
+        self._collecting.append(iterator)
+
+    def getTransformations(self) -> list[Transformation]:
+        """The ends of the job so far: its sinks, from which all else is reached."""
+        return list(self._sinks)
+
+    def close(self) -> None:
+        """Called by ported jobs; the SparkSession is the user's and stays open."""
+
+    def getExecutionPlan(self) -> str:
+        """The plan of the job as JSON, in the manner of Flink's."""
+        return self._executor().plan(self, self._sinks).asJson()
+
+    def explain(self) -> str:
+        """The plan of the job as text: stages, operators, and what goes from which to which."""
+        return self._executor().plan(self, self._sinks).asText()
+
+    def _executor(self) -> PipelineExecutor:
+        loader = type(self).executorLoader
+        if loader is None:
+            raise IllegalStateError("no executor is registered: import flinkish, not flinkish.api.")
+        return loader()
+
+    def _addSink(self, sink: SinkTransformation) -> None:
+        self._sinks.append(sink)
+
+    def _toDataFrame(self, stream: DataStream[Any], schema: Any) -> DataFrame:
+        return self._executor().toDataFrame(self, stream, schema)
+
+
+def _is_type(value: object) -> bool:
+    return isinstance(value, (type, TypeInformation))

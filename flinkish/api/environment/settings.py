@@ -1,0 +1,219 @@
+"""The settings of an environment, under the names that they have in Flink."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from flinkish.api.arguments import instance, member, milliseconds, positive
+from flinkish.api.environment.configuration import (
+    MAX_KEY_GROUPS,
+    CheckpointConfig,
+    CheckpointingMode,
+    Configuration,
+    ExecutionConfig,
+    RuntimeExecutionMode,
+)
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.time.durations import TimeLike
+
+
+class EnvironmentSettings:
+    """What a ``StreamExecutionEnvironment`` can be told about the jobs that it runs."""
+
+    _defaultLocalParallelism: ClassVar[int] = os.cpu_count() or 1
+
+    def __init__(self) -> None:
+        self._config = ExecutionConfig()
+        self._checkpointConfig = CheckpointConfig()
+        self._configuration = Configuration()
+        self._bufferTimeout = 100
+        self._chaining = True
+        self._changelog: bool | None = None
+
+    def getConfig(self) -> ExecutionConfig:
+        """The settings of the job."""
+        return self._config
+
+    def getCheckpointConfig(self) -> CheckpointConfig:
+        """Where and how the job is checkpointed."""
+        return self._checkpointConfig
+
+    # ------------------------------------------------------------------ parallelism
+
+    def setParallelism(self, parallelism: int) -> Self:
+        """How many tasks keyed operators run in: Spark's shuffle partitions of the job. With 1 they
+        hand on in the order of their input, whatever the keys.
+
+        A checkpoint keeps the number it was begun with, also where none is set. How many cores
+        Spark has may change.
+        """
+        self._config.setParallelism(parallelism)
+        return self
+
+    def getParallelism(self) -> int | None:
+        """The parallelism, or None if Spark's setting decides."""
+        return self._config.parallelism
+
+    def setMaxParallelism(self, maxParallelism: int) -> Self:
+        """The number of key groups. A checkpoint keeps the number it was begun with."""
+        self._config.setMaxParallelism(maxParallelism)
+        return self
+
+    def getMaxParallelism(self) -> int | None:
+        """The number of key groups, or None if flinkish decides."""
+        return self._config.maxParallelism
+
+    @classmethod
+    def getDefaultLocalParallelism(cls) -> int:
+        """The parallelism of local environments: the cores of the machine, unless set."""
+        return EnvironmentSettings._defaultLocalParallelism
+
+    @classmethod
+    def setDefaultLocalParallelism(cls, parallelism: int) -> None:
+        """Set the parallelism of the local environments that are made from now on."""
+        EnvironmentSettings._defaultLocalParallelism = positive(
+            "setDefaultLocalParallelism", parallelism, MAX_KEY_GROUPS
+        )
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def enableCheckpointing(
+        self,
+        checkpointStorage: str | TimeLike | None = None,
+        mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE,
+    ) -> Self:
+        """Keep checkpoints in the directory ``checkpointStorage``, to go on from there.
+
+        Flink's interval (an int in ms or a Duration) is accepted in its place and without effect:
+        every batch is a checkpoint. So is the mode, as each element counts exactly once anyway.
+        """
+        config = self._checkpointConfig
+        if isinstance(checkpointStorage, str):
+            config.setCheckpointStorage(checkpointStorage)
+        elif checkpointStorage is not None:
+            config.setCheckpointInterval(checkpointStorage)
+        config.setCheckpointingConsistencyMode(mode)
+        return self
+
+    def getCheckpointInterval(self) -> int:
+        """The interval that was given, in ms; -1 if none was."""
+        return self._checkpointConfig.getCheckpointInterval()
+
+    def getCheckpointingMode(self) -> CheckpointingMode:
+        """The mode that was given; elements count exactly once in either."""
+        return self._checkpointConfig.getCheckpointingConsistencyMode()
+
+    def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
+        """``getCheckpointingMode`` by its newer name."""
+        return self.getCheckpointingMode()
+
+    def isUnalignedCheckpointsEnabled(self) -> bool:
+        """False: a checkpoint is taken between two batches, when nothing is on its way."""
+        return False
+
+    def isForceUnalignedCheckpoints(self) -> bool:
+        """False, likewise."""
+        return False
+
+    def enableChangelogStateBackend(self, enabled: bool) -> Self:
+        """Accepted for ported jobs: Spark's state store writes changelogs in any case."""
+        self._changelog = enabled
+        return self
+
+    def isChangelogStateBackendEnabled(self) -> bool | None:
+        """What was set, None if nothing was."""
+        return self._changelog
+
+    def getDefaultSavepointDirectory(self) -> str | None:
+        """The directory of the checkpoints, which is where a savepoint is."""
+        return self._checkpointConfig.getCheckpointStorage()
+
+    # ------------------------------------------------------------------ how it runs
+
+    def setTriggerInterval(self, interval: TimeLike) -> Self:
+        """Begin a batch at most every ``interval``; 0 (the default): as soon as there is data."""
+        self._config.setTriggerInterval(interval)
+        return self
+
+    def setRuntimeMode(self, executionMode: RuntimeExecutionMode) -> Self:
+        """STREAMING and AUTOMATIC are what flinkish does. BATCH is refused: it would show only the
+        last result of each key."""
+        if member("setRuntimeMode", executionMode, RuntimeExecutionMode) is (
+            RuntimeExecutionMode.BATCH
+        ):
+            raise NotSupportedError(
+                "setRuntimeMode: BATCH is not supported, as it shows only the last result of each"
+                " key. Use window(GlobalWindows.createWithEndOfStreamTrigger()) where the last"
+                " result is wanted: a bounded job ends by itself in STREAMING too."
+            )
+        return self
+
+    def setBufferTimeout(self, timeoutMillis: TimeLike) -> Self:
+        """Accepted for ported jobs: elements travel a batch at a time. Use setTriggerInterval for
+        larger batches."""
+        self._bufferTimeout = milliseconds("setBufferTimeout", timeoutMillis)
+        if self._bufferTimeout < -1:
+            raise IllegalArgumentError(
+                f"setBufferTimeout: {self._bufferTimeout} ms is negative. Pass 0 or more, or -1 for"
+                " no timeout."
+            )
+        return self
+
+    def getBufferTimeout(self) -> int:
+        """What was set, in ms; 100 if nothing was, as in Flink."""
+        return self._bufferTimeout
+
+    def disableOperatorChaining(self) -> Self:
+        """Accepted for ported jobs: it only makes a job slower, so operators are chained still."""
+        self._chaining = False
+        return self
+
+    def isChainingEnabled(self) -> bool:
+        """Whether chaining was left on."""
+        return self._chaining
+
+    def isChainingOfOperatorsWithDifferentMaxParallelismEnabled(self) -> bool:
+        """True: operators of any max parallelism are chained."""
+        return True
+
+    def registerSlotSharingGroup(self, slotSharingGroup: object) -> Self:
+        """Accepted for ported jobs: Spark has no slots. Size its executors instead."""
+        return self
+
+    # ------------------------------------------------------------------ by option
+
+    def configure(self, configuration: Configuration) -> None:
+        """Set what ``configuration`` has options for; the rest stays."""
+        instance("configure", configuration, Mapping, "Pass a Configuration.")
+        for option, value in configuration.items():
+            self._configuration.set(option, value)
+            self._set(option, value)
+
+    def getConfiguration(self) -> Configuration:
+        """The options that were set by ``configure``."""
+        return self._configuration
+
+    def _set(self, option: str, value: Any) -> None:
+        if option == "parallelism.default":
+            self.setParallelism(value)
+        elif option == "pipeline.max-parallelism":
+            self.setMaxParallelism(value)
+        elif option == "pipeline.auto-watermark-interval":
+            self._config.setAutoWatermarkInterval(value)
+        elif option == "pipeline.object-reuse":
+            config = self._config
+            config.enableObjectReuse() if value else config.disableObjectReuse()
+        elif option == "pipeline.operator-chaining.enabled":
+            self._chaining = bool(value)
+        elif option == "execution.buffer-timeout.interval":
+            self.setBufferTimeout(value)
+        elif option == "execution.runtime-mode":
+            self.setRuntimeMode(value)
+        elif option == "execution.checkpointing.dir":
+            self._checkpointConfig.setCheckpointStorage(value)
+        elif option == "execution.checkpointing.interval":
+            self._checkpointConfig.setCheckpointInterval(value)
+        elif option == "execution.checkpointing.mode":
+            self._checkpointConfig.setCheckpointingConsistencyMode(value)

@@ -1,0 +1,234 @@
+"""A job that runs, and what it leaves behind."""
+
+from __future__ import annotations
+
+import enum
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from flinkish.api.errors import IllegalStateError
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class JobStatus(enum.Enum):
+    """Where a job stands (Flink: ``JobStatus``)."""
+
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    CANCELED = "CANCELED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True)
+class OperatorMetrics:
+    """The metrics of one operator, over all its key groups.
+
+    Counters count from the start of this run; gauges show the last batch.
+    """
+
+    uid: str
+    name: str
+    numRecordsIn: int = 0
+    numRecordsOut: int = 0
+    """What went to the main output; what went to side outputs does not count."""
+    numLateRecordsDropped: int = 0
+    """Late elements that went nowhere, not even to a side output."""
+    currentWatermark: int | None = None
+    """In ms, the lowest over the key groups; None before the first."""
+    timers: int = 0
+    """How many timers are pending, of either clock."""
+    stateEntries: int = 0
+    """How many entries keyed state has, by key and window; a list or a map counts as one."""
+    statePages: int = 0
+    """How many pages they are in: each is an entry of Spark's state store."""
+    user: dict[str, float] = field(default_factory=dict)
+    """The metrics of the operator's user functions, by name. A gauge shows what the key group
+    that reported last said."""
+
+
+@dataclass(frozen=True)
+class JobExecutionResult:
+    """What is left of a job that ended (Flink: ``JobExecutionResult``)."""
+
+    jobName: str
+    jobID: str
+    netRuntime: int
+    """Milliseconds from start to end."""
+    metrics: dict[str, OperatorMetrics]
+    """By operator name, ``name#2`` for the second of a name."""
+
+    def getJobID(self) -> str:
+        """The id of the job."""
+        return self.jobID
+
+    def getNetRuntime(self) -> int:
+        """Milliseconds from start to end."""
+        return self.netRuntime
+
+    def getMetrics(self) -> dict[str, OperatorMetrics]:
+        """The metrics of every operator, by its name."""
+        return self.metrics
+
+
+class JobClient(ABC):
+    """A handle on a job that runs (Flink: ``JobClient``)."""
+
+    @abstractmethod
+    def getJobID(self) -> str:
+        """The id of the job."""
+
+    @abstractmethod
+    def getJobStatus(self) -> JobStatus:
+        """Where the job stands."""
+
+    @abstractmethod
+    def getMetrics(self) -> dict[str, OperatorMetrics]:
+        """The metrics of every operator by its name, as of the last batch."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stop now. What the last committed batch left can be gone on from."""
+
+    @abstractmethod
+    def stopWithSavepoint(self) -> str:
+        """Finish the batch under way, stop, and return the checkpoint directory to go on from."""
+
+    @abstractmethod
+    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        """Wait for the end, ``timeout`` seconds at most, and return the result.
+
+        Raises the job's error if it failed, and TimeoutError.
+        """
+
+    @contextmanager
+    def cancelledOnInterrupt(self) -> Iterator[None]:
+        """What waits for the job inside cancels it on an interrupt: Ctrl-C, or a notebook's stop
+        button."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.cancelSoon()
+            raise
+
+    def cancelSoon(self) -> None:
+        """Cancel the job, but do not wait until it has stopped."""
+        threading.Thread(target=self.cancel, daemon=True).start()
+
+    def awaitTermination(self, timeout: float | None = None) -> JobExecutionResult:
+        """``getJobExecutionResult`` by the name it has on a StreamingQuery."""
+        return self.getJobExecutionResult(timeout)
+
+
+class CloseableIterator(ABC, Iterator[T_co], Generic[T_co]):
+    """Iterates over the results of a job; closing it stops the job (Flink: ``CloseableIterator``)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the job, if it still runs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class JobListener(ABC):
+    """Is told of the jobs of an environment (Flink: ``JobListener``)."""
+
+    @abstractmethod
+    def onJobSubmitted(self, jobClient: JobClient | None, throwable: BaseException | None) -> None:
+        """Called when a job was started, with its client, or could not be, with the error."""
+
+    @abstractmethod
+    def onJobExecuted(
+        self, jobExecutionResult: JobExecutionResult | None, throwable: BaseException | None
+    ) -> None:
+        """Called when ``execute`` has run a job to its end, with the result or the error."""
+
+
+class _End:
+    """The job has ended, with ``error`` if it failed."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class _Batches(Generic[T]):
+    """What the job has brought. The job knows this and not the iterator, so that an iterator that
+    nobody has any more is noticed."""
+
+    def __init__(self) -> None:
+        self._batches: queue.SimpleQueue[list[T] | _End] = queue.SimpleQueue()
+
+    def put(self, values: list[T], batchId: int) -> None:
+        """Take the elements of a batch: the function of a sink."""
+        self._batches.put(values)
+
+    def get(self) -> list[T]:
+        """The elements of the next batch, once it has come.
+
+        Raises StopIteration after the last, and the error of a job that failed.
+        """
+        batch = self._batches.get()
+        if isinstance(batch, _End):
+            self._batches.put(batch)
+            raise StopIteration if batch.error is None else batch.error
+        return batch
+
+    def awaitEnd(self, client: JobClient) -> None:
+        """Let the end of the job come after its elements."""
+        try:
+            client.getJobExecutionResult()
+        except BaseException as error:
+            self._batches.put(_End(error))
+        else:
+            self._batches.put(_End(None))
+
+
+class CollectResultIterator(CloseableIterator[T]):
+    """Hands out the elements as batches bring them (Flink: ``CollectResultIterator``).
+
+    The job is cancelled when the iterator is closed, or the program is interrupted while it waits.
+    """
+
+    def __init__(self) -> None:
+        self._batches: _Batches[T] = _Batches()
+        self._values: list[T] = []
+        self._client: JobClient | None = None
+        self.collect = self._batches.put
+        """The function of the sink that brings the elements."""
+
+    def setJobClient(self, client: JobClient) -> None:
+        """Called when the job has started."""
+        self._client = client
+        threading.Thread(target=self._batches.awaitEnd, args=(client,), daemon=True).start()
+
+    def __next__(self) -> T:
+        if self._client is None:
+            raise IllegalStateError(
+                "collectAsync: the job has not started, so there are no elements yet. Call"
+                " env.executeAsync() first."
+            )
+        while not self._values:
+            with self._client.cancelledOnInterrupt():
+                self._values = self._batches.get()[::-1]
+        return self._values.pop()
+
+    def close(self) -> None:
+        self._values = []
+        if self._client is not None:
+            self._client.cancel()

@@ -1,0 +1,46 @@
+"""What an engine offers the API, so that the API knows none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from flinkish.api.environment.environment import StreamExecutionEnvironment
+    from flinkish.api.execution.client import JobClient
+    from flinkish.api.plan.transformations import SinkTransformation
+    from flinkish.api.streams.data_stream import DataStream
+
+
+class Plan(Protocol):
+    """A job's plan, to be shown."""
+
+    def asJson(self) -> str:
+        """The plan as JSON, in the manner of Flink's."""
+
+    def asText(self) -> str:
+        """The plan as text for people."""
+
+
+class PipelineExecutor(Protocol):
+    """Runs the jobs of an environment (Flink: ``PipelineExecutor``)."""
+
+    def executeAsync(
+        self,
+        environment: StreamExecutionEnvironment,
+        sinks: Sequence[SinkTransformation],
+        jobName: str,
+    ) -> JobClient:
+        """Start the job that ends in ``sinks``."""
+
+    def toDataFrame(
+        self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
+    ) -> DataFrame:
+        """``stream`` as a streaming DataFrame."""
+
+    def plan(
+        self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
+    ) -> Plan:
+        """The plan of the job that ends in ``sinks``."""

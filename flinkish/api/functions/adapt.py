@@ -1,0 +1,221 @@
+"""Takes a user function as it comes, a class of ``functions`` or a plain callable, to a callable."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
+from flinkish.api.functions.functions import (
+    FilterFunction,
+    FilterLike,
+    FlatMapFunction,
+    Function,
+    KeySelector,
+    MapFunction,
+    MapLike,
+    Partitioner,
+    ReduceFunction,
+    ReduceLike,
+    RichFunction,
+    methods_are_declared_by,
+)
+from flinkish.api.types.fields import checked_field, field_getter
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def function_of(function: object) -> Function | None:
+    """``function`` if it is one of flinkish's function classes.
+
+    Raises InvalidProgramError if it has an ``open`` that nobody would call.
+    """
+    if not isinstance(function, Function):
+        return None
+    if callable(getattr(type(function), "open", None)) and not isinstance(function, RichFunction):
+        name = type(function).__name__
+        raise InvalidProgramError(
+            f"{name}: only a rich function is opened. Derive {name} from the Rich form of its class,"
+            " such as RichMapFunction, or from RichFunction too."
+        )
+    return function
+
+
+def check_methods(function: Function) -> None:
+    """Raises InvalidProgramError if a method of ``function`` takes other parameters than that of the
+    class which declares it, or yields where that has one result."""
+    kind = type(function)
+    for base in kind.__mro__:
+        if not methods_are_declared_by(base):
+            continue
+        for name, given in vars(base).items():
+            own = getattr(kind, name, None)
+            if inspect.isfunction(given) and own is not given and not name.startswith("_"):
+                _check_method(function, name, given)
+
+
+def _check_method(function: Function, name: str, given: Callable[..., Any]) -> None:
+    method, parameters = getattr(function, name), list(inspect.signature(given).parameters)[1:]
+    subject = f"{type(function).__name__}.{name}"
+    # Those of windows may leave out, which is last, to who calls them
+    may_do_without = name in _MAY_DO_WITHOUT_OUT and takes(method, len(parameters) - 1)
+    if not takes(method, len(parameters)) and not may_do_without:
+        raise InvalidProgramError(
+            f"{subject} cannot be called with {', '.join(parameters)}. Write"
+            f" def {name}(self, {', '.join(parameters)})."
+        )
+    if "Iterable" not in given.__annotations__.get("return", ""):
+        one_result(subject, method)
+
+
+_MAY_DO_WITHOUT_OUT = ("process", "apply", "coGroup")
+
+
+def one_result(
+    subject: str,
+    function: Callable[..., Any],
+    mend: str = "use an operator for any number of results, such as flatMap or process",
+) -> None:
+    """Raises InvalidProgramError if ``function``, which has one result, yields."""
+    if inspect.isgeneratorfunction(function):
+        raise InvalidProgramError(
+            f"{subject}: {shown(function)} yields, but has one result. Return it, or {mend}."
+        )
+
+
+def checked_callable(
+    method: str, function: Any, wanted: str, *arguments: int
+) -> Callable[..., Any]:
+    """``function``; raises InvalidProgramError unless it can be called with one of those numbers of
+    ``arguments``. ``wanted`` says what to pass."""
+    if not callable(function):
+        raise InvalidProgramError(
+            f"{method}: {shown(function)} of type {type(function).__name__} is not a function. Pass"
+            f" {wanted}."
+        )
+    if isinstance(function, type) and issubclass(function, Function):
+        raise InvalidProgramError(
+            f"{method}: {function.__name__} is a class. Pass an instance: {function.__name__}()."
+        )
+    checked: Callable[..., Any] = function
+    if not any(takes(checked, number) for number in arguments):
+        raise InvalidProgramError(
+            f"{method}: {shown(function)} cannot be called with {' or '.join(map(str, arguments))}"
+            f" argument{'' if arguments[-1] == 1 else 's'}. Pass {wanted}."
+        )
+    return checked
+
+
+def _with_one_result(
+    method: str, function: Any, wanted: str, *arguments: int
+) -> Callable[..., Any]:
+    checked = checked_callable(method, function, wanted, *arguments)
+    one_result(method, checked)
+    return checked
+
+
+def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
+    """The mapping itself."""
+    if isinstance(function, MapFunction):
+        return function.map
+    return _with_one_result("map", function, "a MapFunction or f(value)", 1)
+
+
+def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
+    """The predicate itself."""
+    if isinstance(function, FilterFunction):
+        return function.filter
+    return _with_one_result("filter", function, "a FilterFunction or f(value)", 1)
+
+
+def flat_map_calls(
+    function: Any,
+) -> tuple[Callable[[Any, Any], Any] | None, Callable[[Any], Iterable[Any]] | None]:
+    """``(call, None)`` for what gets a collector, ``(None, iterate)`` for what does not."""
+    if isinstance(function, FlatMapFunction):
+        return function.flatMap, None
+    checked = checked_callable(
+        "flatMap", function, "a FlatMapFunction, f(value) or f(value, out)", 1, 2
+    )
+    if positional_arity(checked) == 2:
+        return checked, None
+    return None, checked
+
+
+def key_call(selector: Any, method: str = "keyBy") -> Callable[[Any], Any]:
+    """The key selector itself; a field name or position selects that field."""
+    if isinstance(selector, KeySelector):
+        return selector.getKey
+    if isinstance(selector, (str, int)):
+        return field_getter(checked_field(method, selector))
+    return _with_one_result(method, selector, "a KeySelector, f(value), or the name of a field", 1)
+
+
+def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
+    """The partitioning itself."""
+    if isinstance(partitioner, Partitioner):
+        return partitioner.partition
+    return checked_callable(
+        "partitionCustom", partitioner, "a Partitioner or f(key, numPartitions)", 2
+    )
+
+
+def reduce_call(function: ReduceLike[T], method: str = "reduce") -> Callable[[T, T], T]:
+    """The reduction itself."""
+    if isinstance(function, ReduceFunction):
+        return function.reduce
+    return _with_one_result(method, function, "a ReduceFunction or f(a, b)", 2)
+
+
+def positional_arity(function: Callable[..., Any]) -> int:
+    """How many positional arguments without a default ``function`` takes; 1 if it does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    return sum(
+        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        for p in parameters
+    )
+
+
+def takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Whether ``function`` can be called with so many arguments; True if it does not say."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*(None,) * arguments)
+    except TypeError:
+        return False
+    return True
+
+
+_COMES_APART = (str, bytes, bytearray, Mapping)
+
+
+def results_of(
+    returned: Any, function: str = "the function", tuples: bool = False, wrote: bool = False
+) -> Iterable[Any]:
+    """What ``function`` has returned, as its results; None is none.
+
+    ``tuples``: a tuple is one of results, not one result. ``wrote``: it may have written to ``out``,
+    so what a lambda makes of several calls, ``[out.collect(1), out.collect(2)]``, is none either.
+
+    Raises UnfitElementError for a single value, also one that would come apart if it were iterated.
+    """
+    if returned is None:
+        return ()
+    if wrote and type(returned) in (list, tuple) and returned.count(None) == len(returned):
+        return ()
+    apart = _COMES_APART if tuples and type(returned) is tuple else (*_COMES_APART, tuple)
+    if isinstance(returned, apart) or not isinstance(returned, Iterable):
+        raise UnfitElementError(
+            f"{function} returned {shown(returned)} of type {type(returned).__name__}, but must"
+            " return its results as a list, yield them, or write them to out. For one result return"
+            " a list of it: [result]."
+        )
+    return returned

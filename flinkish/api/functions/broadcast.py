@@ -1,0 +1,296 @@
+"""The broadcast state pattern: a stream of rules that all tasks see, and elements they apply to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, Protocol, TypeAlias, Union, overload
+
+from typing_extensions import TypeAliasType, TypeVar
+
+from flinkish.api.functions.functions import Collector, RichFunction, declares_methods
+from flinkish.api.functions.process import TimeDomain, TimerService
+from flinkish.api.functions.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from flinkish.api.output_tag import OutputTag
+
+IN1_contra = TypeVar("IN1_contra", contravariant=True)
+IN2_contra = TypeVar("IN2_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
+ACC = TypeVar("ACC")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+K_co = TypeVar("K_co", covariant=True, default=Any)
+K_contra = TypeVar("K_contra", contravariant=True)
+S_contra = TypeVar("S_contra", bound=State, contravariant=True)
+S = TypeVar("S", bound=State)
+T = TypeVar("T")
+X = TypeVar("X")
+UK = TypeVar("UK")
+UV = TypeVar("UV")
+
+
+class ReadOnlyBroadcastState(State, Generic[UK, UV]):
+    """Broadcast state as elements see it (Flink: ``ReadOnlyBroadcastState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self, key: UK) -> UV | None:
+        """The value under ``key``, or None."""
+
+    @abstractmethod
+    def contains(self, key: UK) -> bool:
+        """Whether there is an entry of ``key``."""
+
+    @abstractmethod
+    def immutableEntries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries as pairs, in the order they were first put."""
+
+
+class BroadcastState(ReadOnlyBroadcastState[UK, UV]):
+    """Broadcast state as broadcast elements see it: theirs to change (Flink: ``BroadcastState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def put(self, key: UK, value: UV) -> None:
+        """Set the value under ``key``."""
+
+    @abstractmethod
+    def putAll(self, map: Mapping[UK, UV]) -> None:  # noqa: A002 - Flink's name
+        """Put every entry of ``map``."""
+
+    @abstractmethod
+    def remove(self, key: UK) -> None:
+        """Remove the entry of ``key``, if there is one."""
+
+    @abstractmethod
+    def entries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries as pairs; the state may be changed meanwhile."""
+
+    @abstractmethod
+    def iterator(self) -> Iterator[tuple[UK, UV]]:
+        """An iterator over the entries."""
+
+
+class KeyedStateFunction(Protocol[K_contra, S_contra]):
+    """What ``applyToKeyedState`` calls, as a class (Flink: ``KeyedStateFunction``)."""
+
+    def process(self, key: K_contra, state: S_contra, /) -> None:
+        """Called with every key and its state, which may be read and changed."""
+
+
+KeyedStateLike = Union[KeyedStateFunction[Any, S], Callable[[Any, S], None]]
+
+
+class BaseBroadcastContext(ABC):
+    """What all contexts of broadcast process functions offer."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timestamp(self) -> int | None:
+        """The timestamp in ms of the element or timer at hand, None if the element has none."""
+
+    @abstractmethod
+    def currentProcessingTime(self) -> int:
+        """The processing-time clock, in ms."""
+
+    @abstractmethod
+    def currentWatermark(self) -> int:
+        """The watermark of both inputs, in ms."""
+
+    @abstractmethod
+    def output(self, outputTag: OutputTag[X], value: X) -> None:
+        """Emit ``value`` to a side output, with the timestamp of the element or timer at hand."""
+
+
+class BroadcastReadOnlyContext(BaseBroadcastContext):
+    """The context of an element that is not broadcast."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getBroadcastState(
+        self, stateDescriptor: MapStateDescriptor[UK, UV]
+    ) -> ReadOnlyBroadcastState[UK, UV]:
+        """The broadcast state of a descriptor that was given to ``broadcast(...)``."""
+
+
+class BroadcastContext(BaseBroadcastContext):
+    """The context of a broadcast element."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getBroadcastState(
+        self, stateDescriptor: MapStateDescriptor[UK, UV]
+    ) -> BroadcastState[UK, UV]:
+        """The broadcast state of a descriptor that was given to ``broadcast(...)``.
+
+        Every task keeps a state of its own, so change it only by what the element says.
+        """
+
+
+class KeyedBroadcastReadOnlyContext(BroadcastReadOnlyContext, Generic[K_co]):
+    """The context of an element that is not broadcast, under its key."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timerService(self) -> TimerService:
+        """The clocks and the timers of the key."""
+
+    @abstractmethod
+    def getCurrentKey(self) -> K_co:
+        """The key of the element or timer at hand."""
+
+
+class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co]):
+    """The context of a timer."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def timeDomain(self) -> TimeDomain:
+        """Which clock the timer went by."""
+
+
+class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
+    """The context of a broadcast element, which has no key."""
+
+    __slots__ = ()
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: ValueStateDescriptor[T],
+        function: KeyedStateLike[ValueState[T]],
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self, stateDescriptor: ListStateDescriptor[T], function: KeyedStateLike[ListState[T]]
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: MapStateDescriptor[UK, UV],
+        function: KeyedStateLike[MapState[UK, UV]],
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: ReducingStateDescriptor[T],
+        function: KeyedStateLike[ReducingState[T]],
+    ) -> None: ...
+
+    @overload
+    def applyToKeyedState(
+        self,
+        stateDescriptor: AggregatingStateDescriptor[IN, ACC, OUT],
+        function: KeyedStateLike[AggregatingState[IN, OUT]],
+    ) -> None: ...
+
+    @abstractmethod
+    def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
+        """Call ``function(key, state)`` with every key that has something in that state.
+
+        The state is live: what the function changes is kept.
+        """
+
+
+@declares_methods
+class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Joins a stream with a broadcast one (Flink: ``BroadcastProcessFunction``)."""
+
+    ReadOnlyContext: TypeAlias = BroadcastReadOnlyContext
+    Context: TypeAlias = BroadcastContext
+
+    @abstractmethod
+    def processElement(
+        self, value: IN1_contra, ctx: BroadcastReadOnlyContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
+
+    @abstractmethod
+    def processBroadcastElement(
+        self, value: IN2_contra, ctx: BroadcastContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for broadcast elements; write to ``out``, or return or yield the results, which get
+        their timestamp."""
+
+
+@declares_methods
+class KeyedBroadcastProcessFunction(
+    RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]
+):
+    """Joins a keyed stream with a broadcast one (Flink: ``KeyedBroadcastProcessFunction``).
+
+    >>> from flinkish.api.functions.state import MapStateDescriptor
+    >>> limits = MapStateDescriptor[str, int]("limits")
+    >>> class Above(KeyedBroadcastProcessFunction[str, tuple[str, int], tuple[str, int], int]):
+    ...     def processElement(self, value, ctx, out):
+    ...         limit = ctx.getBroadcastState(limits).get(ctx.getCurrentKey())
+    ...         if limit is not None and value[1] > limit:
+    ...             out.collect(value[1])
+    ...     def processBroadcastElement(self, value, ctx, out):
+    ...         ctx.getBroadcastState(limits).put(*value)
+    """
+
+    ReadOnlyContext = TypeAliasType(
+        "ReadOnlyContext", KeyedBroadcastReadOnlyContext[K_co], type_params=(K_co,)
+    )
+    Context = TypeAliasType("Context", KeyedBroadcastContext[K_co], type_params=(K_co,))
+    OnTimerContext = TypeAliasType(
+        "OnTimerContext", KeyedBroadcastTimerContext[K_co], type_params=(K_co,)
+    )
+
+    @abstractmethod
+    def processElement(
+        self,
+        value: IN1_contra,
+        ctx: KeyedBroadcastReadOnlyContext[K_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
+        """Called for elements of the keyed stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
+
+    @abstractmethod
+    def processBroadcastElement(
+        self, value: IN2_contra, ctx: KeyedBroadcastContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for broadcast elements; write to ``out``, or return or yield the results, which get
+        their timestamp.
+
+        On Spark every key group calls it, since each has a copy of the broadcast state, and what it
+        emits comes once all the same: from one of them. So it must not depend on what was seen of
+        keyed state. What is emitted inside the function given to ``applyToKeyedState`` comes for
+        every key.
+        """
+
+    def onTimer(
+        self, timestamp: int, ctx: KeyedBroadcastTimerContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
+        """
+        return None

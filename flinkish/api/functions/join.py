@@ -1,0 +1,128 @@
+"""The functions of joins: over windows ``JoinFunction`` and ``CoGroupFunction``, over intervals of time
+``ProcessJoinFunction``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeAlias, TypeVar, Union
+
+from flinkish.api.functions.functions import Collector, Function, RichFunction, declares_methods
+from flinkish.api.output_tag import OutputTag
+
+IN1_contra = TypeVar("IN1_contra", contravariant=True)
+IN2_contra = TypeVar("IN2_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
+X = TypeVar("X")
+
+
+@declares_methods
+class JoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Makes one result of a pair (Flink: ``JoinFunction``). It gets the timestamp of the window's last
+    ms, ``window.maxTimestamp()``; so do those of the other functions of window joins.
+
+    >>> class Pair(JoinFunction[str, int, tuple[str, int]]):
+    ...     def join(self, first, second):
+    ...         return (first, second)
+    """
+
+    @abstractmethod
+    def join(self, first: IN1_contra, second: IN2_contra) -> OUT_co:
+        """The result of a pair of the same key and window."""
+
+
+@declares_methods
+class FlatJoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
+
+    @abstractmethod
+    def join(
+        self, first: IN1_contra, second: IN2_contra, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Put the results of a pair of the same key and window into ``out``, or return or yield
+        them."""
+
+
+@declares_methods
+class CoGroupFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
+
+    @abstractmethod
+    def coGroup(
+        self, first: Iterable[IN1_contra], second: Iterable[IN2_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for every key and window with elements on either side; write to ``out``, or return
+        or yield the results."""
+
+
+class RichJoinFunction(RichFunction, JoinFunction[IN1_contra, IN2_contra, OUT_co]):
+    """A ``JoinFunction`` with open, close and a runtime context (Flink: ``RichJoinFunction``)."""
+
+
+class RichFlatJoinFunction(RichFunction, FlatJoinFunction[IN1_contra, IN2_contra, OUT_co]):
+    """A ``FlatJoinFunction`` with open, close and a runtime context (Flink: ``RichFlatJoinFunction``)."""
+
+
+class RichCoGroupFunction(RichFunction, CoGroupFunction[IN1_contra, IN2_contra, OUT_co]):
+    """A ``CoGroupFunction`` with open, close and a runtime context (Flink: ``RichCoGroupFunction``)."""
+
+
+class JoinContext(ABC):
+    """What a ``ProcessJoinFunction`` may ask about a pair (Flink: ``ProcessJoinFunction.Context``).
+    Timestamps are in ms."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getLeftTimestamp(self) -> int:
+        """The timestamp of the left element."""
+
+    @abstractmethod
+    def getRightTimestamp(self) -> int:
+        """The timestamp of the right element."""
+
+    @abstractmethod
+    def getTimestamp(self) -> int:
+        """The timestamp of the pair: the later of the two."""
+
+    @abstractmethod
+    def output(self, outputTag: OutputTag[X], value: X) -> None:
+        """Emit ``value`` to a side output, with the timestamp of the pair."""
+
+
+@declares_methods
+class ProcessJoinFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Makes results of the pairs of an interval join (Flink: ``ProcessJoinFunction``).
+
+    >>> class Pair(ProcessJoinFunction[str, str, str]):
+    ...     def processElement(self, left, right, ctx, out):
+    ...         out.collect(f"{left}-{right}")
+    """
+
+    Context: TypeAlias = JoinContext
+
+    @abstractmethod
+    def processElement(
+        self, left: IN1_contra, right: IN2_contra, ctx: JoinContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for every pair; write to ``out``, or return or yield the results, which get the later
+        of the two timestamps."""
+
+
+JoinLike = Union[
+    JoinFunction[IN1_contra, IN2_contra, OUT_co],
+    FlatJoinFunction[IN1_contra, IN2_contra, OUT_co],
+    Callable[[IN1_contra, IN2_contra], OUT_co],
+]
+
+
+CoGroupLike = Union[
+    CoGroupFunction[IN1_contra, IN2_contra, OUT_co],
+    Callable[[Iterable[IN1_contra], Iterable[IN2_contra]], Iterable[OUT_co]],
+]
+
+
+ProcessJoinLike = Union[
+    ProcessJoinFunction[IN1_contra, IN2_contra, OUT_co],
+    Callable[[IN1_contra, IN2_contra, JoinContext, Collector[OUT_co]], Iterable[OUT_co] | None],
+]

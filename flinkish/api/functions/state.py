@@ -1,0 +1,276 @@
+"""Keyed state as a user sees it: descriptors say what is kept, states read and write it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias
+
+from typing_extensions import TypeVar
+
+from flinkish.api.arguments import instance, text
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.types.type_info import TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.api.functions.functions import AggregateFunction, ReduceLike
+    from flinkish.api.functions.ttl import StateTtlConfig
+
+T = TypeVar("T", default=Any)
+IN = TypeVar("IN", default=Any)
+OUT = TypeVar("OUT", default=Any)
+ACC = TypeVar("ACC", default=Any)
+UK = TypeVar("UK", default=Any)
+UV = TypeVar("UV", default=Any)
+
+
+_TypeLike: TypeAlias = TypeInformation[T] | type[T] | None
+"""A type, or the Python type that it is of, or None: any type."""
+
+
+def _given(typeLike: _TypeLike[T]) -> TypeInformation[T] | None:
+    return None if typeLike is None else TypeInformation.of(typeLike)
+
+
+class State(ABC):
+    """Base of all states. What is read and then changed in place is to be written again, with ``update``
+    or ``put``: else the change may last or be lost, by where a batch ends."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove what is kept under the current key."""
+
+
+class ValueState(State, Generic[T]):
+    """One value a key (Flink: ``ValueState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def value(self) -> T | None:
+        """The value, or the descriptor's default, or None. ``update`` writes what is changed in it."""
+
+    @abstractmethod
+    def update(self, value: T | None) -> None:
+        """Set the value; None removes it."""
+
+
+class AppendingState(State, Generic[IN, OUT]):
+    """A state that elements are added to (Flink: ``AppendingState``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def add(self, value: IN) -> None:
+        """Take ``value`` in."""
+
+    @abstractmethod
+    def get(self) -> OUT | None:
+        """What is kept, or None if there is nothing."""
+
+
+class ListState(AppendingState[T, Iterable[T]], Generic[T]):
+    """A list a key (Flink: ``ListState``). ``get()`` of an empty list gives an empty iterable."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self) -> Iterable[T]:
+        """The elements in the order they were added. ``update`` writes what is changed in them."""
+
+    @abstractmethod
+    def update(self, values: Iterable[T]) -> None:
+        """Set the whole list; an empty one removes it."""
+
+    @abstractmethod
+    def addAll(self, values: Iterable[T]) -> None:
+        """Append all of ``values``."""
+
+
+class ReducingState(AppendingState[T, T], Generic[T]):
+    """The reduced value of all elements added (Flink: ``ReducingState``)."""
+
+    __slots__ = ()
+
+
+class AggregatingState(AppendingState[IN, OUT], Generic[IN, OUT]):
+    """The aggregate of all elements added (Flink: ``AggregatingState``)."""
+
+    __slots__ = ()
+
+
+class MapState(State, Generic[UK, UV]):
+    """A map a key (Flink: ``MapState``); entries are read and written one by one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self, key: UK) -> UV | None:
+        """The value under ``key``, or None. ``put`` writes what is changed in it."""
+
+    @abstractmethod
+    def put(self, key: UK, value: UV) -> None:
+        """Set the value under ``key``."""
+
+    @abstractmethod
+    def putAll(self, map: dict[UK, UV]) -> None:  # noqa: A002 - Flink's name
+        """Put every entry of ``map``."""
+
+    @abstractmethod
+    def remove(self, key: UK) -> None:
+        """Remove the entry of ``key``, if there is one."""
+
+    @abstractmethod
+    def contains(self, key: UK) -> bool:
+        """Whether there is an entry of ``key``."""
+
+    @abstractmethod
+    def entries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries as pairs."""
+
+    @abstractmethod
+    def keys(self) -> Iterable[UK]:
+        """All keys."""
+
+    @abstractmethod
+    def values(self) -> Iterable[UV]:
+        """All values."""
+
+    @abstractmethod
+    def isEmpty(self) -> bool:
+        """Whether there are no entries."""
+
+    def iterator(self) -> Iterator[tuple[UK, UV]]:
+        """An iterator over the entries."""
+        return iter(self.entries())
+
+    def immutableEntries(self) -> Iterable[tuple[UK, UV]]:
+        """All entries, by the name that read-only broadcast state has in Flink."""
+        return self.entries()
+
+
+class StateDescriptor(Generic[T]):
+    """The name of a state, its type, and how long its entries live (Flink: ``StateDescriptor``)."""
+
+    def __init__(self, name: str, type: _TypeLike[T] = None) -> None:  # noqa: A002
+        self.name = text(f"{self.__class__.__name__}: name", name)
+        self.type = _given(type)
+        self.ttlConfig: StateTtlConfig | None = None
+
+    def getName(self) -> str:
+        """The name of the state, unique in its operator."""
+        return self.name
+
+    def getType(self) -> TypeInformation[Any] | None:
+        """The type of the state's values, if it was given."""
+        return self.type
+
+    def setQueryable(self, *arguments: object) -> NoReturn:
+        """Refused: Flink has deprecated queryable state too."""
+        raise NotSupportedError(
+            "setQueryable is not supported. Write the state to a sink that can be queried, or read"
+            " the checkpoint with Spark's state data source."
+        )
+
+    def enableTimeToLive(self, ttlConfig: StateTtlConfig) -> None:
+        """Let entries expire as ``ttlConfig`` says."""
+        from flinkish.api.functions.ttl import StateTtlConfig
+
+        mend = "Pass one, as StateTtlConfig.newBuilder(Duration.ofHours(1)).build()."
+        self.ttlConfig = instance(f"{self}: enableTimeToLive", ttlConfig, StateTtlConfig, mend)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class ValueStateDescriptor(StateDescriptor[T]):
+    """Describes a ``ValueState``; ``default`` is what ``value()`` gives while there is none (Flink:
+    ``ValueStateDescriptor``).
+
+    >>> from flinkish import KeyedProcessFunction
+    >>> from flinkish.testing import StreamTestHarness
+    >>> class Numbered(KeyedProcessFunction[str, str, tuple[str, int]]):
+    ...     def open(self, openContext):
+    ...         self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", int, 0))
+    ...     def processElement(self, value, ctx, out):
+    ...         self.count.update(self.count.value() + 1)
+    ...         out.collect((value, self.count.value()))
+    >>> harness = StreamTestHarness(lambda words: words.keyBy(len).process(Numbered()))
+    >>> for word in ("one", "three", "two"):
+    ...     harness.processElement(word)
+    >>> [record.value for record in harness.getOutput()]
+    [('one', 1), ('three', 1), ('two', 2)]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        type: _TypeLike[T] = None,  # noqa: A002 - Flink's name
+        default: T | None = None,
+    ) -> None:
+        super().__init__(name, type)
+        self.default = default
+
+
+class ListStateDescriptor(StateDescriptor[T]):
+    """Describes a ``ListState`` (Flink: ``ListStateDescriptor``).
+
+    >>> seen = ListStateDescriptor("seen", int)
+    """
+
+
+class ReducingStateDescriptor(StateDescriptor[T]):
+    """Describes a ``ReducingState`` with its reduce function (Flink: ``ReducingStateDescriptor``).
+
+    >>> longest = ReducingStateDescriptor("longest", max, int)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reduceFunction: ReduceLike[T],
+        type: _TypeLike[T] = None,  # noqa: A002 - Flink's name
+    ) -> None:
+        from flinkish.api.functions.adapt import reduce_call
+
+        super().__init__(name, type)
+        self.reduceFunction = reduceFunction
+        reduce_call(reduceFunction, f"ReducingStateDescriptor({name!r})")
+
+
+class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
+    """Describes an ``AggregatingState`` with its aggregate function; ``type`` is that of the
+    accumulator (Flink: ``AggregatingStateDescriptor``)."""
+
+    def __init__(
+        self,
+        name: str,
+        aggregateFunction: AggregateFunction[IN, ACC, OUT],
+        type: _TypeLike[ACC] = None,  # noqa: A002 - Flink's name
+    ) -> None:
+        from flinkish.api.functions.functions import AggregateFunction
+
+        super().__init__(name, type)
+        mend = "Pass one, with createAccumulator, add and getResult."
+        self.aggregateFunction = instance(
+            f"AggregatingStateDescriptor({name!r})", aggregateFunction, AggregateFunction, mend
+        )
+
+
+class MapStateDescriptor(StateDescriptor[Any], Generic[UK, UV]):
+    """Describes a ``MapState`` (Flink: ``MapStateDescriptor``).
+
+    >>> clicks = MapStateDescriptor("clicks", str, int)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        keyType: _TypeLike[UK] = None,
+        valueType: _TypeLike[UV] = None,
+    ) -> None:
+        super().__init__(name)
+        self.keyType = _given(keyType)
+        self.valueType = _given(valueType)

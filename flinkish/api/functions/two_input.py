@@ -1,0 +1,140 @@
+"""Functions of two connected streams, which share what they keep."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Generic, TypeAlias
+
+from typing_extensions import TypeAliasType, TypeVar
+
+from flinkish.api.functions.functions import Collector, Function, RichFunction, declares_methods
+from flinkish.api.functions.process import (
+    KeyedProcessContext,
+    KeyedTimerContext,
+    ProcessContext,
+    TimerContext,
+)
+
+IN1_contra = TypeVar("IN1_contra", contravariant=True)
+IN2_contra = TypeVar("IN2_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
+K_contra = TypeVar("K_contra", contravariant=True)
+K_co = TypeVar("K_co", covariant=True, default=Any)
+
+
+@declares_methods
+class CoMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """One element in, from either stream, one element out (Flink: ``CoMapFunction``)."""
+
+    @abstractmethod
+    def map1(self, value: IN1_contra) -> OUT_co:
+        """Called for elements of the first stream. The timestamp stays."""
+
+    @abstractmethod
+    def map2(self, value: IN2_contra) -> OUT_co:
+        """Called for elements of the second stream. The timestamp stays."""
+
+
+@declares_methods
+class CoFlatMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """One element in, from either stream, any number out (Flink: ``CoFlatMapFunction``)."""
+
+    @abstractmethod
+    def flatMap1(self, value: IN1_contra, out: Collector[OUT_co]) -> Iterable[OUT_co] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results.
+        The timestamp stays."""
+
+    @abstractmethod
+    def flatMap2(self, value: IN2_contra, out: Collector[OUT_co]) -> Iterable[OUT_co] | None:
+        """Called for elements of the second stream; write to ``out``, or return or yield the results.
+        The timestamp stays."""
+
+
+class RichCoMapFunction(RichFunction, CoMapFunction[IN1_contra, IN2_contra, OUT_co]):
+    """A ``CoMapFunction`` with open, close and a runtime context (Flink: ``RichCoMapFunction``)."""
+
+
+class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1_contra, IN2_contra, OUT_co]):
+    """A ``CoFlatMapFunction`` with open, close and a runtime context (Flink: ``RichCoFlatMapFunction``)."""
+
+
+@declares_methods
+class CoProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """A process function of two streams (Flink: ``CoProcessFunction``).
+
+    Timers and keyed state are only there if both streams are keyed; write a
+    ``KeyedCoProcessFunction`` then, whose contexts also know the key.
+    """
+
+    Context: TypeAlias = ProcessContext
+    OnTimerContext: TypeAlias = TimerContext
+
+    @abstractmethod
+    def processElement1(
+        self, value: IN1_contra, ctx: ProcessContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
+
+    @abstractmethod
+    def processElement2(
+        self, value: IN2_contra, ctx: ProcessContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for elements of the second stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
+
+    def onTimer(
+        self, timestamp: int, ctx: TimerContext, out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
+        """
+        return None
+
+
+@declares_methods
+class KeyedCoProcessFunction(RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]):
+    """A process function of two streams under one key (Flink: ``KeyedCoProcessFunction``).
+
+    Both streams read and write the same keyed state and timers:
+
+    >>> class Enrich(KeyedCoProcessFunction[int, str, float, tuple[str, float]]):
+    ...     def open(self, openContext):
+    ...         from flinkish.api.functions.state import ValueStateDescriptor
+    ...         self.ride = self.getRuntimeContext().getState(ValueStateDescriptor("ride"))
+    ...     def processElement1(self, value, ctx, out):
+    ...         self.ride.update(value)
+    ...     def processElement2(self, value, ctx, out):
+    ...         if self.ride.value() is not None:
+    ...             out.collect((self.ride.value(), value))
+    """
+
+    Context = TypeAliasType("Context", KeyedProcessContext[K_co], type_params=(K_co,))
+    OnTimerContext = TypeAliasType("OnTimerContext", KeyedTimerContext[K_co], type_params=(K_co,))
+
+    @abstractmethod
+    def processElement1(
+        self, value: IN1_contra, ctx: KeyedProcessContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for elements of the first stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
+
+    @abstractmethod
+    def processElement2(
+        self, value: IN2_contra, ctx: KeyedProcessContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called for elements of the second stream; write to ``out``, or return or yield the results,
+        which get their timestamp."""
+
+    def onTimer(
+        self, timestamp: int, ctx: KeyedTimerContext[K_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called when a timer is due, under the key it was registered under.
+
+        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
+        in processing time.
+        """
+        return None

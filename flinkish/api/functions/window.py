@@ -1,0 +1,170 @@
+"""The functions that turn the contents of a window into results.
+
+Each comes for keyed windows and, without the key, for ``windowAll``. All of them may write to
+``out``, or return or yield their results.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Union
+
+from typing_extensions import TypeAliasType, TypeVar
+
+from flinkish.api.functions.functions import Collector, Function, RichFunction, declares_methods
+from flinkish.api.functions.runtime_context import KeyedStateStore
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.windowing.windows import Window
+
+IN_contra = TypeVar("IN_contra", contravariant=True)
+OUT_co = TypeVar("OUT_co", covariant=True)
+KEY_contra = TypeVar("KEY_contra", contravariant=True)
+W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
+W_co = TypeVar("W_co", bound=Window, covariant=True, default=Any)
+X = TypeVar("X")
+
+
+class WindowContext(ABC, Generic[W_co]):
+    """What a process window function may ask for: all of it of the current key and window
+    (Flink: ``ProcessWindowFunction.Context``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def window(self) -> W_co:
+        """The window."""
+
+    @abstractmethod
+    def currentProcessingTime(self) -> int:
+        """The clock, in ms."""
+
+    @abstractmethod
+    def currentWatermark(self) -> int:
+        """The watermark, in ms."""
+
+    @abstractmethod
+    def windowState(self) -> KeyedStateStore:
+        """State of the current key and window. Whoever keeps some clears it in ``clear``.
+
+        Windows that merge have none.
+        """
+
+    @abstractmethod
+    def globalState(self) -> KeyedStateStore:
+        """State of the current key, over all its windows."""
+
+    @abstractmethod
+    def output(self, outputTag: OutputTag[X], value: X) -> None:
+        """Emit ``value`` to a side output, with the timestamp of the window."""
+
+
+@declares_methods
+class WindowFunction(Function, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
+    """Turns a window of one key into results (Flink: ``WindowFunction``)."""
+
+    @abstractmethod
+    def apply(
+        self,
+        key: KEY_contra,
+        window: W_contra,
+        elements: Iterable[IN_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
+
+
+@declares_methods
+class AllWindowFunction(Function, ABC, Generic[IN_contra, OUT_co, W_contra]):
+    """Turns a window into results (Flink: ``AllWindowFunction``)."""
+
+    @abstractmethod
+    def apply(
+        self, window: W_contra, elements: Iterable[IN_contra], out: Collector[OUT_co]
+    ) -> Iterable[OUT_co] | None:
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
+
+
+class RichWindowFunction(RichFunction, WindowFunction[IN_contra, OUT_co, KEY_contra, W_contra]):
+    """A ``WindowFunction`` with open, close and a runtime context (Flink: ``RichWindowFunction``)."""
+
+
+class RichAllWindowFunction(RichFunction, AllWindowFunction[IN_contra, OUT_co, W_contra]):
+    """An ``AllWindowFunction`` with open, close and a runtime context (Flink: ``RichAllWindowFunction``)."""
+
+
+@declares_methods
+class ProcessWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
+    """Turns a window of one key into results, with all there is to know of it (Flink:
+    ``ProcessWindowFunction``).
+
+    >>> class Count(ProcessWindowFunction[object, tuple[str, int, int], str, "TimeWindow"]):
+    ...     def process(self, key, context, elements, out):
+    ...         out.collect((key, context.window().getEnd(), len(list(elements))))
+    """
+
+    Context = TypeAliasType("Context", WindowContext[W_co], type_params=(W_co,))
+
+    @abstractmethod
+    def process(
+        self,
+        key: KEY_contra,
+        context: WindowContext[W_contra],
+        elements: Iterable[IN_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
+
+    def clear(self, context: WindowContext[W_contra]) -> None:
+        """Called when the window goes: clear its ``windowState`` here."""
+
+
+@declares_methods
+class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, W_contra]):
+    """Turns a window into results, with all there is to know of it (Flink: the same name)."""
+
+    Context = TypeAliasType("Context", WindowContext[W_co], type_params=(W_co,))
+
+    @abstractmethod
+    def process(
+        self,
+        context: WindowContext[W_contra],
+        elements: Iterable[IN_contra],
+        out: Collector[OUT_co],
+    ) -> Iterable[OUT_co] | None:
+        """Called when the window fires, with what is in it. Results get the timestamp
+        ``window.maxTimestamp()``."""
+
+    def clear(self, context: WindowContext[W_contra]) -> None:
+        """Called when the window goes: clear its ``windowState`` here."""
+
+
+ProcessWindowLike = Union[
+    ProcessWindowFunction[IN_contra, OUT_co, KEY_contra, W_contra],
+    Callable[[KEY_contra, WindowContext[W_contra], Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[KEY_contra, WindowContext[W_contra], Iterable[IN_contra], Collector[OUT_co]], None],
+]
+
+
+WindowLike = Union[
+    WindowFunction[IN_contra, OUT_co, KEY_contra, W_contra],
+    Callable[[KEY_contra, W_contra, Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[KEY_contra, W_contra, Iterable[IN_contra], Collector[OUT_co]], None],
+]
+
+
+ProcessAllWindowLike = Union[
+    ProcessAllWindowFunction[IN_contra, OUT_co, W_contra],
+    Callable[[WindowContext[W_contra], Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[WindowContext[W_contra], Iterable[IN_contra], Collector[OUT_co]], None],
+]
+
+
+AllWindowLike = Union[
+    AllWindowFunction[IN_contra, OUT_co, W_contra],
+    Callable[[W_contra, Iterable[IN_contra]], Iterable[OUT_co]],
+    Callable[[W_contra, Iterable[IN_contra], Collector[OUT_co]], None],
+]

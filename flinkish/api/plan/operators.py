@@ -1,0 +1,593 @@
+"""What each operator is to do, as data: the function and the settings, none of the running.
+
+``runtime.operators.factory`` makes the running operator of a description.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy, T, TimeCall, time_call
+from flinkish.api.eventtime.watermarks import (
+    AscendingTimestampsWatermarks,
+    BoundedOutOfOrdernessWatermarks,
+    NoWatermarksGenerator,
+    WatermarkStrategy,
+)
+from flinkish.api.functions.adapt import check_methods, key_call, positional_arity
+from flinkish.api.functions.functions import Function, RichFunction
+from flinkish.api.functions.process import KeyedProcessFunction, ProcessFunction
+from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.api.functions.two_input import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+)
+from flinkish.api.output_tag import OutputTag
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class OperatorDescription(ABC):
+    """Base of all descriptions.
+
+    ``kind``: begins the uids of such operators and is noted in checkpoints, so it stays what it is whatever
+    becomes of the class.
+    ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
+    by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
+    ``seesTime``: its function may ask for the watermark and the clock, which are known after a
+    shuffle; so it gets a stage if it comes before the first one. ``inOrder``: where branches of one
+    stream meet again in it, their elements come in the order of that stream. ``keepsType``: what it gives is of
+    the type of what it gets.
+    """
+
+    kind: ClassVar[str]
+    keyed: ClassVar[bool] = False
+    seesTime: ClassVar[bool] = False
+    inOrder: ClassVar[bool] = False
+    keepsType: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for function in self.userFunctions:
+            if isinstance(function, Function):
+                check_methods(function)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the operator needs a stage of its own."""
+        return self.keyed
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The operator's default name, as Flink gives it."""
+
+    @property
+    def stateLayout(self) -> str:
+        """Tells apart the ways in which descriptions of one class keep their state: a checkpoint of
+        one is no good to the other."""
+        return ""
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        """The user's functions in it: checked for shipping, opened and closed by the operator."""
+        return ()
+
+
+@dataclass(frozen=True)
+class MapDescription(OperatorDescription):
+    """``DataStream.map``."""
+
+    kind: ClassVar[str] = "Map"
+
+    function: Function | None
+    call: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "Map"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class InOrderDescription(OperatorDescription):
+    """Hands elements on as they come, those of several branches in order."""
+
+    kind: ClassVar[str] = "InOrder"
+
+    inOrder: ClassVar[bool] = True
+    keepsType: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "In Order"
+
+
+@dataclass(frozen=True)
+class FilterDescription(OperatorDescription):
+    """``DataStream.filter``."""
+
+    kind: ClassVar[str] = "Filter"
+
+    keepsType: ClassVar[bool] = True
+
+    function: Function | None
+    call: Callable[[Any], bool]
+
+    @property
+    def name(self) -> str:
+        return "Filter"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class FlatMapDescription(OperatorDescription):
+    """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
+    ``iterate(value)`` does not; both give an iterable or None, and just one of them is there."""
+
+    kind: ClassVar[str] = "FlatMap"
+
+    function: Function | None
+    call: Callable[[Any, Any], Any] | None
+    iterate: Callable[[Any], Iterable[Any]] | None
+
+    @property
+    def name(self) -> str:
+        return "Flat Map"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call or self.iterate,)
+
+
+class _GeneratorKind(NamedTuple):
+    """What the planning of a job wants to know of a watermark generator."""
+
+    bound: int | None = None
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class TimestampsAndWatermarksDescription(OperatorDescription):
+    """``DataStream.assignTimestampsAndWatermarks``."""
+
+    kind: ClassVar[str] = "TimestampsAndWatermarks"
+
+    keepsType: ClassVar[bool] = True
+
+    strategy: WatermarkStrategy[Any]
+
+    def __post_init__(self) -> None:
+        mend = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
+        instance("assignTimestampsAndWatermarks", self.strategy, WatermarkStrategy, mend)
+
+    @property
+    def name(self) -> str:
+        return "Timestamps/Watermarks"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        strategy = self.strategy
+        return (strategy.generatorSupplier, strategy.timestampAssigner)
+
+    @property
+    def stateful(self) -> bool:
+        """A generator that is more than a running maximum sees all elements in one place."""
+        return self.foldedBound is None and not self._silent
+
+    @property
+    def foldedBound(self) -> int | None:
+        """The bound in ms, if the watermark is the highest timestamp - bound - 1 and no more: then
+        the receivers fold the maximum themselves, and no stage is needed."""
+        return self._kind.bound
+
+    @property
+    def _silent(self) -> bool:
+        return self._kind.silent
+
+    @cached_property
+    def _kind(self) -> _GeneratorKind:
+        """Found once: the generator is made by the user's function."""
+        generator = self.strategy.createWatermarkGenerator()
+        if self.strategy.idleTimeout is not None:
+            return _GeneratorKind()
+        if isinstance(generator, BoundedOutOfOrdernessWatermarks) and type(generator) in _FOLDED:
+            return _GeneratorKind(bound=generator.outOfOrdernessMillis)
+        return _GeneratorKind(silent=type(generator) is NoWatermarksGenerator)
+
+
+@dataclass(frozen=True)
+class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
+    """A strategy given to a source of several splits: ``splitOf(element)`` tells which."""
+
+    kind: ClassVar[str] = "SourceWatermarks"
+
+    splitOf: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "Source Watermarks"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (*super().userFunctions, self.splitOf)
+
+    @property
+    def foldedBound(self) -> int | None:
+        """None: the lowest of several running maxima is not a running maximum."""
+        return None
+
+
+_FOLDED = (BoundedOutOfOrdernessWatermarks, AscendingTimestampsWatermarks)
+
+
+# ---------------------------------------------------------------------- one input
+
+
+def process_description(function: Any) -> ProcessDescription:
+    """What ``DataStream.process(function)`` is to do.
+
+    Raises InvalidProgramError for what only works on a keyed stream.
+    """
+    if isinstance(function, KeyedProcessFunction):
+        raise InvalidProgramError(
+            f"process: {type(function).__name__} is a KeyedProcessFunction, but the stream is not"
+            " keyed. Call keyBy(...) before process, or write a ProcessFunction."
+        )
+    if isinstance(function, ProcessFunction):
+        return ProcessDescription(function, function.processElement)
+    return ProcessDescription(None, _plain(function, "a ProcessFunction"))
+
+
+def keyed_process_description(function: Any) -> OperatorDescription:
+    """What ``KeyedStream.process(function)`` is to do."""
+    if isinstance(function, ProcessFunction):
+        return ProcessUnderKeyDescription(function, function.processElement)
+    if isinstance(function, KeyedProcessFunction):
+        return KeyedProcessDescription(function, function.processElement)
+    return KeyedProcessDescription(None, _plain(function, "a KeyedProcessFunction"))
+
+
+def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], Any]:
+    if isinstance(function, type):
+        raise InvalidProgramError(
+            f"process: {function.__name__} is a class. Pass an instance: {function.__name__}()."
+        )
+    if not callable(function) or positional_arity(function) != 3:
+        raise InvalidProgramError(
+            f"process: {function!r} is not a process function. Pass {wanted} or f(value, ctx, out)."
+        )
+    call: Callable[[Any, Any, Any], Any] = function
+    return call
+
+
+@dataclass(frozen=True)
+class ProcessDescription(OperatorDescription):
+    """``DataStream.process``; ``call(value, ctx, out)`` is the function itself."""
+
+    kind: ClassVar[str] = "Process"
+
+    seesTime: ClassVar[bool] = True
+
+    function: Function | None
+    call: Callable[[Any, Any, Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "Process"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class ProcessUnderKeyDescription(ProcessDescription):
+    """``KeyedStream.process`` of a ProcessFunction: keyed state, but no timers, as in Flink."""
+
+    kind: ClassVar[str] = "ProcessUnderKey"
+
+    keyed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class KeyedProcessDescription(OperatorDescription):
+    """``KeyedStream.process``; without a function, ``call`` is a plain one that sees no timers."""
+
+    kind: ClassVar[str] = "KeyedProcess"
+
+    keyed: ClassVar[bool] = True
+
+    function: KeyedProcessFunction[Any, Any, Any] | None
+    call: Callable[[Any, Any, Any], Any]
+
+    @property
+    def name(self) -> str:
+        return "KeyedProcess"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class KeyedReduceDescription(OperatorDescription):
+    """``KeyedStream.reduce``, and with ``aggregation`` one of sum, min, max, minBy, maxBy."""
+
+    kind: ClassVar[str] = "KeyedReduce"
+
+    keyed: ClassVar[bool] = True
+    keepsType: ClassVar[bool] = True
+
+    function: Function | None
+    call: Callable[[Any, Any], Any]
+    aggregation: bool = False
+
+    @property
+    def name(self) -> str:
+        return "Keyed Aggregation" if self.aggregation else "Keyed Reduce"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class KeyedMapDescription(MapDescription):
+    """``KeyedStream.map`` of a rich function, which may have keyed state."""
+
+    kind: ClassVar[str] = "KeyedMap"
+
+    keyed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class KeyedFilterDescription(FilterDescription):
+    """``KeyedStream.filter`` of a rich function, which may have keyed state."""
+
+    kind: ClassVar[str] = "KeyedFilter"
+
+    keyed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class KeyedFlatMapDescription(FlatMapDescription):
+    """``KeyedStream.flatMap`` of a rich function, which may have keyed state."""
+
+    kind: ClassVar[str] = "KeyedFlatMap"
+
+    keyed: ClassVar[bool] = True
+
+
+def under_key(operator: OperatorDescription) -> OperatorDescription:
+    """``operator`` as it is on a keyed stream: a rich function gets keyed state there."""
+    if any(isinstance(function, RichFunction) for function in operator.userFunctions):
+        if type(operator) is MapDescription:
+            return KeyedMapDescription(operator.function, operator.call)
+        if type(operator) is FilterDescription:
+            return KeyedFilterDescription(operator.function, operator.call)
+        if type(operator) is FlatMapDescription:
+            return KeyedFlatMapDescription(operator.function, operator.call, operator.iterate)
+        if type(operator) is ProcessDescription:
+            return ProcessUnderKeyDescription(operator.function, operator.call)
+    return operator
+
+
+# ---------------------------------------------------------------------- two inputs
+
+
+@dataclass(frozen=True)
+class TwoInputDescription(OperatorDescription):
+    """Base of the operators with two inputs: their elements and watermarks meet in one place, so
+    they get a stage of their own with or without keys."""
+
+    @property
+    def stateful(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class CoMapDescription(TwoInputDescription):
+    """``ConnectedStreams.map``."""
+
+    kind: ClassVar[str] = "CoMap"
+
+    function: CoMapFunction[Any, Any, Any]
+
+    @property
+    def name(self) -> str:
+        return "Co-Map"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True)
+class KeyedCoMapDescription(CoMapDescription):
+    """``ConnectedStreams.map`` where both streams are keyed."""
+
+    kind: ClassVar[str] = "KeyedCoMap"
+
+    keyed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class CoFlatMapDescription(TwoInputDescription):
+    """``ConnectedStreams.flatMap``."""
+
+    kind: ClassVar[str] = "CoFlatMap"
+
+    function: CoFlatMapFunction[Any, Any, Any]
+
+    @property
+    def name(self) -> str:
+        return "Co-Flat Map"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True)
+class KeyedCoFlatMapDescription(CoFlatMapDescription):
+    """``ConnectedStreams.flatMap`` where both streams are keyed."""
+
+    kind: ClassVar[str] = "KeyedCoFlatMap"
+
+    keyed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class CoProcessDescription(TwoInputDescription):
+    """``ConnectedStreams.process`` where not both streams are keyed: without state and timers."""
+
+    kind: ClassVar[str] = "CoProcess"
+
+    function: CoProcessFunction[Any, Any, Any]
+
+    @property
+    def name(self) -> str:
+        return "Co-Process"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True)
+class KeyedCoProcessDescription(TwoInputDescription):
+    """``ConnectedStreams.process`` where both streams are keyed."""
+
+    kind: ClassVar[str] = "KeyedCoProcess"
+
+    keyed: ClassVar[bool] = True
+
+    function: KeyedCoProcessFunction[Any, Any, Any, Any] | CoProcessFunction[Any, Any, Any]
+
+    @property
+    def name(self) -> str:
+        keyed = isinstance(self.function, KeyedCoProcessFunction)
+        return "Co-Keyed-Process" if keyed else "Co-Process"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True)
+class BroadcastProcessDescription(TwoInputDescription):
+    """``BroadcastConnectedStream.process``; the second input is broadcast."""
+
+    kind: ClassVar[str] = "BroadcastProcess"
+
+    function: Any
+    descriptors: tuple[MapStateDescriptor[Any, Any], ...]
+
+    @property
+    def name(self) -> str:
+        return "Co-Process-Broadcast"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True)
+class KeyedBroadcastProcessDescription(BroadcastProcessDescription):
+    """``BroadcastConnectedStream.process`` where the first stream is keyed."""
+
+    kind: ClassVar[str] = "KeyedBroadcastProcess"
+
+    keyed: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "Co-Process-Broadcast-Keyed"
+
+
+@dataclass(frozen=True)
+class IntervalJoinDescription(TwoInputDescription):
+    """``KeyedStream.intervalJoin``: pairs with left + lower <= right <= left + upper, in ms."""
+
+    kind: ClassVar[str] = "IntervalJoin"
+
+    keyed: ClassVar[bool] = True
+
+    function: Function | None
+    call: Callable[[Any, Any, Any, Any], Any]
+    lower: int
+    upper: int
+    leftLateTag: OutputTag[Any] | None = None
+    rightLateTag: OutputTag[Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return "Interval Join"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class ArrivalTimeDescription(OperatorDescription):
+    """``assignTimestampsAndWatermarks`` with an ``ArrivalTimeStrategy``."""
+
+    kind: ClassVar[str] = "ArrivalTime"
+
+    keepsType: ClassVar[bool] = True
+
+    strategy: ArrivalTimeStrategy[Any]
+
+    @property
+    def name(self) -> str:
+        return "Arrival Time"
+
+    @property
+    def stateful(self) -> bool:
+        """All elements are held against one watermark, so they are seen in one place."""
+        return True
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        strategy = self.strategy
+        times = (strategy.timestampAssigner, strategy.arrivalTime)
+        own = (*times, strategy.substreamKey, strategy.inputPartition)
+        return tuple(function for function in own if function is not None)
+
+    @property
+    def timestampCall(self) -> TimeCall | None:
+        """The event time as ``f(element, timestamp)``."""
+        return time_call("timestampAssigner", self.strategy.timestampAssigner)
+
+    @property
+    def arrivalCall(self) -> TimeCall | None:
+        """The arrival time as ``f(element, timestamp)``."""
+        return time_call("arrivalTime", self.strategy.arrivalTime)
+
+    @property
+    def substreamCall(self) -> Callable[[Any], Any] | None:
+        """The substream key as a callable."""
+        key = self.strategy.substreamKey
+        return None if key is None else key_call(key)
+
+    @property
+    def partitionCall(self) -> Callable[[Any], Any] | None:
+        """The input partition as a callable."""
+        partition = self.strategy.inputPartition
+        return None if partition is None else key_call(partition)

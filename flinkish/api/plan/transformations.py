@@ -1,0 +1,122 @@
+"""The job as data: a graph of transformations, each pointing at its inputs.
+
+The stream classes only build these; ``graph`` turns them into a plan. Nothing here knows how or
+where a job runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.arguments import instance
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
+from flinkish.api.types.type_info import TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.api.connectors.sink import Sink
+    from flinkish.api.connectors.source import Source
+    from flinkish.api.plan.operators import OperatorDescription
+
+
+_ids = itertools.count(1)
+
+
+class Transformation:
+    """One step of a job (Flink: ``Transformation``)."""
+
+    def __init__(self, name: str, inputs: Sequence[Transformation]) -> None:
+        self.id = next(_ids)
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.uid: str | None = None
+        self.description: str | None = None
+        self.parallelism: int | None = None
+        self.maxParallelism: int | None = None
+        self._outputType: TypeInformation[Any] | None = None
+
+    @property
+    def outputType(self) -> TypeInformation[Any] | None:
+        """The type of the elements that the user has said, None if nobody has.
+
+        Setting it raises InvalidProgramError for what is no TypeInformation."""
+        return self._outputType
+
+    @outputType.setter
+    def outputType(self, outputType: TypeInformation[Any] | None) -> None:
+        if outputType is not None:
+            mend = "Pass one, such as Types.STRING(), or call returns(str) on the result."
+            instance(f"{self.name}: outputType", outputType, TypeInformation, mend)
+        self._outputType = outputType
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id}, {self.name!r})"
+
+
+class SourceTransformation(Transformation):
+    """Where elements come from."""
+
+    def __init__(self, name: str, source: Source[Any]) -> None:
+        super().__init__(name, ())
+        self.source = source
+
+
+class OneInputTransformation(Transformation):
+    """An operator with one input."""
+
+    def __init__(self, operator: OperatorDescription, source: Transformation) -> None:
+        super().__init__(operator.name, (source,))
+        self.operator = operator
+
+
+class TwoInputTransformation(Transformation):
+    """An operator with two inputs that it tells apart."""
+
+    def __init__(
+        self, operator: OperatorDescription, first: Transformation, second: Transformation
+    ) -> None:
+        super().__init__(operator.name, (first, second))
+        self.operator = operator
+
+
+class SinkTransformation(Transformation):
+    """Where elements go."""
+
+    def __init__(self, name: str, sink: Sink[Any], source: Transformation) -> None:
+        super().__init__(name, (source,))
+        self.sink = sink
+
+
+class UnionTransformation(Transformation):
+    """Several streams of one type as one."""
+
+    def __init__(self, inputs: Sequence[Transformation]) -> None:
+        super().__init__("Union", inputs)
+
+
+class PartitionTransformation(Transformation):
+    """How the elements of the input are spread over the tasks that read them."""
+
+    def __init__(self, partitioning: Partitioning, source: Transformation) -> None:
+        super().__init__(partitioning.name, (source,))
+        self.partitioning = partitioning
+
+
+class SideOutputTransformation(Transformation):
+    """The side output of the input with that tag."""
+
+    def __init__(self, tag: OutputTag[Any], source: Transformation) -> None:
+        super().__init__("Side Output", (source,))
+        self.tag = tag
+
+
+def unkeyed(transformation: Transformation) -> Transformation:
+    """What is keyed there, the transformation itself if nothing is: for operators that all elements come
+    to, whatever their key."""
+    while isinstance(transformation, PartitionTransformation) and isinstance(
+        transformation.partitioning, HashPartitioning
+    ):
+        (transformation,) = transformation.inputs
+    return transformation

@@ -1,0 +1,287 @@
+"""Two streams of different types with one operator over both, and broadcast streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, Union, overload
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
+from flinkish.api.functions.functions import KeySelectorLike
+from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.api.functions.two_input import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+)
+from flinkish.api.plan.operators import (
+    BroadcastProcessDescription,
+    CoFlatMapDescription,
+    CoMapDescription,
+    CoProcessDescription,
+    KeyedBroadcastProcessDescription,
+    KeyedCoFlatMapDescription,
+    KeyedCoMapDescription,
+    KeyedCoProcessDescription,
+    TwoInputDescription,
+)
+from flinkish.api.plan.output_types import check_key_types, output_type
+from flinkish.api.plan.transformations import Transformation, TwoInputTransformation, unkeyed
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.types.fields import Field, TupleOfFields
+from flinkish.api.types.type_info import TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.api.environment.environment import StreamExecutionEnvironment
+
+IN1_co = TypeVar("IN1_co", covariant=True)
+IN2_co = TypeVar("IN2_co", covariant=True)
+OUT = TypeVar("OUT")
+K = TypeVar("K")
+
+
+FieldOrFields = Union[Field, Sequence[Field]]
+
+
+class BroadcastStream(Generic[IN2_co]):
+    """A stream whose every element goes to every task, with the states that it keeps there
+    (Flink: ``BroadcastStream``). All there is to do with it is ``stream.connect(broadcast)``."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: Transformation,
+        broadcastStateDescriptors: tuple[MapStateDescriptor[Any, Any], ...],
+    ) -> None:
+        self._environment = environment
+        self._transformation = transformation
+        self._descriptors = broadcastStateDescriptors
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def getTransformation(self) -> Transformation:
+        """The transformation whose output this stream is."""
+        return self._transformation
+
+    def getBroadcastStateDescriptors(self) -> tuple[MapStateDescriptor[Any, Any], ...]:
+        """The descriptors of the broadcast states."""
+        return self._descriptors
+
+
+SECOND_co = TypeVar("SECOND_co", bound=Union[DataStream[Any], BroadcastStream[Any]], covariant=True)
+
+
+class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
+    """Two streams of one environment, for one operator that reads both."""
+
+    def __init__(
+        self, environment: StreamExecutionEnvironment, input1: DataStream[IN1_co], input2: SECOND_co
+    ) -> None:
+        mend = "Call it on one stream and pass the other: stream1.connect(stream2)."
+        instance("connect", input1, DataStream, mend)
+        if not isinstance(input2, BroadcastStream):
+            instance("connect", input2, DataStream, mend)
+        input1._check_environment("connect", input2.getExecutionEnvironment())
+        self._environment = environment
+        self._input1 = input1
+        self._input2 = input2
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the streams belong to."""
+        return self._environment
+
+    def getFirstInput(self) -> DataStream[IN1_co]:
+        """The first stream."""
+        return self._input1
+
+    def getSecondInput(self) -> SECOND_co:
+        """The second stream."""
+        return self._input2
+
+    def getType1(self) -> TypeInformation[IN1_co]:
+        """The type of the first stream's elements."""
+        return self._input1.getType()
+
+    def getType2(self) -> TypeInformation[IN2_co]:
+        """The type of the second stream's elements."""
+        return output_type(self._input2.getTransformation())
+
+    def _transform(
+        self, operator: TwoInputDescription, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        first, second = self._input1.getTransformation(), self._input2.getTransformation()
+        if not operator.keyed:
+            # It runs in one place, where all elements of both inputs meet: spreading one of them by
+            # a key, or over all tasks, would tear them apart.
+            first, second = unkeyed(first), unkeyed(second)
+        transformation = TwoInputTransformation(operator, first, second)
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self._environment, transformation)
+
+
+class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
+    """Two streams that one operator reads, each with a method of its own (``ConnectedStreams``).
+
+    If both are keyed, they share keyed state and timers. The operator's watermark is the lower of
+    the two.
+
+    >>> from flinkish.api.environment.environment import StreamExecutionEnvironment
+    >>> class Label(CoMapFunction[int, str, str]):
+    ...     def map1(self, value):
+    ...         return f"number {value}"
+    ...     def map2(self, value):
+    ...         return f"word {value}"
+    >>> env = StreamExecutionEnvironment()
+    >>> env.fromElements(1, 2).connect(env.fromElements("a")).map(Label()).getName()
+    'Co-Map'
+    """
+
+    @overload
+    def keyBy(
+        self,
+        keySelector1: KeySelectorLike[IN1_co, K],
+        keySelector2: KeySelectorLike[IN2_co, K],
+        keyType: TypeInformation[K] | None = None,
+    ) -> ConnectedStreams[IN1_co, IN2_co]: ...
+
+    @overload
+    def keyBy(
+        self, keySelector1: FieldOrFields, keySelector2: FieldOrFields
+    ) -> ConnectedStreams[IN1_co, IN2_co]: ...
+
+    def keyBy(
+        self, keySelector1: Any, keySelector2: Any, keyType: TypeInformation[Any] | None = None
+    ) -> ConnectedStreams[IN1_co, IN2_co]:
+        """Partition both streams by key, so that elements of one key meet: ``f(element)``,
+        KeySelectors, fields by name or position, or lists of fields, which make a tuple the key."""
+        return ConnectedStreams(
+            self._environment,
+            self._input1.keyBy(_selector(keySelector1), keyType),
+            self._input2.keyBy(_selector(keySelector2), keyType),
+        )
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+    def transform(self, *arguments: object) -> NoReturn:
+        """Refused: operators of one's own see Flink's internals."""
+        raise NotSupportedError(
+            "transform is not supported: an operator of one's own works on Flink's internals. Write"
+            " a CoProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs"
+            " and a life cycle."
+        )
+
+    def map(
+        self,
+        coMapper: CoMapFunction[IN1_co, IN2_co, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]:
+        """One element for each of either stream. Timestamps stay."""
+        _check("map", coMapper, CoMapFunction)
+        description = KeyedCoMapDescription if self._keyed() else CoMapDescription
+        return self._transform(description(coMapper), outputType)
+
+    def flatMap(
+        self,
+        coFlatMapper: CoFlatMapFunction[IN1_co, IN2_co, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]:
+        """Any number of elements for each of either stream. Timestamps stay."""
+        _check("flatMap", coFlatMapper, CoFlatMapFunction)
+        description = KeyedCoFlatMapDescription if self._keyed() else CoFlatMapDescription
+        return self._transform(description(coFlatMapper), outputType)
+
+    @overload
+    def process(
+        self,
+        coProcessFunction: CoProcessFunction[IN1_co, IN2_co, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    @overload
+    def process(
+        self,
+        coProcessFunction: KeyedCoProcessFunction[Any, IN1_co, IN2_co, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    def process(
+        self, coProcessFunction: Any, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        """A process function of both streams; with state and timers if both are keyed."""
+        _check("process", coProcessFunction, CoProcessFunction, KeyedCoProcessFunction)
+        if self._keyed():
+            return self._transform(KeyedCoProcessDescription(coProcessFunction), outputType)
+        if isinstance(coProcessFunction, KeyedCoProcessFunction):
+            raise InvalidProgramError(
+                f"{type(coProcessFunction).__name__} is a KeyedCoProcessFunction, but not both of"
+                " the connected streams are keyed. Call keyBy(key1, key2) before process, or write"
+                " a CoProcessFunction."
+            )
+        return self._transform(CoProcessDescription(coProcessFunction), outputType)
+
+    def _keyed(self) -> bool:
+        first, second = self._input1, self._input2
+        if not (isinstance(first, KeyedStream) and isinstance(second, KeyedStream)):
+            return False
+        check_key_types("connect", first.givenKeyType, second.givenKeyType)
+        return True
+
+
+class BroadcastConnectedStream(_TwoStreams[IN1_co, IN2_co, BroadcastStream[IN2_co]]):
+    """A stream, keyed or not, connected with a broadcast one (``BroadcastConnectedStream``)."""
+
+    @overload
+    def process(
+        self,
+        function: KeyedBroadcastProcessFunction[Any, IN1_co, IN2_co, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    @overload
+    def process(
+        self,
+        function: BroadcastProcessFunction[IN1_co, IN2_co, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    def process(
+        self, function: Any, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        """A KeyedBroadcastProcessFunction if the stream is keyed, else a BroadcastProcessFunction."""
+        _check("process", function, KeyedBroadcastProcessFunction, BroadcastProcessFunction)
+        keyed = isinstance(self._input1, KeyedStream)
+        name = type(function).__name__
+        if keyed and isinstance(function, BroadcastProcessFunction):
+            raise InvalidProgramError(
+                f"{name} is a BroadcastProcessFunction, but the stream is keyed. Write a"
+                " KeyedBroadcastProcessFunction, or connect before keyBy."
+            )
+        if not keyed and isinstance(function, KeyedBroadcastProcessFunction):
+            raise InvalidProgramError(
+                f"{name} is a KeyedBroadcastProcessFunction, but the stream is not keyed. Call"
+                " keyBy(...) before connect, or write a BroadcastProcessFunction."
+            )
+        description = KeyedBroadcastProcessDescription if keyed else BroadcastProcessDescription
+        return self._transform(
+            description(function, self._input2.getBroadcastStateDescriptors()), outputType
+        )
+
+
+def _selector(fields: Any) -> Any:
+    return TupleOfFields(tuple(fields)) if isinstance(fields, (list, tuple)) else fields
+
+
+def _check(method: str, function: Any, *kinds: type[Any]) -> None:
+    if not isinstance(function, kinds):
+        wanted = " or a ".join(kind.__name__ for kind in kinds)
+        raise InvalidProgramError(
+            f"{method} of connected streams: {function!r} of type {type(function).__name__} is not"
+            f" a function of two streams. Pass a {wanted}."
+        )

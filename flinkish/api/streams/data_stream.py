@@ -1,0 +1,656 @@
+"""``DataStreamSink``: where a stream ends."""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+from flinkish.api.arguments import instance, positive, text, whole_number
+from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.environment.configuration import MAX_KEY_GROUPS
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
+from flinkish.api.eventtime.watermarks import WatermarkStrategy
+from flinkish.api.functions.adapt import (
+    filter_call,
+    flat_map_calls,
+    function_of,
+    key_call,
+    map_call,
+    partition_call,
+)
+from flinkish.api.functions.functions import (
+    Collector,
+    FilterLike,
+    FlatMapLike,
+    KeySelectorLike,
+    MapLike,
+    PartitionerLike,
+)
+from flinkish.api.functions.process import ProcessLike
+from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.operators import (
+    ArrivalTimeDescription,
+    FilterDescription,
+    FlatMapDescription,
+    InOrderDescription,
+    MapDescription,
+    OperatorDescription,
+    TimestampsAndWatermarksDescription,
+    process_description,
+)
+from flinkish.api.plan.output_types import key_type, output_type
+from flinkish.api.plan.partitioning import (
+    ArbitraryPartitioning,
+    BroadcastPartitioning,
+    Partitioning,
+)
+from flinkish.api.plan.transformations import (
+    OneInputTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    SourceTransformation,
+    Transformation,
+    UnionTransformation,
+)
+from flinkish.api.refused import RefusedStreamMethods
+from flinkish.api.types.fields import Field, TupleOfFields
+from flinkish.api.types.type_info import TypeInformation
+from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
+from flinkish.api.windowing.windows import GlobalWindow, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from flinkish.api.environment.configuration import ExecutionConfig
+    from flinkish.api.environment.environment import StreamExecutionEnvironment
+    from flinkish.api.execution.client import CloseableIterator
+    from flinkish.api.streams.connected_streams import (
+        BroadcastConnectedStream,
+        BroadcastStream,
+        ConnectedStreams,
+    )
+    from flinkish.api.streams.joined_streams import CoGroupedStreams, JoinedStreams
+    from flinkish.api.streams.keyed_stream import KeyedStream
+    from flinkish.api.streams.partition_window import PartitionWindowedStream
+    from flinkish.api.streams.windowed_stream import AllWindowedStream
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K")
+R = TypeVar("R")
+X = TypeVar("X")
+W = TypeVar("W", bound=Window)
+
+
+class DataStreamSink(Generic[T]):
+    """A stream that has ended in a sink (Flink: the same)."""
+
+    def __init__(self, transformation: SinkTransformation) -> None:
+        self._transformation = transformation
+
+    def name(self, name: str) -> Self:
+        """Name the sink."""
+        self._transformation.name = instance("name", name, str, "Pass a string.")
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Give the sink an identity that stays when the job changes."""
+        self._transformation.uid = text("uid", uid)
+        return self
+
+    def setParallelism(self, parallelism: int) -> Self:
+        """Accepted for ported jobs; Spark decides how many tasks write."""
+        self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
+        return self
+
+    def setMaxParallelism(self, maxParallelism: int) -> Self:
+        """Accepted for ported jobs; a sink has no key groups."""
+        positive("setMaxParallelism", maxParallelism, MAX_KEY_GROUPS)
+        return self
+
+    def setDescription(self, description: str) -> Self:
+        """Describe the sink in the plan."""
+        self._transformation.description = instance(
+            "setDescription", description, str, "Pass a string."
+        )
+        return self
+
+    def disableChaining(self) -> Self:
+        """Accepted for ported jobs: sinks are not chained."""
+        return self
+
+    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
+        """Accepted for ported jobs: Spark has no slots."""
+        return self
+
+
+class PartitioningMethods(ABC, Generic[T_co]):
+    """What a ``DataStream`` does to say which task has an element; a key is ``keyBy``'s."""
+
+    @abstractmethod
+    def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
+        """The same stream, spread over tasks in that way."""
+
+    @overload
+    def broadcast(self) -> DataStream[T_co]: ...
+
+    @overload
+    def broadcast(
+        self,
+        descriptor: MapStateDescriptor[Any, Any],
+        /,
+        *broadcastStateDescriptors: MapStateDescriptor[Any, Any],
+    ) -> BroadcastStream[T_co]: ...
+
+    def broadcast(
+        self, *broadcastStateDescriptors: MapStateDescriptor[Any, Any]
+    ) -> DataStream[T_co] | BroadcastStream[T_co]:
+        """With descriptors, every element to every task, for the broadcast state pattern:
+        ``stream.connect(rules.broadcast(descriptor)).process(f)``.
+
+        Without, the same stream: an operator without keys runs in one place, so it sees every
+        element, and once, however many tasks there are.
+        """
+        from flinkish.api.streams.connected_streams import BroadcastStream
+
+        for descriptor in broadcastStateDescriptors:
+            if not isinstance(descriptor, MapStateDescriptor):
+                raise InvalidProgramError(
+                    f"broadcast: broadcast state is a map, but {descriptor!r} describes none. Pass"
+                    " a MapStateDescriptor."
+                )
+        if not broadcastStateDescriptors:
+            return self._partition(ArbitraryPartitioning("BROADCAST"))
+        everywhere = self._partition(BroadcastPartitioning())
+        return BroadcastStream(
+            everywhere.getExecutionEnvironment(),
+            everywhere.getTransformation(),
+            broadcastStateDescriptors,
+        )
+
+    def rebalance(self) -> DataStream[T_co]:
+        """The same stream: how elements are dealt to tasks cannot be seen in the results."""
+        return self._partition(ArbitraryPartitioning("REBALANCE"))
+
+    def rescale(self) -> DataStream[T_co]:
+        """The same stream, like ``rebalance``."""
+        return self._partition(ArbitraryPartitioning("RESCALE"))
+
+    def shuffle(self) -> DataStream[T_co]:
+        """The same stream, like ``rebalance``."""
+        return self._partition(ArbitraryPartitioning("SHUFFLE"))
+
+    def forward(self) -> DataStream[T_co]:
+        """The same stream, like ``rebalance``."""
+        return self._partition(ArbitraryPartitioning("FORWARD"))
+
+    def global_(self) -> DataStream[T_co]:
+        """The same stream, like ``rebalance`` (Flink: ``global``, which Python keeps)."""
+        return self._partition(ArbitraryPartitioning("GLOBAL"))
+
+    def partitionCustom(
+        self, partitioner: PartitionerLike[K], keySelector: KeySelectorLike[T_co, K] | Field
+    ) -> DataStream[T_co]:
+        """The same stream, like ``rebalance``: which task has an element cannot be seen in the
+        results, so ``partitioner(key, numPartitions)`` is not asked."""
+        partition_call(partitioner)
+        key_call(keySelector)
+        return self._partition(ArbitraryPartitioning("CUSTOM"))
+
+
+class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
+    """A stream of elements of type ``T`` (Flink: ``DataStream``).
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(lambda lines: lines.flatMap(str.split).filter(str.isalpha))
+    >>> harness.processElement("to be, or")
+    >>> [record.value for record in harness.getOutput()]
+    ['to', 'or']
+    """
+
+    def __init__(
+        self, environment: StreamExecutionEnvironment, transformation: Transformation
+    ) -> None:
+        self._environment = environment
+        self._transformation = transformation
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.getType()}] of {self._transformation.name!r}"
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def getTransformation(self) -> Transformation:
+        """The transformation whose output this stream is."""
+        return self._transformation
+
+    def getId(self) -> int:
+        """The id of that transformation."""
+        return self._transformation.id
+
+    def getParallelism(self) -> int | None:
+        """The parallelism that was set on the operator or the environment; None if Spark's setting
+        decides."""
+        return self._transformation.parallelism or self._environment.getParallelism()
+
+    def getExecutionConfig(self) -> ExecutionConfig:
+        """The settings of the job."""
+        return self._environment.getConfig()
+
+    def getType(self) -> TypeInformation[T_co]:
+        """The type of the elements: the one given with ``returns`` or ``outputType``, else what the
+        annotations of the function say, else what the source has; PICKLED_BYTE_ARRAY if nobody
+        says it.
+
+        >>> from flinkish import StreamExecutionEnvironment
+        >>> numbers = StreamExecutionEnvironment().fromElements(("JFK", 7))
+        >>> print(numbers.getType())
+        Tuple<String, Long>
+        """
+        return output_type(self._transformation)
+
+    # ------------------------------------------------------------------ element by element
+
+    def map(
+        self, mapper: MapLike[T_co, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """One element for each (Flink: ``DataStream.map``). Timestamps stay."""
+        return self._transform(MapDescription(function_of(mapper), map_call(mapper)), outputType)
+
+    def filter(self, filter: FilterLike[T_co]) -> SingleOutputStreamOperator[T_co]:  # noqa: A002
+        """The elements for which ``filter`` is true."""
+        return self._transform(FilterDescription(function_of(filter), filter_call(filter)))
+
+    @overload
+    def flatMap(
+        self,
+        flatMapper: FlatMapLike[T_co, R],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def flatMap(
+        self,
+        flatMapper: Callable[[T_co, Collector[R]], Iterable[R] | None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def flatMap(
+        self, flatMapper: Any, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        """Any number of elements for each: ``f(value)`` returns or yields them, ``f(value, out)`` or a
+        FlatMapFunction may write them to ``out`` too."""
+        call, iterate = flat_map_calls(flatMapper)
+        description = FlatMapDescription(function_of(flatMapper), call, iterate)
+        return self._transform(description, outputType)
+
+    def process(
+        self,
+        processFunction: ProcessLike[T_co, R],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Call a ProcessFunction or ``f(value, ctx, out)`` for every element. The context has its
+        timestamp, the clocks, and side outputs."""
+        return self._transform(process_description(processFunction), outputType)
+
+    def project(self, *fields: int) -> SingleOutputStreamOperator[tuple[Any, ...]]:
+        """Tuples of the fields at those positions, in that order."""
+        if not fields:
+            raise IllegalArgumentError("project: pass the position of at least one field, from 0.")
+        for field in fields:
+            whole_number("project: position", field)
+        return self.map(TupleOfFields(fields)).name("Projection")
+
+    def assignTimestampsAndWatermarks(
+        self, watermarkStrategy: WatermarkStrategy[T_co] | ArrivalTimeStrategy[T_co]
+    ) -> SingleOutputStreamOperator[T_co]:
+        """The same elements with timestamps and watermarks of ``watermarkStrategy``; an
+        ``ArrivalTimeStrategy``, which Flink does not have, also drops elements, and goes by the splits
+        of the source while the elements are those of the source."""
+        if isinstance(watermarkStrategy, ArrivalTimeStrategy):
+            strategy = watermarkStrategy
+            if strategy.inputPartition is None:
+                strategy = replace(strategy, inputPartition=_split_of(self._transformation))
+            return self._transform(ArrivalTimeDescription(strategy))
+        return self._transform(TimestampsAndWatermarksDescription(watermarkStrategy))
+
+    # ------------------------------------------------------------------ several streams
+
+    def union(self, *streams: DataStream[R]) -> DataStream[T_co | R]:
+        """This stream and ``streams``, of the same environment, as one; its watermark is the lowest of
+        theirs, and timestamps stay."""
+        if not streams:
+            raise IllegalArgumentError("union: pass at least one other stream.")
+        for stream in streams:
+            if not isinstance(stream, DataStream):
+                raise IllegalArgumentError(
+                    f"union: {shown(stream)} of type {type(stream).__name__} is not a stream. Pass"
+                    " DataStreams of one environment."
+                )
+            self._check_environment("union", stream.getExecutionEnvironment())
+        inputs = [stream._transformation for stream in (self, *streams)]
+        return DataStream(self._environment, UnionTransformation(inputs))
+
+    @overload
+    def connect(self, dataStream: DataStream[R]) -> ConnectedStreams[T_co, R]: ...
+
+    @overload
+    def connect(self, dataStream: BroadcastStream[R]) -> BroadcastConnectedStream[T_co, R]: ...
+
+    def connect(self, dataStream: Any) -> Any:
+        """This stream and another, of any type, for one operator that tells them apart; or with a
+        broadcast one, for the broadcast state pattern."""
+        from flinkish.api.streams.connected_streams import (
+            BroadcastConnectedStream,
+            BroadcastStream,
+            ConnectedStreams,
+        )
+
+        if isinstance(dataStream, BroadcastStream):
+            return BroadcastConnectedStream(self._environment, self, dataStream)
+        if isinstance(dataStream, DataStream):
+            return ConnectedStreams(self._environment, self, dataStream)
+        raise InvalidProgramError(f"connect: pass a stream, not {dataStream!r}.")
+
+    def join(self, otherStream: DataStream[R]) -> JoinedStreams[T_co, R]:
+        """Join with elements of ``otherStream`` of the same key and window:
+        ``a.join(b).where(key).equalTo(key).window(assigner).apply(f)``."""
+        from flinkish.api.streams.joined_streams import JoinedStreams
+
+        return JoinedStreams(self, otherStream)
+
+    def coGroup(self, otherStream: DataStream[R]) -> CoGroupedStreams[T_co, R]:
+        """Group with elements of ``otherStream`` of the same key and window:
+        ``a.coGroup(b).where(key).equalTo(key).window(assigner).apply(f)``."""
+        from flinkish.api.streams.joined_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, otherStream)
+
+    # ------------------------------------------------------------------ windows
+
+    def windowAll(self, assigner: WindowAssigner[T_co, W]) -> AllWindowedStream[T_co, W]:
+        """Cut the whole stream into windows, without a key: one task sees all of it."""
+        from flinkish.api.streams.windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, assigner)
+
+    def countWindowAll(
+        self, size: int, slide: int | None = None
+    ) -> AllWindowedStream[T_co, GlobalWindow]:
+        """Windows of ``size`` elements of the whole stream, one after another; with ``slide`` one
+        every ``slide`` elements, of the last ``size``."""
+        from flinkish.api.windowing.count_windows import count_window
+
+        return count_window(self.windowAll(GlobalWindows.create()), size, slide)
+
+    def fullWindowPartition(self) -> PartitionWindowedStream[T_co]:
+        """All elements at once, when the input has ended: of each key on a keyed stream, else of
+        the whole stream."""
+        from flinkish.api.streams.partition_window import PartitionWindowedStream
+
+        return PartitionWindowedStream(self)
+
+    # ------------------------------------------------------------------ partitioning
+
+    @overload
+    def keyBy(
+        self, key: KeySelectorLike[T_co, K], keyType: TypeInformation[K] | None = None
+    ) -> KeyedStream[T_co, K]: ...
+
+    @overload
+    def keyBy(
+        self, key: Field, keyType: TypeInformation[Any] | None = None
+    ) -> KeyedStream[T_co, Any]: ...
+
+    def keyBy(
+        self, key: Any, keyType: TypeInformation[Any] | None = None
+    ) -> KeyedStream[T_co, Any]:
+        """Partition by key: ``f(element)``, a KeySelector, or a field by its name (``"origin"``),
+        position (``0`` or ``"f0"``) or path (``"airport.code"``). Timestamps stay.
+
+        Raises InvalidProgramError if the type of the elements has no such field. When the job runs,
+        UnfitElementError stops it at an element without the field, UnstableKeyError at a key that
+        cannot be told in another process, such as one of a class with the default hash.
+        """
+        from flinkish.api.streams.keyed_stream import KeyedStream
+
+        if keyType is not None:
+            mend = "Pass one, or a function for a key of several fields: lambda e: (e[0], e[1])."
+            instance("keyBy: keyType", keyType, TypeInformation, mend)
+        found = key_type(key, self.getType()) if keyType is None else keyType
+        return KeyedStream(self._environment, self._transformation, key_call(key), keyType, found)
+
+    # ------------------------------------------------------------------ sinks
+
+    def sinkTo(self, sink: Sink[T_co]) -> DataStreamSink[T_co]:
+        """Send the elements to ``sink``."""
+        if not isinstance(sink, Sink):
+            raise InvalidProgramError(
+                f"sinkTo: {shown(sink)} is not a Sink. Pass one, such as FileSink.forCsv(directory),"
+                " or call forEachBatch(function)."
+            )
+        return self._sink("Writer", sink)
+
+    def print(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
+        """Print the elements where the job was started, ``sinkIdentifier> `` before each."""
+        return self._sink("Print to Std. Out", PrintSink(sinkIdentifier))
+
+    def printToErr(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
+        """Like ``print``, to standard error."""
+        return self._sink("Print to Std. Err", PrintSink(sinkIdentifier, standardError=True))
+
+    def forEachBatch(self, function: Callable[[list[T_co], int], None]) -> DataStreamSink[T_co]:
+        """Call ``function(elements, batchId)`` where the job was started, once a batch that has
+        elements; a batch replayed after a crash comes with the same id."""
+        return self._sink("For Each Batch", ForEachBatchSink(function))
+
+    @overload
+    def executeAndCollect(self, jobName: str = ...) -> CloseableIterator[T_co]: ...
+
+    @overload
+    def executeAndCollect(self, jobName: int) -> list[T_co]: ...
+
+    @overload
+    def executeAndCollect(self, jobName: str, limit: int) -> list[T_co]: ...
+
+    def executeAndCollect(
+        self, jobName: str | int = "DataStream Collect", limit: int | None = None
+    ) -> CloseableIterator[T_co] | list[T_co]:
+        """Run the job and iterate over this stream's elements as they come.
+
+        With a limit, given alone or after the name, the first so many as a list; the job then
+        stops. It also does when the iterator is closed, or nobody has it any more.
+        """
+        if isinstance(jobName, int):
+            return self.executeAndCollect("DataStream Collect", jobName)
+        if limit is not None and limit <= 0:
+            raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
+        iterator = self.collectAsync()
+        client = self._environment.executeAsync(jobName)
+        # The job is there for the iterator. What ends with the program needs no cancelling.
+        weakref.finalize(iterator, client.cancelSoon).atexit = False
+        if limit is None:
+            return iterator
+        with iterator:
+            return [element for element, _ in zip(iterator, range(limit))]
+
+    def collectAsync(self) -> CloseableIterator[T_co]:
+        """An iterator over this stream's elements as the job brings them, which other sinks may be
+        part of: ``results = stream.collectAsync()``, ``env.executeAsync()``, then iterate."""
+        from flinkish.api.execution.client import CollectResultIterator
+
+        results: CollectResultIterator[T_co] = CollectResultIterator()
+        self._sink("Collect", ForEachBatchSink(results.collect))
+        self._environment.registerCollectIterator(results)
+        return results
+
+    def toDataFrame(self, schema: str | StructType | None = None) -> DataFrame:
+        """The stream as a streaming Spark DataFrame, to go on in Spark SQL.
+
+        Its columns are the fields of the stream's type (``getType``): those of a tuple are ``f0``,
+        ``f1`` and so on, and elements without fields are one column ``value``. ``schema`` (a
+        StructType or a DDL string) says other columns; elements are then tuples, Rows, dicts or
+        dataclasses of those fields. An element that does not fit is an error that names the field.
+        Raises InvalidProgramError if neither tells the columns.
+
+        The query that it becomes part of is the caller's, so nobody is there to say that sources
+        which take several batches (files, long sequences) have ended, or to tick the clock: their
+        last windows stay open, and processing time goes on only with new data. The session keeps
+        the settings that the query will need (RocksDB state, UTC, shuffle partitions).
+        """
+        return self._environment._toDataFrame(self, schema)
+
+    # ------------------------------------------------------------------ building
+
+    def _check_environment(self, method: str, environment: StreamExecutionEnvironment) -> None:
+        """Refuse a stream of another environment: one job cannot read both."""
+        if environment is not self._environment:
+            raise InvalidProgramError(
+                f"{method}: the two streams come from different environments. Make both from one"
+                " StreamExecutionEnvironment."
+            )
+
+    def _transform(
+        self, operator: OperatorDescription, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+
+        transformation = OneInputTransformation(operator, self._transformation)
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self._environment, transformation)
+
+    def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
+        return DataStream(
+            self._environment, PartitionTransformation(partitioning, self._transformation)
+        )
+
+    def _sink(self, name: str, sink: Sink[T_co]) -> DataStreamSink[T_co]:
+        transformation = SinkTransformation(name, sink, self._transformation)
+        self._environment._addSink(transformation)
+        return DataStreamSink(transformation)
+
+
+_SAME_ELEMENTS = (FilterDescription, InOrderDescription, TimestampsAndWatermarksDescription)
+
+
+def _split_of(transformation: Transformation) -> Callable[[Any], Any] | None:
+    """Tells the splits of the source that the elements of ``transformation`` are of, while they are
+    those of the source."""
+    while isinstance(transformation, (OneInputTransformation, PartitionTransformation)):
+        if isinstance(transformation, OneInputTransformation) and not isinstance(
+            transformation.operator, _SAME_ELEMENTS
+        ):
+            return None
+        (transformation,) = transformation.inputs
+    if isinstance(transformation, SourceTransformation):
+        return transformation.source.splitOf
+    return None
+
+
+class SingleOutputStreamOperator(DataStream[T_co]):
+    """The output of an operator, which can be named and has side outputs (Flink: the same)."""
+
+    def getName(self) -> str:
+        """The operator's name."""
+        return self._transformation.name
+
+    def name(self, name: str) -> Self:
+        """Name the operator; errors, metrics and the plan show it."""
+        self._transformation.name = instance("name", name, str, "Pass a string.")
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Give the operator an identity that stays when the job changes: its state is kept under
+        it in the checkpoint."""
+        self._transformation.uid = text("uid", uid)
+        return self
+
+    def setDescription(self, description: str) -> Self:
+        """Describe the operator in the plan."""
+        self._transformation.description = instance(
+            "setDescription", description, str, "Pass a string."
+        )
+        return self
+
+    def setParallelism(self, parallelism: int) -> Self:
+        """With 1 a keyed operator is one task, which hands on in the order of its input, whatever the
+        keys. Another number is shown in the plan, and the tasks are those of the environment."""
+        self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
+        return self
+
+    def setMaxParallelism(self, maxParallelism: int) -> Self:
+        """Accepted for ported jobs; the number of key groups is that of the environment."""
+        self._transformation.maxParallelism = positive(
+            "setMaxParallelism", maxParallelism, MAX_KEY_GROUPS
+        )
+        return self
+
+    def returns(self, typeInfo: TypeInformation[T_co] | type[T_co]) -> Self:
+        """Say the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
+        such as ``str``, ``list[int]`` or a dataclass (Flink's ``Class`` and ``TypeHint``)."""
+        self._transformation.outputType = TypeInformation.of(typeInfo)
+        return self
+
+    def forceNonParallel(self) -> Self:
+        """``setParallelism(1)``. An operator without keys is one task anyway."""
+        return self.setParallelism(1)
+
+    def setBufferTimeout(self, timeoutMillis: int) -> Self:
+        """Accepted for ported jobs: elements travel a batch at a time."""
+        whole_number("setBufferTimeout", timeoutMillis, -1)
+        return self
+
+    def disableChaining(self) -> Self:
+        """Accepted for ported jobs: it only makes a job slower, so the operator is chained still."""
+        return self
+
+    def startNewChain(self) -> Self:
+        """Accepted for ported jobs, like ``disableChaining``."""
+        return self
+
+    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
+        """Accepted for ported jobs: Spark has no slots. Size its executors instead."""
+        return self
+
+    def addMetricVariable(self, key: str, value: str) -> Self:
+        """Accepted for ported jobs: metrics go by the operator's name, without variables."""
+        return self
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+    def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
+        """The operator's side output of that tag."""
+        instance(
+            "getSideOutput", sideOutputTag, OutputTag, "Pass the one that the operator emits to."
+        )
+        return DataStream(
+            self._environment, SideOutputTransformation(sideOutputTag, self._transformation)
+        )
+
+
+class DataStreamSource(SingleOutputStreamOperator[T_co]):
+    """The output of a source (Flink: the same), with the watermarks that it was given."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: Transformation,
+        source: Transformation | None = None,
+    ) -> None:
+        super().__init__(environment, transformation)
+        self._source = source or transformation
+
+    def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
+        """The source's side output of that tag, such as that of its malformed records."""
+        mend = "Pass the one that the source was given, as in withMalformedRecords(tag)."
+        instance("getSideOutput", sideOutputTag, OutputTag, mend)
+        return DataStream(self._environment, SideOutputTransformation(sideOutputTag, self._source))

@@ -1,0 +1,118 @@
+"""``KeyedStream.intervalJoin``: joins elements whose timestamps lie close to one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from flinkish.api.arguments import milliseconds
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.functions.adapt import checked_callable, function_of
+from flinkish.api.functions.join import ProcessJoinFunction, ProcessJoinLike
+from flinkish.api.output_tag import OutputTag, checked_tag
+from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.plan.transformations import TwoInputTransformation
+from flinkish.api.streams.data_stream import SingleOutputStreamOperator
+from flinkish.api.time.durations import TimeLike
+from flinkish.api.types.type_info import TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.api.streams.keyed_stream import KeyedStream
+
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+K = TypeVar("K")
+OUT = TypeVar("OUT")
+
+
+@dataclass(frozen=True)
+class IntervalJoin(Generic[IN1, IN2, K]):
+    """An interval join that wants its bounds (Flink: ``KeyedStream.IntervalJoin``)."""
+
+    left: KeyedStream[IN1, K]
+    right: KeyedStream[IN2, K]
+
+    def inEventTime(self) -> IntervalJoin[IN1, IN2, K]:
+        """Join in event time, which is all there is."""
+        return self
+
+    def inProcessingTime(self) -> NoReturn:
+        """Refused, as in Flink."""
+        raise NotSupportedError(
+            "intervalJoin: streams are only joined over intervals of event time. Leave"
+            " inProcessingTime() out, and give elements without timestamps the time of their"
+            " arrival in assignTimestampsAndWatermarks."
+        )
+
+    def between(self, lowerBound: TimeLike, upperBound: TimeLike) -> IntervalJoined[IN1, IN2, K]:
+        """Join ``left`` and ``right`` if left's timestamp + lowerBound <= right's timestamp <=
+        left's timestamp + upperBound. Bounds may be negative."""
+        lower = milliseconds("between: lowerBound", lowerBound)
+        upper = milliseconds("between: upperBound", upperBound)
+        if lower > upper:
+            raise IllegalArgumentError(
+                f"intervalJoin: the lower bound ({lower} ms) is above the upper bound ({upper} ms)."
+                " Swap them: between(lowerBound, upperBound)."
+            )
+        return IntervalJoined(self.left, self.right, lower, upper)
+
+
+@dataclass(frozen=True)
+class IntervalJoined(Generic[IN1, IN2, K]):
+    """An interval join that wants its function (Flink: ``KeyedStream.IntervalJoined``)."""
+
+    left: KeyedStream[IN1, K]
+    right: KeyedStream[IN2, K]
+    lower: int
+    upper: int
+    lowerInclusive: bool = True
+    upperInclusive: bool = True
+    leftLateTag: OutputTag[IN1] | None = None
+    rightLateTag: OutputTag[IN2] | None = None
+
+    def lowerBoundExclusive(self) -> IntervalJoined[IN1, IN2, K]:
+        """Leave the lower bound itself out."""
+        return replace(self, lowerInclusive=False)
+
+    def upperBoundExclusive(self) -> IntervalJoined[IN1, IN2, K]:
+        """Leave the upper bound itself out."""
+        return replace(self, upperInclusive=False)
+
+    def sideOutputLeftLateData(self, outputTag: OutputTag[IN1]) -> IntervalJoined[IN1, IN2, K]:
+        """Emit left elements that come after the watermark to a side output; else they are lost."""
+        return replace(self, leftLateTag=checked_tag("sideOutputLeftLateData", outputTag))
+
+    def sideOutputRightLateData(self, outputTag: OutputTag[IN2]) -> IntervalJoined[IN1, IN2, K]:
+        """Emit right elements that come after the watermark to a side output; else they are
+        lost."""
+        return replace(self, rightLateTag=checked_tag("sideOutputRightLateData", outputTag))
+
+    def enableAsyncState(self) -> IntervalJoined[IN1, IN2, K]:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+    def process(
+        self,
+        processJoinFunction: ProcessJoinLike[IN1, IN2, OUT],
+        outputType: TypeInformation[OUT] | None = None,
+    ) -> SingleOutputStreamOperator[OUT]:
+        """Call the function for every pair. Results have the later of the pair's timestamps."""
+        call: Any
+        if isinstance(processJoinFunction, ProcessJoinFunction):
+            call = processJoinFunction.processElement
+        else:
+            wanted = "a ProcessJoinFunction or f(left, right, ctx, out)"
+            call = checked_callable("intervalJoin", processJoinFunction, wanted, 4)
+        operator = IntervalJoinDescription(
+            function_of(processJoinFunction),
+            call,
+            self.lower if self.lowerInclusive else self.lower + 1,
+            self.upper if self.upperInclusive else self.upper - 1,
+            self.leftLateTag,
+            self.rightLateTag,
+        )
+        transformation = TwoInputTransformation(
+            operator, self.left.getTransformation(), self.right.getTransformation()
+        )
+        transformation.outputType = outputType
+        return SingleOutputStreamOperator(self.left.getExecutionEnvironment(), transformation)

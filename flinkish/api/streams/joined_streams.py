@@ -1,0 +1,330 @@
+"""Two streams as one, as window joins and coGroups take them.
+
+As in Flink both are one stream of tagged elements, keyed and windowed like any other, whose
+window function takes the two sides apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import IllegalStateError
+from flinkish.api.functions.adapt import (
+    checked_callable,
+    key_call,
+    one_result,
+    positional_arity,
+    results_of,
+)
+from flinkish.api.functions.function_types import (
+    collected_type,
+    generic_argument,
+    returned_item_type,
+    returned_type,
+)
+from flinkish.api.functions.functions import Collector, KeySelectorLike, MapFunction
+from flinkish.api.functions.join import (
+    CoGroupFunction,
+    CoGroupLike,
+    FlatJoinFunction,
+    JoinFunction,
+    JoinLike,
+)
+from flinkish.api.plan.operators import InOrderDescription
+from flinkish.api.plan.output_types import check_key_types
+from flinkish.api.plan.windows import WindowCall
+from flinkish.api.stored_names import stored_as
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.window_builder import WindowSettings
+from flinkish.api.types.type_info import TypeInformation, Types
+from flinkish.api.windowing.assigners import WindowAssigner
+from flinkish.api.windowing.windows import Window
+
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+KEY = TypeVar("KEY")
+W = TypeVar("W", bound=Window)
+R = TypeVar("R")
+
+
+@stored_as("TaggedUnion")
+class TaggedUnion(NamedTuple, Generic[T1, T2]):
+    """An element of either side (Flink: ``CoGroupedStreams.TaggedUnion``): what the trigger, the
+    evictor and the assigner of a join see."""
+
+    tag: int
+    """1 or 2."""
+    value: T1 | T2
+
+    def isOne(self) -> bool:
+        """Whether the element is of the first stream."""
+        return self.tag == 1
+
+    def isTwo(self) -> bool:
+        """Whether the element is of the second stream."""
+        return self.tag == 2
+
+    def getOne(self) -> T1 | None:
+        """The element, if it is of the first stream."""
+        return cast(T1, self.value) if self.tag == 1 else None
+
+    def getTwo(self) -> T2 | None:
+        """The element, if it is of the second stream."""
+        return cast(T2, self.value) if self.tag == 2 else None
+
+
+class Tagger(MapFunction[Any, "TaggedUnion[Any, Any]"]):
+    """Says which side an element is of (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
+
+    def __init__(self, tag: int) -> None:
+        self._tag = tag
+
+    def map(self, value: Any) -> TaggedUnion[Any, Any]:
+        return TaggedUnion(self._tag, value)
+
+
+class KeyedSides(Generic[T1, T2, KEY]):
+    """Two streams, and the key selectors given so far."""
+
+    def __init__(
+        self,
+        input1: DataStream[T1],
+        input2: DataStream[T2],
+        keySelector1: Callable[[T1], KEY],
+        keyType: TypeInformation[KEY] | None,
+        keySelector2: Callable[[T2], KEY] | None = None,
+    ) -> None:
+        self._input1 = input1
+        self._input2 = input2
+        self._key1 = keySelector1
+        self._keyType = keyType
+        self._key2 = keySelector2
+
+    def tagged(self, inOrder: bool) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
+        """Both streams as one. ``inOrder``: if they part from one stream, their elements come in
+        its order."""
+        first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
+        second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
+        key1, key2 = self._key1, self._key2
+        if key2 is None:
+            raise IllegalStateError(
+                "where: the join has a key of its first stream only. Call equalTo(key) next."
+            )
+
+        def key_of(element: TaggedUnion[T1, T2]) -> KEY:
+            if element.tag == 1:
+                return key1(cast(T1, element.value))
+            return key2(cast(T2, element.value))
+
+        both = first.union(second)
+        return (both._transform(InOrderDescription()) if inOrder else both).keyBy(key_of)
+
+
+class SidesWithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KEY, W]):
+    """A join or coGroup that wants its function; its windows hold the elements of both sides."""
+
+    def __init__(
+        self,
+        keys: KeyedSides[T1, T2, KEY],
+        assigner: WindowAssigner[TaggedUnion[T1, T2], W],
+    ) -> None:
+        super().__init__(assigner)
+        self._keys = keys
+
+    def _apply(
+        self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
+    ) -> SingleOutputStreamOperator[R]:
+        description = self._builder.collect(function, call)
+        union = self._keys.tagged(inOrder=not description.firesOnce)
+        result = union._transform(description, outputType or Types.PICKLED_BYTE_ARRAY())
+        return result.setDescription(description.description)
+
+
+def sides(elements: Iterable[TaggedUnion[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    """The elements of the first stream and those of the second."""
+    one: list[Any] = []
+    two: list[Any] = []
+    for element in elements:
+        if element.tag == 1:
+            one.append(element.value)
+        else:
+            two.append(element.value)
+    return one, two
+
+
+class JoinedStreams(Generic[T1, T2]):
+    """A join of two streams that wants its keys (Flink: ``JoinedStreams``).
+
+    >>> from flinkish import Time, TumblingEventTimeWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda orders, payments: orders.join(payments)
+    ...     .where(lambda order: order[0]).equalTo(lambda payment: payment[0])
+    ...     .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+    ...     .apply(lambda order, payment: (*order, payment[1]))
+    ... )
+    >>> harness.processElement1(("a", 5), 0)
+    >>> harness.processElement2(("a", "paid"), 30_000)
+    >>> harness.endInput()
+    >>> harness.getOutput()[0].value
+    ('a', 5, 'paid')
+    """
+
+    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        instance("join", input1, DataStream, "Call it on the first stream.")
+        instance("join", input2, DataStream, "Pass the stream to join with.")
+        input1._check_environment("join", input2.getExecutionEnvironment())
+        self._inputs = (input1, input2)
+
+    def where(
+        self,
+        keySelector: KeySelectorLike[T1, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> JoinWhere[T1, T2, KEY]:
+        """The key of the first stream's elements."""
+        return JoinWhere(*self._inputs, key_call(keySelector, "where"), keyType)
+
+
+class JoinWhere(KeyedSides[T1, T2, KEY]):
+    """A join that wants the key of its second stream (Flink: ``JoinedStreams.Where``)."""
+
+    def equalTo(
+        self,
+        keySelector: KeySelectorLike[T2, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> JoinEqualTo[T1, T2, KEY]:
+        """The key of the second stream's elements."""
+        check_key_types("join", self._keyType, keyType)
+        key2 = key_call(keySelector, "equalTo")
+        return JoinEqualTo(self._input1, self._input2, self._key1, keyType, key2)
+
+
+class JoinEqualTo(KeyedSides[T1, T2, KEY]):
+    """A join that wants its windows (Flink: ``JoinedStreams.Where.EqualTo``)."""
+
+    def window(
+        self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
+    ) -> JoinWithWindow[T1, T2, KEY, W]:
+        """Join elements of the same window."""
+        return JoinWithWindow(self, assigner)
+
+
+class JoinWithWindow(SidesWithWindow[T1, T2, KEY, W]):
+    """A join that wants its function (Flink: ``JoinedStreams.WithWindow``)."""
+
+    def apply(
+        self, function: JoinLike[T1, T2, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """Call ``function`` for every pair: a JoinFunction or ``f(first, second)`` returns one
+        result, a FlatJoinFunction or ``f(first, second, out)`` writes any number. Results have the
+        timestamp ``window.maxTimestamp()``."""
+        call = _join_call(function)
+        return self._apply(function, call, outputType or _join_type(function))
+
+
+def _join_call(function: Any) -> WindowCall:
+    flat = isinstance(function, FlatJoinFunction)
+    join: Any = function
+    if isinstance(function, (JoinFunction, FlatJoinFunction)):
+        join = function.join
+    wanted = "a JoinFunction, a FlatJoinFunction, f(first, second) or f(first, second, out)"
+    checked_callable("apply", join, wanted, 2, 3)
+    flat = flat or positional_arity(join) == 3
+    if not flat:
+        one_result("apply", join, "pass f(first, second, out), which may yield any number")
+
+    def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> None:
+        one, two = sides(elements)
+        for first in one:
+            for second in two:
+                if flat:
+                    for result in results_of(join(first, second, out), wrote=True):
+                        out.collect(result)
+                else:
+                    out.collect(join(first, second))
+
+    return call
+
+
+def _join_type(function: Any) -> TypeInformation[Any] | None:
+    if isinstance(function, JoinFunction):
+        return generic_argument(function, JoinFunction, 2, "join")
+    if isinstance(function, FlatJoinFunction):
+        return generic_argument(function, FlatJoinFunction, 2)
+    return returned_type(function) or collected_type(function)
+
+
+class CoGroupedStreams(Generic[T1, T2]):
+    """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
+
+    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        instance("coGroup", input1, DataStream, "Call it on the first stream.")
+        instance("coGroup", input2, DataStream, "Pass the stream to group with.")
+        input1._check_environment("coGroup", input2.getExecutionEnvironment())
+        self._inputs = (input1, input2)
+
+    def where(
+        self,
+        keySelector: KeySelectorLike[T1, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> CoGroupWhere[T1, T2, KEY]:
+        """The key of the first stream's elements."""
+        return CoGroupWhere(*self._inputs, key_call(keySelector, "where"), keyType)
+
+
+class CoGroupWhere(KeyedSides[T1, T2, KEY]):
+    """A coGroup that wants the key of its second stream (Flink: ``CoGroupedStreams.Where``)."""
+
+    def equalTo(
+        self,
+        keySelector: KeySelectorLike[T2, KEY] | str,
+        keyType: TypeInformation[KEY] | None = None,
+    ) -> CoGroupEqualTo[T1, T2, KEY]:
+        """The key of the second stream's elements."""
+        check_key_types("coGroup", self._keyType, keyType)
+        key2 = key_call(keySelector, "equalTo")
+        return CoGroupEqualTo(self._input1, self._input2, self._key1, keyType, key2)
+
+
+class CoGroupEqualTo(KeyedSides[T1, T2, KEY]):
+    """A coGroup that wants its windows (Flink: ``CoGroupedStreams.Where.EqualTo``)."""
+
+    def window(
+        self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
+    ) -> CoGroupWithWindow[T1, T2, KEY, W]:
+        """Group elements of the same window."""
+        return CoGroupWithWindow(self, assigner)
+
+
+class CoGroupWithWindow(SidesWithWindow[T1, T2, KEY, W]):
+    """A coGroup that wants its function (Flink: ``CoGroupedStreams.WithWindow``)."""
+
+    def apply(
+        self, function: CoGroupLike[T1, T2, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """Call ``function`` for every key and window: a CoGroupFunction or
+        ``f(first, second[, out])``. Results have the timestamp ``window.maxTimestamp()``."""
+        call = _co_group_call(function)
+        return self._apply(function, call, outputType or _co_group_type(function))
+
+
+def _co_group_call(function: Any) -> WindowCall:
+    group: Any = function.coGroup if isinstance(function, CoGroupFunction) else function
+    wanted = "a CoGroupFunction, f(first, second) or f(first, second, out)"
+    checked_callable("apply", group, wanted, 2, 3)
+    writes = positional_arity(group) == 3
+
+    def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> Any:
+        one, two = sides(elements)
+        return group(one, two, out) if writes else group(one, two)
+
+    return call
+
+
+def _co_group_type(function: Any) -> TypeInformation[Any] | None:
+    if isinstance(function, CoGroupFunction):
+        return generic_argument(function, CoGroupFunction, 2)
+    return returned_item_type(function) or collected_type(function)

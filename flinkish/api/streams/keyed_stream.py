@@ -1,0 +1,170 @@
+"""``KeyedStream``: a stream partitioned by key, where state, timers and windows live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions.adapt import function_of, reduce_call
+from flinkish.api.functions.aggregations import (
+    ComparableAggregator,
+    FieldAggregator,
+    FieldLike,
+    SumAggregator,
+)
+from flinkish.api.functions.functions import ReduceLike
+from flinkish.api.functions.process import KeyedProcessLike
+from flinkish.api.plan.operators import (
+    KeyedReduceDescription,
+    OperatorDescription,
+    keyed_process_description,
+    under_key,
+)
+from flinkish.api.plan.output_types import check_key_types
+from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
+from flinkish.api.plan.transformations import PartitionTransformation, Transformation
+from flinkish.api.refused import RefusedKeyedStreamMethods
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.interval_join import IntervalJoin
+from flinkish.api.types.type_info import TypeInformation, Types
+from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
+from flinkish.api.windowing.windows import GlobalWindow, Window
+
+if TYPE_CHECKING:
+    from flinkish.api.environment.environment import StreamExecutionEnvironment
+    from flinkish.api.streams.windowed_stream import WindowedStream
+
+T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K")
+R = TypeVar("R")
+T2 = TypeVar("T2")
+W = TypeVar("W", bound=Window)
+
+
+class KeyedStream(RefusedKeyedStreamMethods, DataStream[T_co], Generic[T_co, K]):
+    """A stream partitioned by key (Flink: ``KeyedStream``)."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: Transformation,
+        keySelector: Callable[[T_co], K],
+        keyType: TypeInformation[K] | None = None,
+        inferredKeyType: TypeInformation[Any] | None = None,
+    ) -> None:
+        partitioned = PartitionTransformation(HashPartitioning(keySelector), transformation)
+        super().__init__(environment, partitioned)
+        self._keySelector = keySelector
+        if keyType is not None:
+            instance("keyBy: keyType", keyType, TypeInformation, "Pass one, as Types.STRING().")
+        self.givenKeyType = keyType
+        """The type that the user has said."""
+        self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()
+
+    def getKeySelector(self) -> Callable[[T_co], K]:
+        """The key selector, as a callable."""
+        return self._keySelector
+
+    def getKeyType(self) -> TypeInformation[Any]:
+        """The type of the keys: the one given, else what the selector's annotation or the type of
+        the field says, else PICKLED_BYTE_ARRAY."""
+        return self._keyType
+
+    # ------------------------------------------------------------------ process functions
+
+    def process(
+        self,
+        processFunction: KeyedProcessLike[K, T_co, R],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Call ``processFunction`` for every element, under its key, with keyed state and timers:
+        a KeyedProcessFunction or ``f(value, ctx, out)``; a ProcessFunction has no timers."""
+        return self._transform(keyed_process_description(processFunction), outputType)
+
+    # ------------------------------------------------------------------ rolling aggregations
+
+    def reduce(self, reducer: ReduceLike[T_co]) -> SingleOutputStreamOperator[T_co]:
+        """For each element the reduction of all elements of its key up to it, with the element's
+        timestamp."""
+        return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
+
+    def sum(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
+        """For each element the first of its key, with the sum so far in ``field``: a position, a
+        name, or a function that reads one field, such as ``lambda flight: flight.delay``. The
+        timestamp is that of the element that came, as with all of these."""
+        return self._aggregate(SumAggregator(field))
+
+    def min(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
+        """For each element the first of its key, with the lowest value so far in ``field``."""
+        return self._aggregate(ComparableAggregator(field, "min"))
+
+    def max(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
+        """For each element the first of its key, with the highest value so far in ``field``."""
+        return self._aggregate(ComparableAggregator(field, "max"))
+
+    def minBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:
+        """For each element the one of its key with the lowest value of ``field``, which may be any
+        function of it, so far; of equal ones the first, or with ``first=False`` the last. The
+        timestamp is that of the element that came."""
+        return self._aggregate(ComparableAggregator(field, "minBy", first))
+
+    def maxBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:
+        """As ``minBy``, with the highest value."""
+        return self._aggregate(ComparableAggregator(field, "maxBy", first))
+
+    def _aggregate(self, aggregator: FieldAggregator[T_co]) -> SingleOutputStreamOperator[T_co]:
+        aggregator.checkType(self.getType())
+        return self._transform(
+            KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
+        )
+
+    # ------------------------------------------------------------------ windows
+
+    def window(self, assigner: WindowAssigner[T_co, W]) -> WindowedStream[T_co, K, W]:
+        """Cut the stream into windows, those of each key apart."""
+        from flinkish.api.streams.windowed_stream import WindowedStream
+
+        return WindowedStream(self, assigner)
+
+    def countWindow(
+        self, size: int, slide: int | None = None
+    ) -> WindowedStream[T_co, K, GlobalWindow]:
+        """Windows of ``size`` elements of a key, one after another; with ``slide`` one every
+        ``slide`` elements, of the last ``size``."""
+        from flinkish.api.windowing.count_windows import count_window
+
+        return count_window(self.window(GlobalWindows.create()), size, slide)
+
+    # ------------------------------------------------------------------ interval join
+
+    def intervalJoin(self, otherStream: KeyedStream[T2, K]) -> IntervalJoin[T_co, T2, K]:
+        """Join with elements of ``otherStream`` of the same key whose timestamps lie close:
+        ``a.intervalJoin(b).between(lower, upper).process(f)``."""
+        if not isinstance(otherStream, KeyedStream):
+            raise InvalidProgramError(
+                f"intervalJoin: {shown(otherStream)} is not a keyed stream. Call keyBy(...) on it too."
+            )
+        self._check_environment("intervalJoin", otherStream.getExecutionEnvironment())
+        check_key_types("intervalJoin", self.givenKeyType, otherStream.givenKeyType)
+        return IntervalJoin(self, otherStream)
+
+    # ------------------------------------------------------------------ what there is no use for
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+    # ------------------------------------------------------------------ building
+
+    def _transform(
+        self, operator: OperatorDescription, outputType: TypeInformation[Any] | None = None
+    ) -> SingleOutputStreamOperator[Any]:
+        return super()._transform(under_key(operator), outputType)
+
+    def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
+        raise InvalidProgramError(
+            f"{partitioning.name.lower()}: a keyed stream is partitioned by its key already. Call it"
+            " before keyBy, or on the result of the keyed operator."
+        )

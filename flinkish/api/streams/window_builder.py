@@ -1,0 +1,206 @@
+"""What the windowed streams share: the settings of a window operator, checked as they are made."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Generic, Self, TypeVar
+
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.functions import AggregateFunction, RichFunction
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.windows import WindowCall, WindowOperatorDescription
+from flinkish.api.time.durations import TimeLike, to_milliseconds
+from flinkish.api.windowing.assigners import MergingWindowAssigner, WindowAssigner
+from flinkish.api.windowing.content_windows import ContentWindows
+from flinkish.api.windowing.evictors import Evictor
+from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
+from flinkish.api.windowing.windows import Window
+from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
+
+T = TypeVar("T")
+W = TypeVar("W", bound=Window)
+
+
+class WindowOperatorBuilder(Generic[T, W]):
+    """Collects the settings of a window operator and refuses those that cannot work together
+    (Flink: ``WindowOperatorBuilder``)."""
+
+    def __init__(self, assigner: WindowAssigner[T, W]) -> None:
+        if not isinstance(assigner, WindowAssigner):
+            raise InvalidProgramError(
+                f"window: {shown(assigner)} is not a WindowAssigner. Pass one, such as"
+                " TumblingEventTimeWindows.of(Time.seconds(5))."
+            )
+        self._assigner = assigner
+        self._trigger: Trigger[Any, Any] = assigner.getDefaultTrigger()
+        self._evictor: Evictor[Any, Any] | None = None
+        self._lateness = 0
+        self._late_tag: OutputTag[T] | None = None
+
+    def trigger(self, trigger: Trigger[Any, Any]) -> None:
+        """Set the trigger."""
+        if not isinstance(trigger, Trigger):
+            raise InvalidProgramError(
+                f"trigger: {shown(trigger)} is not a Trigger. Pass one, such as CountTrigger.of(3)."
+            )
+        self._check_merging(trigger)
+        self._trigger = trigger
+
+    def evictor(self, evictor: Evictor[Any, Any]) -> None:
+        """Set the evictor."""
+        if not isinstance(evictor, Evictor):
+            raise InvalidProgramError(
+                f"evictor: {shown(evictor)} is not an Evictor. Pass one, such as CountEvictor.of(3)."
+            )
+        self._evictor = evictor
+
+    def allowedLateness(self, lateness: TimeLike) -> None:
+        """Set the allowed lateness."""
+        milliseconds = to_milliseconds(lateness)
+        if milliseconds < 0:
+            raise IllegalArgumentError(
+                f"allowedLateness: {milliseconds} ms is negative. Pass 0 to drop late elements, or"
+                " how long to wait for them."
+            )
+        if milliseconds and not self._assigner.isEventTime():
+            warnings.warn(
+                f"allowedLateness has no effect on {self._assigner!r}: its windows do not end with"
+                " the watermark, so no element is late. Leave it out, or use event-time windows.",
+                stacklevel=3,
+            )
+        self._lateness = milliseconds
+
+    def sideOutputLateData(self, outputTag: OutputTag[T]) -> None:
+        """Set where late elements go."""
+        if not isinstance(outputTag, OutputTag):
+            raise InvalidProgramError(
+                f"sideOutputLateData: {shown(outputTag)} is not an OutputTag. Pass one, such as"
+                ' OutputTag("late"), and read it with getSideOutput on the result.'
+            )
+        self._late_tag = outputTag
+
+    def reduce(
+        self, function: Any, windowFunction: Any, call: WindowCall | None
+    ) -> WindowOperatorDescription:
+        """An operator that reduces elements as they come."""
+        if isinstance(function, RichFunction):
+            raise InvalidProgramError(
+                f"reduce: {type(function).__name__} is a RichFunction, which has no life cycle inside"
+                " a window's state. Use a plain ReduceFunction, and put what needs open(), close() or"
+                " the runtime context into the window function: reduce(function, windowFunction)."
+            )
+        reduce_call(function)
+        return self._build(function, windowFunction, call)
+
+    def aggregate(
+        self, function: Any, windowFunction: Any, call: WindowCall | None
+    ) -> WindowOperatorDescription:
+        """An operator that aggregates elements as they come."""
+        if not isinstance(function, AggregateFunction):
+            raise InvalidProgramError(
+                f"aggregate: {shown(function)} is not an AggregateFunction. Pass one, with"
+                " createAccumulator, add and getResult."
+            )
+        if isinstance(function, RichFunction):
+            raise InvalidProgramError(
+                f"aggregate: {type(function).__name__} is a RichFunction, which has no life cycle"
+                " inside a window's state. Use a plain AggregateFunction, and put what needs open(),"
+                " close() or the runtime context into the window function:"
+                " aggregate(function, windowFunction)."
+            )
+        merges = isinstance(self._assigner, MergingWindowAssigner)
+        if merges and type(function).merge is AggregateFunction.merge:
+            raise InvalidProgramError(
+                f"aggregate: windows of {self._assigner!r} merge, but {type(function).__name__} has"
+                " no merge(a, b). Implement it, or use a window assigner that does not merge."
+            )
+        return self._build(function, windowFunction, call)
+
+    def collect(self, windowFunction: Any, call: WindowCall) -> WindowOperatorDescription:
+        """An operator that keeps the elements and hands all of them to the window function."""
+        return self._build(None, windowFunction, call)
+
+    def _build(
+        self, aggregation: Any, windowFunction: Any, call: WindowCall | None
+    ) -> WindowOperatorDescription:
+        self._check_merging(self._trigger)
+        self._check_window_type()
+        self._check_closing()
+        self._check_content()
+        return WindowOperatorDescription(
+            self._assigner,
+            self._trigger,
+            self._evictor,
+            self._lateness,
+            self._late_tag,
+            aggregation,
+            windowFunction,
+            call,
+        )
+
+    def _check_merging(self, trigger: Trigger[Any, Any]) -> None:
+        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.canMerge():
+            raise InvalidProgramError(
+                f"trigger: windows of {self._assigner!r} merge, but {trigger!r} does not support"
+                " merging. Use a trigger that can merge (its canMerge() is true), or a window"
+                " assigner that does not merge."
+            )
+
+    def _check_window_type(self) -> None:
+        made, wanted = self._assigner.windowType(), self._trigger.windowType()
+        if made is not None and not issubclass(made, wanted):
+            raise InvalidProgramError(
+                f"window: {self._trigger!r} works on a {wanted.__name__}, but"
+                f" {self._assigner!r} makes a {made.__name__}, which has no end to wait for. Use a"
+                " trigger for it, such as CountTrigger.of(3), or a window assigner of time windows."
+            )
+
+    def _check_closing(self) -> None:
+        trigger = self._trigger
+        if not isinstance(trigger, AfterAllowedLatenessTrigger):
+            return
+        if trigger.allowedLateness != self._lateness or not self._assigner.isEventTime():
+            raise InvalidProgramError(
+                f"trigger: {trigger!r} fires when a window closes, but windows of {self._assigner!r}"
+                f" have an allowed lateness of {self._lateness} ms. Use it with event-time windows,"
+                f" and call allowedLateness({trigger.allowedLateness}) too."
+            )
+
+    def _check_content(self) -> None:
+        own = type(self._trigger) is EventTimeTrigger and self._evictor is None
+        if isinstance(self._assigner, ContentWindows) and (self._lateness or not own):
+            raise InvalidProgramError(
+                f"window: {self._assigner!r} itself says what is in a window and when it is complete."
+                " Leave out trigger, evictor and allowedLateness; for late elements let the watermark"
+                " keep further behind."
+            )
+
+
+class WindowSettings(Generic[T, W]):
+    """The settings of windows of elements of type ``T``: they change this object and return it."""
+
+    def __init__(self, windowAssigner: WindowAssigner[T, W]) -> None:
+        self._builder = WindowOperatorBuilder(windowAssigner)
+
+    def trigger(self, trigger: Trigger[T, W]) -> Self:
+        """Let ``trigger`` say when windows fire, instead of the assigner's default.
+
+        Raises InvalidProgramError if it cannot work with the assigner's windows.
+        """
+        self._builder.trigger(trigger)
+        return self
+
+    def evictor(self, evictor: Evictor[T, W]) -> Self:
+        """Let ``evictor`` take out elements when a window fires. All elements are then kept."""
+        self._builder.evictor(evictor)
+        return self
+
+    def allowedLateness(self, lateness: TimeLike) -> Self:
+        """Keep event-time windows for so long (ms if an int) after the watermark has passed them:
+        elements that come meanwhile fire them again. By default 0.
+
+        Raises IllegalArgumentError if it is negative.
+        """
+        self._builder.allowedLateness(lateness)
+        return self

@@ -1,0 +1,440 @@
+"""What ``WindowedStream`` and ``AllWindowedStream`` share beside their functions: late data, aggregations by field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Self, TypeVar, overload
+
+from flinkish.api.arguments import instance
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.functions.aggregations import (
+    ComparableAggregator,
+    FieldAggregator,
+    FieldLike,
+    SumAggregator,
+)
+from flinkish.api.functions.functions import AggregateFunction, Collector, ReduceLike
+from flinkish.api.functions.window import (
+    AllWindowFunction,
+    AllWindowLike,
+    ProcessAllWindowFunction,
+    ProcessAllWindowLike,
+    ProcessWindowFunction,
+    ProcessWindowLike,
+    WindowContext,
+    WindowFunction,
+    WindowLike,
+)
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.windows import (
+    WindowOperatorDescription,
+    all_window_function_call,
+    apply_all_call,
+    apply_call,
+    process_all_call,
+    process_call,
+    window_function_call,
+)
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.window_builder import WindowSettings
+from flinkish.api.types.type_info import TypeInformation
+from flinkish.api.windowing.assigners import WindowAssigner
+from flinkish.api.windowing.windows import Window
+
+T = TypeVar("T")
+W = TypeVar("W", bound=Window)
+K = TypeVar("K")
+R = TypeVar("R")
+V = TypeVar("V")
+ACC = TypeVar("ACC")
+
+
+class BaseWindowedStream(WindowSettings[T, W]):
+    """A stream cut into windows, keyed or under one constant key.
+
+    What a window gives, also by field, has the timestamp ``window.maxTimestamp()``. The aggregations
+    by field raise InvalidProgramError if the type of the elements has no such field.
+    """
+
+    def __init__(self, input: KeyedStream[T, Any], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
+        super().__init__(windowAssigner)
+        mend = "Call it on a keyed stream: stream.keyBy(key).window(assigner)."
+        self._input = instance("window", input, KeyedStream, mend)
+
+    def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
+        """Send elements that come too late there, instead of counting and dropping them."""
+        self._builder.sideOutputLateData(outputTag)
+        return self
+
+    def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._input.getExecutionEnvironment()
+
+    def getInputType(self) -> TypeInformation[T]:
+        """The type of the elements that come in."""
+        return self._input.getType()
+
+    # ------------------------------------------------------------------ by field
+
+    def sum(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the sum of ``field`` in it: a position, a name, or a
+        function that reads one field, such as ``lambda flight: flight.delay``."""
+        return self._aggregated(SumAggregator(field))
+
+    def min(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the lowest ``field`` in it."""
+        return self._aggregated(ComparableAggregator(field, "min"))
+
+    def max(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
+        """The first element of the window, with the highest ``field`` in it."""
+        return self._aggregated(ComparableAggregator(field, "max"))
+
+    def minBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the lowest ``field``, which may be any function of it; of equal ones the
+        first, or with ``first=False`` the last."""
+        return self._aggregated(ComparableAggregator(field, "minBy", first))
+
+    def maxBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
+        """The element with the highest ``field``, which may be any function of it; of equal ones the
+        first, or with ``first=False`` the last."""
+        return self._aggregated(ComparableAggregator(field, "maxBy", first))
+
+    # ------------------------------------------------------------------ building
+
+    def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
+        aggregator.checkType(self.getInputType())
+        return self._result(self._builder.reduce(aggregator, None, None), None)
+
+    def _result(
+        self, description: WindowOperatorDescription, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        result = self._input._transform(description, outputType)
+        return result.setDescription(description.description)
+
+
+class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
+    """A keyed stream cut into windows (Flink: ``WindowedStream``).
+
+    The settings change this object and return it.
+
+    >>> from flinkish import EventTimeSessionWindows, Time
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda words: words.keyBy(len)
+    ...     .window(EventTimeSessionWindows.withGap(Time.seconds(1)))
+    ...     .apply(lambda key, window, elements: [(key, window.start, list(elements))])
+    ... )
+    >>> for word, timestamp in [("to", 0), ("be", 400), ("or", 3000)]:
+    ...     harness.processElement(word, timestamp)
+    >>> harness.processWatermark(2000)
+    >>> harness.getOutput()[0].value
+    (2, 0, ['to', 'be'])
+    """
+
+    def __init__(self, input: KeyedStream[T, K], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
+        super().__init__(input, windowAssigner)
+
+    @overload
+    def reduce(
+        self, function: ReduceLike[T], *, outputType: TypeInformation[T] | None = None
+    ) -> SingleOutputStreamOperator[T]: ...
+
+    @overload
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: ProcessWindowFunction[T, R, K, W] | WindowFunction[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: Any = None,
+        outputType: TypeInformation[Any] | None = None,
+    ) -> SingleOutputStreamOperator[Any]:
+        """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
+        ``process``, or a WindowFunction) then gets that one. Results have the timestamp
+        ``window.maxTimestamp()``."""
+        call = None if windowFunction is None else window_function_call(windowFunction)
+        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, R],
+        *,
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, V],
+        windowFunction: ProcessWindowFunction[V, R, K, W] | WindowFunction[V, R, K, W],
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, V],
+        windowFunction: Callable[[K, WindowContext[W], Iterable[V]], Iterable[R]],
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, Any, Any],
+        windowFunction: Any = None,
+        accumulatorType: TypeInformation[Any] | None = None,
+        outputType: TypeInformation[Any] | None = None,
+    ) -> SingleOutputStreamOperator[Any]:
+        """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
+        ``process``, or a WindowFunction) then gets the one result. A result of None is
+        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
+        call = None if windowFunction is None else window_function_call(windowFunction)
+        description = self._builder.aggregate(aggregateFunction, windowFunction, call)
+        return self._result(description, outputType)
+
+    @overload
+    def process(
+        self,
+        function: ProcessWindowFunction[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def process(
+        self,
+        function: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def process(
+        self,
+        function: Callable[[K, WindowContext[W], Iterable[T], Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def process(
+        self,
+        function: ProcessWindowLike[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Keep the elements and hand all of them to ``function(key, context, elements[, out])``
+        when the window fires. Results have the timestamp ``window.maxTimestamp()``."""
+        return self._result(self._builder.collect(function, process_call(function)), outputType)
+
+    @overload
+    def apply(
+        self,
+        function: WindowFunction[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: Callable[[K, W, Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: Callable[[K, W, Iterable[T], Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def apply(
+        self,
+        function: WindowLike[T, R, K, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Keep the elements and hand all of them to ``function(key, window, elements[, out])``
+        when the window fires. Results have the timestamp ``window.maxTimestamp()``."""
+        return self._result(self._builder.collect(function, apply_call(function)), outputType)
+
+    def enableAsyncState(self) -> Self:
+        """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
+        return self
+
+
+class AllWindowedStream(BaseWindowedStream[T, W]):
+    """A whole stream cut into windows: the same as under one constant key, so by one task
+    (Flink: ``AllWindowedStream``).
+
+    The settings change this object and return it.
+
+    >>> from flinkish import Time, TumblingEventTimeWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda numbers: numbers.windowAll(TumblingEventTimeWindows.of(Time.seconds(1)))
+    ...     .reduce(lambda a, b: a + b)
+    ... )
+    >>> for number in (1, 2, 3):
+    ...     harness.processElement(number, number)
+    >>> harness.processWatermark(1000)
+    >>> harness.getOutput()[0]
+    StreamRecord(value=6, timestamp=999)
+    """
+
+    def __init__(self, input: DataStream[T], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
+        instance(
+            "windowAll", input, DataStream, "Call it on the stream: stream.windowAll(assigner)."
+        )
+        super().__init__(input.keyBy(constant_key), windowAssigner)
+
+    @overload
+    def reduce(
+        self, function: ReduceLike[T], *, outputType: TypeInformation[T] | None = None
+    ) -> SingleOutputStreamOperator[T]: ...
+
+    @overload
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: ProcessAllWindowFunction[T, R, W] | AllWindowFunction[T, R, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def reduce(
+        self,
+        function: ReduceLike[T],
+        windowFunction: Any = None,
+        outputType: TypeInformation[Any] | None = None,
+    ) -> SingleOutputStreamOperator[Any]:
+        """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
+        ``process``, or an AllWindowFunction) then gets that one. Results have the timestamp
+        ``window.maxTimestamp()``."""
+        call = None if windowFunction is None else all_window_function_call(windowFunction)
+        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, R],
+        *,
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, V],
+        windowFunction: ProcessAllWindowFunction[V, R, W] | AllWindowFunction[V, R, W],
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, ACC, V],
+        windowFunction: Callable[[WindowContext[W], Iterable[V]], Iterable[R]],
+        accumulatorType: TypeInformation[ACC] | None = None,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def aggregate(
+        self,
+        aggregateFunction: AggregateFunction[T, Any, Any],
+        windowFunction: Any = None,
+        accumulatorType: TypeInformation[Any] | None = None,
+        outputType: TypeInformation[Any] | None = None,
+    ) -> SingleOutputStreamOperator[Any]:
+        """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
+        ``process``, or an AllWindowFunction) then gets the one result. A result of None is
+        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
+        call = None if windowFunction is None else all_window_function_call(windowFunction)
+        description = self._builder.aggregate(aggregateFunction, windowFunction, call)
+        return self._result(description, outputType)
+
+    @overload
+    def process(
+        self,
+        function: ProcessAllWindowFunction[T, R, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def process(
+        self,
+        function: Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def process(
+        self,
+        function: Callable[[WindowContext[W], Iterable[T], Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def process(
+        self,
+        function: ProcessAllWindowLike[T, R, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Keep the elements and hand all of them to ``function(context, elements[, out])`` when the
+        window fires. Results have the timestamp ``window.maxTimestamp()``."""
+        description = self._builder.collect(function, process_all_call(function))
+        return self._result(description, outputType)
+
+    @overload
+    def apply(
+        self,
+        function: AllWindowFunction[T, R, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: Callable[[W, Iterable[T]], Iterable[R]],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: Callable[[W, Iterable[T], Collector[R]], None],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]: ...
+
+    def apply(
+        self,
+        function: AllWindowLike[T, R, W],
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Keep the elements and hand all of them to ``function(window, elements[, out])`` when the
+        window fires. Results have the timestamp ``window.maxTimestamp()``."""
+        return self._result(self._builder.collect(function, apply_all_call(function)), outputType)
+
+
+def constant_key(element: object) -> int:
+    """The one key of a stream without keys (Flink: ``NullByteKeySelector``)."""
+    return 0

@@ -1,0 +1,152 @@
+"""Java's 64-bit arithmetic where it shows: times near the ends of their range wrap around."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Self, Union
+
+from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+
+
+def fits_long(number: int) -> bool:
+    """Whether Java's ``long`` holds ``number``, as it does every timestamp."""
+    return MIN_TIMESTAMP <= number <= MAX_TIMESTAMP
+
+
+def to_long(number: int) -> int:
+    """What Java's ``long`` would hold after computing ``number``.
+
+    >>> to_long(2**63)
+    -9223372036854775808
+    """
+    if MIN_TIMESTAMP <= number <= MAX_TIMESTAMP:
+        return number
+    return (number - MIN_TIMESTAMP) % 2**64 + MIN_TIMESTAMP
+
+
+def remainder(dividend: int, divisor: int) -> int:
+    """Java's ``%`` for a positive divisor: the sign is the dividend's.
+
+    >>> remainder(-7, 5)
+    -2
+    """
+    return dividend % divisor if dividend >= 0 else -(-dividend % divisor)
+
+
+@dataclass(frozen=True, order=True)
+class Duration:
+    """A length of time in whole milliseconds (Java: ``java.time.Duration``).
+
+    >>> Duration.ofMinutes(5).toMillis()
+    300000
+    """
+
+    milliseconds: int
+
+    def __post_init__(self) -> None:
+        _check("Duration", self.milliseconds)
+
+    @classmethod
+    def ofMillis(cls, millis: int) -> Self:
+        """``millis`` milliseconds."""
+        return cls(_check("Duration.ofMillis", millis))
+
+    @classmethod
+    def ofSeconds(cls, seconds: int) -> Self:
+        """``seconds`` seconds."""
+        return cls(_check("Duration.ofSeconds", seconds) * 1_000)
+
+    @classmethod
+    def ofMinutes(cls, minutes: int) -> Self:
+        """``minutes`` minutes."""
+        return cls(_check("Duration.ofMinutes", minutes) * 60_000)
+
+    @classmethod
+    def ofHours(cls, hours: int) -> Self:
+        """``hours`` hours."""
+        return cls(_check("Duration.ofHours", hours) * 3_600_000)
+
+    @classmethod
+    def ofDays(cls, days: int) -> Self:
+        """``days`` days of 24 hours."""
+        return cls(_check("Duration.ofDays", days) * 86_400_000)
+
+    def toMillis(self) -> int:
+        """The length in milliseconds."""
+        return self.milliseconds
+
+    def toMilliseconds(self) -> int:
+        """The length in milliseconds, by the name that ``Time`` had in Flink 1."""
+        return self.milliseconds
+
+
+class Time:
+    """Flink 1's way to write a ``Duration``: ``Time.seconds(5)``."""
+
+    @staticmethod
+    def milliseconds(milliseconds: int) -> Duration:
+        """``milliseconds`` milliseconds."""
+        return Duration.ofMillis(milliseconds)
+
+    @staticmethod
+    def seconds(seconds: int) -> Duration:
+        """``seconds`` seconds."""
+        return Duration.ofSeconds(seconds)
+
+    @staticmethod
+    def minutes(minutes: int) -> Duration:
+        """``minutes`` minutes."""
+        return Duration.ofMinutes(minutes)
+
+    @staticmethod
+    def hours(hours: int) -> Duration:
+        """``hours`` hours."""
+        return Duration.ofHours(hours)
+
+    @staticmethod
+    def days(days: int) -> Duration:
+        """``days`` days of 24 hours."""
+        return Duration.ofDays(days)
+
+
+TimeLike = Union[Duration, datetime.timedelta, int]
+"""Whatever may stand for a length of time: a Duration, a timedelta, or int milliseconds."""
+
+
+def to_milliseconds(length: TimeLike) -> int:
+    """``length`` in whole milliseconds.
+
+    Raises IllegalArgumentError for anything else, a float among it: 0.5 could mean seconds; and for
+    what 64 bits do not hold.
+
+    >>> to_milliseconds(datetime.timedelta(seconds=2))
+    2000
+    """
+    if isinstance(length, Duration):
+        millis = length.milliseconds
+    elif isinstance(length, datetime.timedelta):
+        millis = length // datetime.timedelta(milliseconds=1)
+    elif isinstance(length, int) and not isinstance(length, bool):
+        millis = length
+    else:
+        raise IllegalArgumentError(
+            f"{shown(length)} is not a length of time: pass a Duration such as Duration.ofSeconds(5),"
+            " a datetime.timedelta, or int milliseconds."
+        )
+    if not fits_long(millis):
+        raise IllegalArgumentError(
+            f"{shown(length)} is {millis} ms, which 64 bits do not hold. Pass Duration.ofMillis(2**63 -"
+            " 1) for what never ends."
+        )
+    return millis
+
+
+def _check(method: str, amount: int) -> int:
+    if not isinstance(amount, int) or isinstance(amount, bool):
+        raise IllegalArgumentError(
+            f"{method}: {shown(amount)} is not a whole number. Pass an int, of a smaller unit if need"
+            " be: Duration.ofMillis(500)."
+        )
+    return amount

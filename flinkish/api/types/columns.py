@@ -1,0 +1,265 @@
+"""The types of elements as columns of a table, in the words of Spark's DDL, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.types.type_info import TypeInformation, Types
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+ONLY_COLUMN = "value"
+"""The name of the column of elements that have no fields, as Spark has it."""
+
+
+_COLUMN_OF = {
+    "String": "string",
+    "Character": "string",
+    "Enum": "string",
+    "Boolean": "boolean",
+    "Byte": "tinyint",
+    "Short": "smallint",
+    "Integer": "int",
+    "Long": "bigint",
+    "Float": "float",
+    "Double": "double",
+    "BigInteger": "decimal(38,0)",
+    "BigDecimal": "decimal(38,18)",
+    "Instant": "timestamp",
+    "Timestamp": "timestamp",
+    "LocalDateTime": "timestamp_ntz",
+    "Date": "date",
+    "Duration": "interval day to second",
+}
+
+
+_TYPE_OF: dict[str, TypeInformation[Any]] = {
+    "string": Types.STRING(),
+    "varchar": Types.STRING(),
+    "char": Types.STRING(),
+    "boolean": Types.BOOLEAN(),
+    "tinyint": Types.BYTE(),
+    "byte": Types.BYTE(),
+    "smallint": Types.SHORT(),
+    "short": Types.SHORT(),
+    "int": Types.INT(),
+    "integer": Types.INT(),
+    "bigint": Types.LONG(),
+    "long": Types.LONG(),
+    "float": Types.FLOAT(),
+    "real": Types.FLOAT(),
+    "double": Types.DOUBLE(),
+    "decimal": Types.BIG_DEC(),
+    "dec": Types.BIG_DEC(),
+    "numeric": Types.BIG_DEC(),
+    "binary": Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    "date": Types.SQL_DATE(),
+    "time": Types.SQL_TIME(),
+    "timestamp": Types.INSTANT(),
+    "timestamp_ltz": Types.INSTANT(),
+    "timestamp_ntz": Types.LOCAL_DATE_TIME(),
+    "interval": Types.DURATION(),
+}
+
+
+def columns_of(elements: TypeInformation[Any], purpose: str) -> str:
+    """The columns of a table of ``elements``, as a DDL string.
+
+    Raises InvalidProgramError, which names ``purpose`` and the field, for what no column can hold.
+
+    >>> columns_of(TypeInformation.of(tuple[str, list[int]]), "toDataFrame")
+    '`f0` string, `f1` array<bigint>'
+    """
+    if not elements.isComposite():
+        return f"{_quoted(ONLY_COLUMN)} {_column(elements, '', purpose)}"
+    return ", ".join(
+        f"{_quoted(name)} {_column(kind, name, purpose)}" for name, kind in _fields(elements)
+    )
+
+
+def have_columns(elements: TypeInformation[Any]) -> bool:
+    """Whether ``elements`` have fields and columns can hold all of them."""
+    try:
+        columns_of(elements, "")
+    except InvalidProgramError:
+        return False
+    return elements.isComposite()
+
+
+def has_basic_fields(elements: TypeInformation[Any]) -> bool:
+    """Whether ``elements`` have fields, and each of them is a basic value."""
+    return elements.isComposite() and all(kind.isBasicType() for kind in elements.getFieldTypes())
+
+
+def _column(kind: TypeInformation[Any], field: str, purpose: str) -> str:
+    if kind.isComposite():
+        parts = (
+            f"{_quoted(name)}: {_column(child, f'{field}.{name}', purpose)}"
+            for name, child in _fields(kind)
+        )
+        return f"struct<{', '.join(parts)}>"
+    if kind.kind == "Array" and kind.children[0].kind == "Byte":
+        return "binary"
+    if kind.kind in ("List", "Array"):
+        return f"array<{_column(kind.children[0], field, purpose)}>"
+    if kind.kind == "Map":
+        key, value = (_column(child, field, purpose) for child in kind.children)
+        return f"map<{key}, {value}>"
+    column = _COLUMN_OF.get(kind.kind)
+    if column is None:
+        where = f"the field {field!r} is" if field else "the elements are"
+        raise InvalidProgramError(
+            f"{purpose}: {where} of type {kind}, which no column can hold. Pass a schema, say the"
+            " type with returns(Types...), or map the elements to a dataclass, NamedTuple or Row"
+            " of texts, numbers, times, lists and dicts."
+        )
+    return column
+
+
+def _fields(kind: TypeInformation[Any]) -> Iterator[tuple[str, TypeInformation[Any]]]:
+    return zip(kind.getFieldNames(), kind.getFieldTypes())
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+# ---------------------------------------------------------------------- from DDL
+
+
+def is_schema(schema: object) -> bool:
+    """Whether ``schema`` is a DDL string or a StructType, and has columns."""
+    return bool(schema) and (isinstance(schema, str) or hasattr(schema, "jsonValue"))
+
+
+def type_of_columns(schema: str | StructType) -> TypeInformation[Any]:
+    """The type of rows of those columns.
+
+    >>> print(type_of_columns("origin string, `at` array<struct<hour: int>>"))
+    Row<origin: String, at: List<Row<hour: Integer>>>
+    """
+    return _DdlReader(schema).read() if isinstance(schema, str) else _of_json(schema.jsonValue())
+
+
+def _of_json(column: Any) -> TypeInformation[Any]:
+    """The type of a column as Spark writes its types into JSON."""
+    if isinstance(column, str):
+        name, *rest = re.split(r"\W+", column)
+        return _of_words(name, rest)
+    if column["type"] == "struct":
+        columns = column["fields"]
+        return Types.ROW_NAMED([c["name"] for c in columns], [_of_json(c["type"]) for c in columns])
+    if column["type"] == "array":
+        return Types.LIST(_of_json(column["elementType"]))
+    if column["type"] == "map":
+        return Types.MAP(_of_json(column["keyType"]), _of_json(column["valueType"]))
+    return Types.PICKLED_BYTE_ARRAY()
+
+
+def _of_words(name: str, rest: list[str]) -> TypeInformation[Any]:
+    """The type of a column that is no composite: its name, and what follows the name."""
+    months = name == "interval" and not {"year", "month"}.isdisjoint(rest)
+    return Types.PICKLED_BYTE_ARRAY() if months else _TYPE_OF.get(name, Types.PICKLED_BYTE_ARRAY())
+
+
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|\w+|[^\w\s])")
+
+
+_AFTER_A_TYPE = {"NOT", "NULL", "COMMENT"}
+
+
+_INTERVAL = {"year", "month", "day", "hour", "minute", "second", "to"}
+
+
+class _DdlReader:
+    """Reads ``name type, ...`` from left to right."""
+
+    def __init__(self, ddl: str) -> None:
+        self._ddl = ddl
+        self._tokens: list[str] = [*_TOKEN.findall(ddl), ""]
+        self._next = 0
+
+    def read(self) -> TypeInformation[Any]:
+        row = self._row("")
+        self._expect("")
+        return row
+
+    def _row(self, end: str) -> TypeInformation[Any]:
+        names, types = [], []
+        while self._peek() != end:
+            names.append(self._name())
+            self._accept(":")
+            types.append(self._type())
+            self._skip_constraints()
+            if not self._accept(","):
+                break
+        return Types.ROW_NAMED(names, types)
+
+    def _type(self) -> TypeInformation[Any]:
+        name = self._take().lower()
+        if name == "array":
+            [element] = self._parameters(1)
+            return Types.LIST(element)
+        if name == "map":
+            key, value = self._parameters(2)
+            return Types.MAP(key, value)
+        if name == "struct":
+            self._expect("<")
+            row = self._row(">")
+            self._expect(">")
+            return row
+        rest = []
+        while name == "interval" and self._peek().lower() in _INTERVAL:
+            rest.append(self._take().lower())
+        if self._accept("("):
+            while not self._accept(")"):
+                self._take()
+        return _of_words(name, rest)
+
+    def _parameters(self, count: int) -> list[TypeInformation[Any]]:
+        self._expect("<")
+        types = [self._type()]
+        for _ in range(count - 1):
+            self._expect(",")
+            types.append(self._type())
+        self._expect(">")
+        return types
+
+    def _skip_constraints(self) -> None:
+        while self._peek().upper() in _AFTER_A_TYPE:
+            if self._take().upper() == "COMMENT":
+                self._take()
+
+    def _name(self) -> str:
+        token = self._take()
+        return token[1:-1].replace("``", "`") if token.startswith("`") else token
+
+    def _peek(self) -> str:
+        return self._tokens[self._next]
+
+    def _take(self) -> str:
+        token = self._peek()
+        if not token:
+            raise self._unreadable()
+        self._next += 1
+        return token
+
+    def _accept(self, token: str) -> bool:
+        accepted = self._peek() == token
+        self._next += accepted
+        return accepted
+
+    def _expect(self, token: str) -> None:
+        if not self._accept(token):
+            raise self._unreadable()
+
+    def _unreadable(self) -> IllegalArgumentError:
+        return IllegalArgumentError(
+            f"the schema {self._ddl!r} cannot be read at {self._peek() or 'its end'!r}. Write it as"
+            ' "origin string, delay int".'
+        )

@@ -1,0 +1,686 @@
+"""``Trigger``: says when the contents of a window are handed to the window function."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from operator import add
+from typing import Any, Generic, Self, TypeVar, Union, overload
+
+from flinkish.api.arguments import instance, integer, milliseconds, number, positive_length
+from flinkish.api.errors import MissingTimestampError, NotSupportedError
+from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.functions.functions import Function, declares_methods
+from flinkish.api.functions.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingState,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from flinkish.api.metrics import MetricGroup
+from flinkish.api.time.durations import TimeLike, remainder
+from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.api.types.type_info import TypeInformation
+from flinkish.api.windowing.windows import TimeWindow, Window
+
+T = TypeVar("T")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+UK = TypeVar("UK")
+UV = TypeVar("UV")
+T_contra = TypeVar("T_contra", contravariant=True)
+W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
+X = TypeVar("X")
+W = TypeVar("W", bound=Window)
+V = TypeVar("V", bound=Window)
+
+
+class TriggerResult(enum.Enum):
+    """What is to happen to a window (Flink: ``TriggerResult``)."""
+
+    CONTINUE = (False, False)
+    """Nothing."""
+    FIRE_AND_PURGE = (True, True)
+    """Hand the contents to the window function, then drop them."""
+    FIRE = (True, False)
+    """Hand the contents to the window function and keep them."""
+    PURGE = (False, True)
+    """Drop the contents."""
+
+    def isFire(self) -> bool:
+        """Whether the contents are handed to the window function."""
+        return self.value[0]
+
+    def isPurge(self) -> bool:
+        """Whether the contents are dropped."""
+        return self.value[1]
+
+
+class TriggerContext(ABC):
+    """What a trigger may ask for; all of it is of the current key and window
+    (Flink: ``Trigger.TriggerContext``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def getCurrentProcessingTime(self) -> int:
+        """The clock, in ms."""
+
+    @abstractmethod
+    def getCurrentWatermark(self) -> int:
+        """The watermark, in ms."""
+
+    @abstractmethod
+    def getMetricGroup(self) -> MetricGroup:
+        """The metrics of the window operator."""
+
+    @abstractmethod
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        """Have ``onProcessingTime`` called when the clock reaches ``time``."""
+
+    @abstractmethod
+    def registerEventTimeTimer(self, time: int) -> None:
+        """Have ``onEventTime`` called when the watermark reaches ``time``."""
+
+    @abstractmethod
+    def deleteProcessingTimeTimer(self, time: int) -> None:
+        """Delete the timer, if it is there."""
+
+    @abstractmethod
+    def deleteEventTimeTimer(self, time: int) -> None:
+        """Delete the timer, if it is there."""
+
+    @overload
+    def getPartitionedState(self, stateDescriptor: ValueStateDescriptor[T]) -> ValueState[T]: ...
+
+    @overload
+    def getPartitionedState(self, stateDescriptor: ListStateDescriptor[T]) -> ListState[T]: ...
+
+    @overload
+    def getPartitionedState(
+        self, stateDescriptor: ReducingStateDescriptor[T]
+    ) -> ReducingState[T]: ...
+
+    @overload
+    def getPartitionedState(
+        self, stateDescriptor: AggregatingStateDescriptor[IN, Any, OUT]
+    ) -> AggregatingState[IN, OUT]: ...
+
+    @overload
+    def getPartitionedState(
+        self, stateDescriptor: MapStateDescriptor[UK, UV]
+    ) -> MapState[UK, UV]: ...
+
+    @abstractmethod
+    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> Any:
+        """The state of that descriptor, of the current key and window."""
+
+
+class OnMergeContext(TriggerContext):
+    """What a trigger may ask for while windows merge (Flink: ``Trigger.OnMergeContext``)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def mergePartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> None:
+        """Merge the state of the windows that merged into that of the current window.
+
+        The state must be a list, reducing or aggregating one.
+        """
+
+
+class Trigger(ABC, Generic[T_contra, W_contra]):
+    """Says when a window fires (Flink: ``Trigger``).
+
+    One instance serves all keys and windows: what it remembers of them is state that it gets
+    from the context.
+
+    >>> class EveryElement(Trigger[object, Window]):
+    ...     def onElement(self, element, timestamp, window, ctx):
+    ...         return TriggerResult.FIRE
+    ...     def onProcessingTime(self, time, window, ctx):
+    ...         return TriggerResult.CONTINUE
+    ...     def onEventTime(self, time, window, ctx):
+    ...         return TriggerResult.CONTINUE
+    ...     def clear(self, window, ctx):
+    ...         pass
+    """
+
+    @abstractmethod
+    def onElement(
+        self, element: T_contra, timestamp: int, window: W_contra, ctx: TriggerContext
+    ) -> TriggerResult:
+        """Called for every element, after it was added to ``window``.
+
+        ``timestamp`` is ``MIN_TIMESTAMP`` if the element has none, as in Flink.
+        """
+
+    @abstractmethod
+    def onProcessingTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
+        """Called when a processing-time timer registered with ``ctx`` is due."""
+
+    @abstractmethod
+    def onEventTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
+        """Called when an event-time timer registered with ``ctx`` is due."""
+
+    @abstractmethod
+    def clear(self, window: W_contra, ctx: TriggerContext) -> None:
+        """Called when ``window`` goes: delete its timers and state here.
+
+        A purge does not call it.
+        """
+
+    def canMerge(self) -> bool:
+        """Whether the trigger works where windows merge (sessions); ``onMerge`` is then needed."""
+        return False
+
+    def onMerge(self, window: W_contra, ctx: OnMergeContext) -> None:
+        """Called after several windows have become ``window``: merge their state, and register
+        the timers that ``window`` needs. ``clear`` is called for each of them afterwards."""
+        raise NotSupportedError(
+            f"{type(self).__name__} does not support merging. Implement canMerge() and onMerge(),"
+            " or use a window assigner that does not merge."
+        )
+
+    def windowType(self) -> type[Window]:
+        """What windows the trigger works on. A job in which the assigner makes others is refused
+        when it is put together; in Flink it fails on the first element."""
+        return Window
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class EventTimeTrigger(Trigger[object, TimeWindow]):
+    """Fires when the watermark passes the end of the window, and then for every late element (Flink:
+    ``EventTimeTrigger``).
+
+    The default of event-time windows, so it needs naming only inside another trigger:
+
+    >>> from flinkish import EventTimeTrigger, PurgingTrigger
+    >>> trigger = PurgingTrigger.of(EventTimeTrigger.create())
+    """
+
+    @staticmethod
+    def create() -> EventTimeTrigger:
+        """The trigger."""
+        return EventTimeTrigger()
+
+    def onElement(
+        self, element: object, timestamp: int, window: TimeWindow, ctx: TriggerContext
+    ) -> TriggerResult:
+        end = window.maxTimestamp()
+        if end <= ctx.getCurrentWatermark():
+            return TriggerResult.FIRE
+        ctx.registerEventTimeTimer(end)
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.FIRE if time == window.maxTimestamp() else TriggerResult.CONTINUE
+
+    def clear(self, window: TimeWindow, ctx: TriggerContext) -> None:
+        ctx.deleteEventTimeTimer(window.maxTimestamp())
+
+    def canMerge(self) -> bool:
+        return True
+
+    def onMerge(self, window: TimeWindow, ctx: OnMergeContext) -> None:
+        # a window already passed fires with the late element that made it
+        if window.maxTimestamp() > ctx.getCurrentWatermark():
+            ctx.registerEventTimeTimer(window.maxTimestamp())
+
+    def windowType(self) -> type[Window]:
+        return TimeWindow
+
+
+class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
+    """Fires when the clock passes the end of the window (Flink: ``ProcessingTimeTrigger``): on Spark
+    in the first batch whose timestamp is there. The default of processing-time windows.
+    """
+
+    @staticmethod
+    def create() -> ProcessingTimeTrigger:
+        """The trigger."""
+        return ProcessingTimeTrigger()
+
+    def onElement(
+        self, element: object, timestamp: int, window: TimeWindow, ctx: TriggerContext
+    ) -> TriggerResult:
+        ctx.registerProcessingTimeTimer(window.maxTimestamp())
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.FIRE
+
+    def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def clear(self, window: TimeWindow, ctx: TriggerContext) -> None:
+        ctx.deleteProcessingTimeTimer(window.maxTimestamp())
+
+    def canMerge(self) -> bool:
+        return True
+
+    def onMerge(self, window: TimeWindow, ctx: OnMergeContext) -> None:
+        if window.maxTimestamp() > ctx.getCurrentProcessingTime():
+            ctx.registerProcessingTimeTimer(window.maxTimestamp())
+
+    def windowType(self) -> type[Window]:
+        return TimeWindow
+
+
+_FIRE_TIME = ReducingStateDescriptor[int]("fire-time", min)
+"""The next time to fire at, for which there is a timer; of merged windows the earliest."""
+
+
+class _ContinuousTrigger(Trigger[object, Window]):
+    """Fires every interval of a time, which the subclass tells, and at the end of the window."""
+
+    def __init__(self, interval: int) -> None:
+        self._interval = interval
+
+    @classmethod
+    def of(cls, interval: TimeLike) -> Self:
+        """A trigger that fires every ``interval`` (ms if it is an int), counted from the epoch.
+
+        Raises IllegalArgumentError unless it is above 0.
+        """
+        return cls(positive_length(f"{cls.__name__}: interval", interval))
+
+    def getInterval(self) -> int:
+        """The interval in ms."""
+        return self._interval
+
+    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def clear(self, window: Window, ctx: TriggerContext) -> None:
+        # the timer at the end of the window is left, as in Flink: it does no harm
+        fire_time = ctx.getPartitionedState(_FIRE_TIME)
+        time = fire_time.get()
+        if time is not None:
+            self._delete(time, ctx)
+            fire_time.clear()
+
+    def canMerge(self) -> bool:
+        return True
+
+    def onMerge(self, window: Window, ctx: OnMergeContext) -> None:
+        ctx.mergePartitionedState(_FIRE_TIME)
+        time = ctx.getPartitionedState(_FIRE_TIME).get()
+        if time is not None:
+            self._register(time, ctx)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._interval})"
+
+    def _begin(self, time: int, window: Window, ctx: TriggerContext) -> None:
+        """An element has come at ``time``: the first of a window begins its intervals."""
+        if ctx.getPartitionedState(_FIRE_TIME).get() is None:
+            self._register_next(time - remainder(time, self._interval), window, ctx)
+
+    def _fire_at(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        """A timer of the window is due."""
+        if time == window.maxTimestamp():
+            return TriggerResult.FIRE
+        fire_time = ctx.getPartitionedState(_FIRE_TIME)
+        if fire_time.get() != time:
+            return TriggerResult.CONTINUE
+        fire_time.clear()
+        self._register_next(time, window, ctx)
+        return TriggerResult.FIRE
+
+    def _register_next(self, time: int, window: Window, ctx: TriggerContext) -> None:
+        following = min(time + self._interval, window.maxTimestamp())
+        ctx.getPartitionedState(_FIRE_TIME).add(following)
+        self._register(following, ctx)
+
+    @abstractmethod
+    def _register(self, time: int, ctx: TriggerContext) -> None:
+        """Register a timer."""
+
+    @abstractmethod
+    def _delete(self, time: int, ctx: TriggerContext) -> None:
+        """Delete a timer."""
+
+
+class ContinuousEventTimeTrigger(_ContinuousTrigger):
+    """Fires every interval of event time, and when the watermark passes the end of the window (Flink:
+    ``ContinuousEventTimeTrigger``).
+
+    >>> from flinkish import Time
+    >>> ContinuousEventTimeTrigger.of(Time.minutes(1))
+    ContinuousEventTimeTrigger(60000)
+    """
+
+    def onElement(
+        self, element: object, timestamp: int, window: Window, ctx: TriggerContext
+    ) -> TriggerResult:
+        if window.maxTimestamp() <= ctx.getCurrentWatermark():
+            return TriggerResult.FIRE
+        ctx.registerEventTimeTimer(window.maxTimestamp())
+        if timestamp == MIN_TIMESTAMP:
+            raise MissingTimestampError("ContinuousEventTimeTrigger", element)
+        self._begin(timestamp, window, ctx)
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return self._fire_at(time, window, ctx)
+
+    def _register(self, time: int, ctx: TriggerContext) -> None:
+        ctx.registerEventTimeTimer(time)
+
+    def _delete(self, time: int, ctx: TriggerContext) -> None:
+        ctx.deleteEventTimeTimer(time)
+
+
+class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
+    """Fires every interval of the clock, and when the clock passes the end of the window (Flink:
+    ``ContinuousProcessingTimeTrigger``): on Spark in the first batch whose timestamp is there."""
+
+    def onElement(
+        self, element: object, timestamp: int, window: Window, ctx: TriggerContext
+    ) -> TriggerResult:
+        self._begin(ctx.getCurrentProcessingTime(), window, ctx)
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return self._fire_at(time, window, ctx)
+
+    def _register(self, time: int, ctx: TriggerContext) -> None:
+        ctx.registerProcessingTimeTimer(time)
+
+    def _delete(self, time: int, ctx: TriggerContext) -> None:
+        ctx.deleteProcessingTimeTimer(time)
+
+
+_COUNT = ReducingStateDescriptor[int]("count", add)
+
+
+class CountTrigger(Trigger[object, Window]):
+    """Fires each time that ``maxCount`` more elements have come (Flink: ``CountTrigger``)."""
+
+    def __init__(self, maxCount: int) -> None:
+        self._max_count = integer("CountTrigger: maxCount", maxCount)
+
+    @staticmethod
+    def of(maxCount: int) -> CountTrigger:
+        """A trigger that fires every ``maxCount`` elements."""
+        return CountTrigger(maxCount)
+
+    def onElement(
+        self, element: object, timestamp: int, window: Window, ctx: TriggerContext
+    ) -> TriggerResult:
+        count = ctx.getPartitionedState(_COUNT)
+        count.add(1)
+        if (count.get() or 0) >= self._max_count:
+            count.clear()
+            return TriggerResult.FIRE
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def clear(self, window: Window, ctx: TriggerContext) -> None:
+        ctx.getPartitionedState(_COUNT).clear()
+
+    def canMerge(self) -> bool:
+        return True
+
+    def onMerge(self, window: Window, ctx: OnMergeContext) -> None:
+        ctx.mergePartitionedState(_COUNT)
+
+    def __repr__(self) -> str:
+        return f"CountTrigger({self._max_count})"
+
+
+@declares_methods
+class DeltaFunction(Function, ABC, Generic[T_contra]):
+    """The distance between two elements (Flink: ``DeltaFunction``)."""
+
+    @abstractmethod
+    def getDelta(self, oldDataPoint: T_contra, newDataPoint: T_contra) -> float:
+        """How far ``newDataPoint`` is from ``oldDataPoint``."""
+
+
+DeltaLike = Union[DeltaFunction[T], Callable[[T, T], float]]
+
+
+def delta_call(owner: str, function: DeltaLike[T]) -> Callable[[T, T], float]:
+    """The distance itself."""
+    if isinstance(function, DeltaFunction):
+        return function.getDelta
+    return checked_callable(owner, function, "a DeltaFunction or f(old, new)", 2)
+
+
+class DeltaTrigger(Trigger[T, Window], Generic[T]):
+    """Fires on an element whose distance from the element that fired last (at first: from the
+    window's first element) is above a threshold. It cannot merge (Flink: ``DeltaTrigger``)."""
+
+    def __init__(
+        self,
+        threshold: float,
+        deltaFunction: DeltaLike[T],
+        stateType: TypeInformation[T] | None = None,
+    ) -> None:
+        self._threshold = number("DeltaTrigger: threshold", threshold)
+        self._function = deltaFunction
+        self._delta = delta_call("DeltaTrigger", deltaFunction)
+        self._last_element = ValueStateDescriptor[T]("last-element", stateType)
+
+    @staticmethod
+    def of(
+        threshold: float,
+        deltaFunction: DeltaLike[X],
+        stateType: TypeInformation[X] | None = None,
+    ) -> DeltaTrigger[X]:
+        """A trigger that fires where ``deltaFunction`` is greater than ``threshold``."""
+        return DeltaTrigger(threshold, deltaFunction, stateType)
+
+    def onElement(
+        self, element: T, timestamp: int, window: Window, ctx: TriggerContext
+    ) -> TriggerResult:
+        state = ctx.getPartitionedState(self._last_element)
+        last = state.value()
+        if last is None:
+            state.update(element)
+            return TriggerResult.CONTINUE
+        if self._delta(last, element) > self._threshold:
+            state.update(element)
+            return TriggerResult.FIRE
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def clear(self, window: Window, ctx: TriggerContext) -> None:
+        ctx.getPartitionedState(self._last_element).clear()
+
+    def __repr__(self) -> str:
+        return f"DeltaTrigger({self._function!r}, {self._threshold})"
+
+
+_TIMEOUT = ValueStateDescriptor[int]("timeout")
+
+
+class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
+    """Fires when the trigger in it does, or when a timeout has gone by on the clock since the
+    first element, or since the last (Flink: ``ProcessingTimeoutTrigger``). It cannot merge.
+
+    Any timer of the window, also one of the trigger in it, counts as the timeout: it fires, and
+    purges if the trigger in it purges.
+    """
+
+    def __init__(
+        self,
+        nestedTrigger: Trigger[T, W],
+        interval: TimeLike,
+        resetTimerOnNewRecord: bool,
+        shouldClearOnTimeout: bool,
+    ) -> None:
+        mend = "Pass the one to give a timeout, such as CountTrigger.of(3)."
+        self._nested = instance("ProcessingTimeoutTrigger", nestedTrigger, Trigger, mend)
+        self._interval = milliseconds("ProcessingTimeoutTrigger: timeout", interval)
+        self._reset = resetTimerOnNewRecord
+        self._clear_on_timeout = shouldClearOnTimeout
+
+    @staticmethod
+    def of(
+        nestedTrigger: Trigger[X, V],
+        timeout: TimeLike,
+        resetTimerOnNewRecord: bool = False,
+        shouldClearOnTimeout: bool = True,
+    ) -> ProcessingTimeoutTrigger[X, V]:
+        """``nestedTrigger`` with a timeout.
+
+        ``resetTimerOnNewRecord``: count it from the last element. ``shouldClearOnTimeout``: clear
+        the state of ``nestedTrigger`` when it is over.
+        """
+        return ProcessingTimeoutTrigger(
+            nestedTrigger, timeout, resetTimerOnNewRecord, shouldClearOnTimeout
+        )
+
+    def onElement(
+        self, element: T, timestamp: int, window: W, ctx: TriggerContext
+    ) -> TriggerResult:
+        result = self._nested.onElement(element, timestamp, window, ctx)
+        if result.isFire():
+            self.clear(window, ctx)
+            return result
+        state = ctx.getPartitionedState(_TIMEOUT)
+        timeout = state.value()
+        if timeout is not None and self._reset:
+            ctx.deleteProcessingTimeTimer(timeout)
+            state.clear()
+            timeout = None
+        if timeout is None:
+            timeout = ctx.getCurrentProcessingTime() + self._interval
+            state.update(timeout)
+            ctx.registerProcessingTimeTimer(timeout)
+        return result
+
+    def onProcessingTime(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+        return self._timed_out(self._nested.onProcessingTime(time, window, ctx), window, ctx)
+
+    def onEventTime(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+        return self._timed_out(self._nested.onEventTime(time, window, ctx), window, ctx)
+
+    def clear(self, window: W, ctx: TriggerContext) -> None:
+        state = ctx.getPartitionedState(_TIMEOUT)
+        timeout = state.value()
+        if timeout is not None:
+            ctx.deleteProcessingTimeTimer(timeout)
+            state.clear()
+        self._nested.clear(window, ctx)
+
+    def windowType(self) -> type[Window]:
+        return self._nested.windowType()
+
+    def _timed_out(self, nested: TriggerResult, window: W, ctx: TriggerContext) -> TriggerResult:
+        if self._clear_on_timeout:
+            self.clear(window, ctx)
+        return TriggerResult.FIRE_AND_PURGE if nested.isPurge() else TriggerResult.FIRE
+
+    def __repr__(self) -> str:
+        return f"ProcessingTimeoutTrigger({self._nested!r})"
+
+
+class PurgingTrigger(Trigger[T, W], Generic[T, W]):
+    """Whenever the trigger in it fires, fires and purges (Flink: ``PurgingTrigger``)."""
+
+    def __init__(self, nestedTrigger: Trigger[T, W]) -> None:
+        mend = "Pass the one to purge after, such as CountTrigger.of(3)."
+        self._nested = instance("PurgingTrigger", nestedTrigger, Trigger, mend)
+
+    @staticmethod
+    def of(nestedTrigger: Trigger[X, V]) -> PurgingTrigger[X, V]:
+        """The purging form of ``nestedTrigger``."""
+        return PurgingTrigger(nestedTrigger)
+
+    def getNestedTrigger(self) -> Trigger[T, W]:
+        """The trigger in it."""
+        return self._nested
+
+    def onElement(
+        self, element: T, timestamp: int, window: W, ctx: TriggerContext
+    ) -> TriggerResult:
+        return _purging(self._nested.onElement(element, timestamp, window, ctx))
+
+    def onProcessingTime(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+        return _purging(self._nested.onProcessingTime(time, window, ctx))
+
+    def onEventTime(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+        return _purging(self._nested.onEventTime(time, window, ctx))
+
+    def clear(self, window: W, ctx: TriggerContext) -> None:
+        self._nested.clear(window, ctx)
+
+    def canMerge(self) -> bool:
+        return self._nested.canMerge()
+
+    def onMerge(self, window: W, ctx: OnMergeContext) -> None:
+        self._nested.onMerge(window, ctx)
+
+    def windowType(self) -> type[Window]:
+        return self._nested.windowType()
+
+    def __repr__(self) -> str:
+        return f"PurgingTrigger({self._nested!r})"
+
+
+def _purging(result: TriggerResult) -> TriggerResult:
+    return TriggerResult.FIRE_AND_PURGE if result.isFire() else result
+
+
+class NeverTrigger(Trigger[object, Window]):
+    """Never fires (Flink: ``GlobalWindows.NeverTrigger``)."""
+
+    def onElement(
+        self, element: object, timestamp: int, window: Window, ctx: TriggerContext
+    ) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def clear(self, window: Window, ctx: TriggerContext) -> None:
+        pass
+
+    def onMerge(self, window: Window, ctx: OnMergeContext) -> None:
+        pass
+
+
+class EndOfStreamTrigger(NeverTrigger):
+    """Fires when the input ends (Flink: ``GlobalWindows.EndOfStreamTrigger``)."""
+
+    def onElement(
+        self, element: object, timestamp: int, window: Window, ctx: TriggerContext
+    ) -> TriggerResult:
+        ctx.registerEventTimeTimer(window.maxTimestamp())
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.FIRE if time == window.maxTimestamp() else TriggerResult.CONTINUE

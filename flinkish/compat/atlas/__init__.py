@@ -1,0 +1,19 @@
+"""MongoDB Atlas Stream Processing: its sources and window stages, over flinkish streams.
+
+The watermark is the highest event time seen. A window takes events of ``[start, end)`` and closes
+once, when the watermark less its allowed lateness reaches its end; what comes later goes to the dead
+letter queue. docs/compat/atlas.md sets the two side by side.
+"""
+
+from flinkish.compat.atlas.closing_trigger import (
+    AfterAllowedLatenessTrigger as AfterAllowedLatenessTrigger,
+)
+from flinkish.compat.atlas.idle_advance import IdleAdvance as IdleAdvance
+from flinkish.compat.atlas.pipeline import Boundary as Boundary
+from flinkish.compat.atlas.pipeline import Interval as Interval
+from flinkish.compat.atlas.pipeline import Unit as Unit
+from flinkish.compat.atlas.pipeline import WindowOptions as WindowOptions
+from flinkish.compat.atlas.pipeline import WindowStage as WindowStage
+from flinkish.compat.atlas.pipeline import hoppingWindow as hoppingWindow
+from flinkish.compat.atlas.pipeline import source as source
+from flinkish.compat.atlas.pipeline import tumblingWindow as tumblingWindow

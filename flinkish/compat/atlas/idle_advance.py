@@ -1,0 +1,115 @@
+"""A watermark that goes on by the clock once its input has been idle for long enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
+from flinkish.api.time.clock import RelativeClock
+from flinkish.api.time.durations import TimeLike, to_milliseconds
+from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
+
+
+@dataclass(frozen=True)
+class IdleAdvance:
+    """What ``WatermarkStrategy.withIdleAdvance`` says, in ms.
+
+    Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
+    An input that has been idle for ``idleTimeout`` closes every window that ended so long ago.
+    """
+
+    idleTimeout: int
+    every: int
+    offset: int
+    allowedLateness: int
+
+    @staticmethod
+    def of(
+        idleTimeout: TimeLike, every: TimeLike, offset: TimeLike, allowedLateness: TimeLike
+    ) -> IdleAdvance:
+        """The same of any lengths of time."""
+        lengths = map(to_milliseconds, (idleTimeout, every, offset, allowedLateness))
+        advance = IdleAdvance(*lengths)
+        if advance.idleTimeout <= 0 or advance.every <= 0 or advance.allowedLateness < 0:
+            raise IllegalArgumentError(
+                f"withIdleAdvance: idleTimeout is {advance.idleTimeout} ms, every {advance.every} ms"
+                f" and allowedLateness {advance.allowedLateness} ms, but the first two must be"
+                " greater than zero and the last not negative."
+            )
+        return advance
+
+    def endAt(self, time: int) -> int:
+        """The last end of a window at or before ``time``."""
+        return time - (time - self.offset) % self.every
+
+    def generator(
+        self, generator: WatermarkGenerator[Any], clock: RelativeClock
+    ) -> WatermarkGenerator[Any]:
+        """``generator``, which goes on when the input is idle."""
+        return WatermarksWithIdleAdvance(self, generator, clock)
+
+
+class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
+    """A generator that goes on by the clock when its input is idle."""
+
+    def __init__(
+        self, advance: IdleAdvance, generator: WatermarkGenerator[Any], clock: RelativeClock
+    ) -> None:
+        self._advance = advance
+        self._generator = generator
+        self._clock = clock
+        self._last: int | None = None
+        """When the last element came."""
+        self._watermark = MIN_TIMESTAMP
+
+    def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
+        self._last = self._clock.relativeTimeMillis()
+        self._generator.onEvent(event, eventTimestamp, _Noting(self, output))
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        noting = _Noting(self, output)
+        self._generator.onPeriodicEmit(noting)
+        now = self._clock.relativeTimeMillis()
+        advance = self._advance
+        if self._last is not None and now - self._last >= advance.idleTimeout:
+            ended = advance.endAt(now - advance.idleTimeout)
+            noting.emitWatermark(Watermark(ended + advance.allowedLateness - 1))
+
+    def nextPeriodicEmit(self) -> int | None:
+        own = self._due()
+        inner = self._generator.nextPeriodicEmit()
+        return min((due for due in (own, inner) if due is not None), default=None)
+
+    def note(self, watermark: int) -> None:
+        """A watermark has been emitted."""
+        self._watermark = max(watermark, self._watermark)
+
+    def _due(self) -> int | None:
+        """When the next window to close has been over for long enough, if nothing comes."""
+        if self._last is None:
+            return None
+        advance = self._advance
+        closed = advance.endAt(self._watermark - advance.allowedLateness + 1)
+        return max(closed + advance.every, self._last) + advance.idleTimeout
+
+
+class _Noting(WatermarkOutput):
+    """Lets the generator know what is emitted."""
+
+    __slots__ = ("_generator", "_output")
+
+    def __init__(self, generator: WatermarksWithIdleAdvance, output: WatermarkOutput) -> None:
+        self._generator = generator
+        self._output = output
+
+    def emitWatermark(self, watermark: Watermark) -> None:
+        self._generator.note(watermark.timestamp)
+        self._output.emitWatermark(watermark)
+
+    def markIdle(self) -> None:
+        self._output.markIdle()
+
+    def markActive(self) -> None:
+        self._output.markActive()

@@ -1,0 +1,49 @@
+"""Apache Storm's windowed bolts: windows by length and slide, each a count or a duration.
+
+A bolt is described as in Storm and set on streams with ``setBolt``:
+
+>>> class Sums(BaseWindowedBolt[tuple[int, int], int]):
+...     def execute(self, inputWindow, collector):
+...         collector.emit(sum(value for value, _ in inputWindow.get()))
+>>> bolt = Sums().withWindow(Duration.seconds(20), Duration.seconds(10)).withTimestampField(1)
+>>> from flinkish import StreamRecord
+>>> from flinkish.testing import StreamTestHarness
+>>> harness = StreamTestHarness(
+...     lambda readings: setBolt(bolt.withLag(Duration.seconds(5)), readings)
+... )
+>>> for reading in ((1, 4_000), (2, 12_000), (4, 33_000)):
+...     harness.processElement(reading)
+>>> harness.endInput()
+>>> [element.value for element in harness.getOutput() if isinstance(element, StreamRecord)]
+[1, 3, 2, 4, 4]
+
+docs/compat/storm.md has Storm's words beside flinkish's.
+"""
+
+from flinkish.compat.storm.topology import BaseWindowedBolt as BaseWindowedBolt
+from flinkish.compat.storm.topology import Duration as Duration
+from flinkish.compat.storm.topology import OutputCollector as OutputCollector
+from flinkish.compat.storm.topology import setBolt as setBolt
+from flinkish.compat.storm.watermarks import LagWatermarks as LagWatermarks
+from flinkish.compat.storm.watermarks import unionWithLag as unionWithLag
+from flinkish.compat.storm.windows import Count as Count
+from flinkish.compat.storm.windows import CountEvictionPolicy as CountEvictionPolicy
+from flinkish.compat.storm.windows import CountTriggerPolicy as CountTriggerPolicy
+from flinkish.compat.storm.windows import Event as Event
+from flinkish.compat.storm.windows import EvictionContext as EvictionContext
+from flinkish.compat.storm.windows import EvictionPolicy as EvictionPolicy
+from flinkish.compat.storm.windows import Extent as Extent
+from flinkish.compat.storm.windows import PolicyWindow as PolicyWindow
+from flinkish.compat.storm.windows import PolicyWindowedStream as PolicyWindowedStream
+from flinkish.compat.storm.windows import PolicyWindowFunction as PolicyWindowFunction
+from flinkish.compat.storm.windows import PolicyWindowLike as PolicyWindowLike
+from flinkish.compat.storm.windows import TimeEvictionPolicy as TimeEvictionPolicy
+from flinkish.compat.storm.windows import TimeTriggerPolicy as TimeTriggerPolicy
+from flinkish.compat.storm.windows import TriggerPolicy as TriggerPolicy
+from flinkish.compat.storm.windows import TriggerPolicyContext as TriggerPolicyContext
+from flinkish.compat.storm.windows import (
+    WatermarkCountEvictionPolicy as WatermarkCountEvictionPolicy,
+)
+from flinkish.compat.storm.windows import WatermarkCountTriggerPolicy as WatermarkCountTriggerPolicy
+from flinkish.compat.storm.windows import WatermarkTimeEvictionPolicy as WatermarkTimeEvictionPolicy
+from flinkish.compat.storm.windows import WatermarkTimeTriggerPolicy as WatermarkTimeTriggerPolicy

@@ -1,0 +1,292 @@
+"""The queue of one key with its trigger and eviction policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+from flinkish.api.errors import MissingTimestampError
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.stored_names import stored_as
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.compat.storm.windows import (
+    Event,
+    EvictionContext,
+    EvictionPolicy,
+    PolicyWindow,
+    PolicyWindowDescription,
+    TriggerPolicy,
+    TriggerPolicyContext,
+)
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.operators.timers import InternalTimerService
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.state.backend import Timer
+
+Action = EvictionPolicy.Action
+
+
+@stored_as("PolicyWindowState")
+class PolicyWindowState(NamedTuple):
+    """What is kept of a key: its queue, which of the events were in the last window, and what the
+    policies keep."""
+
+    events: list[Event[Any]]
+    seen: list[bool]
+    triggerPolicy: dict[str, Any]
+    evictionPolicy: dict[str, Any]
+
+
+class PolicyWindowManager:
+    """Runs the policies on the events of one key (Storm: ``WindowManager``).
+
+    ``activate`` is called with each window that has events.
+    """
+
+    def __init__(
+        self,
+        key: Any,
+        triggerPolicy: TriggerPolicy[Any],
+        evictionPolicy: EvictionPolicy[Any],
+        activate: Callable[[PolicyWindow[Any]], None],
+        state: PolicyWindowState | None,
+    ) -> None:
+        self._key = key
+        self._initial = triggerPolicy, evictionPolicy
+        self.triggerPolicy: TriggerPolicy[Any] = _copy(
+            triggerPolicy, {} if state is None else state.triggerPolicy
+        )
+        self._eviction: EvictionPolicy[Any] = _copy(
+            evictionPolicy, {} if state is None else state.evictionPolicy
+        )
+        self._activate = activate
+        self.events: list[Event[Any]] = [] if state is None else state.events
+        self._seen: list[bool] = [] if state is None else state.seen
+
+    def state(self) -> PolicyWindowState | None:
+        """What to keep of the key; None if its queue is empty."""
+        if not self.events:
+            return None
+        trigger, eviction = self._initial
+        return PolicyWindowState(
+            self.events,
+            self._seen,
+            _changes(self.triggerPolicy, trigger),
+            _changes(self._eviction, eviction),
+        )
+
+    def add(self, event: Event[Any], context: TriggerPolicyContext) -> None:
+        """Queue an event and tell the policies."""
+        self.events.append(event)
+        self._seen.append(False)
+        self._eviction.track(event)
+        self.triggerPolicy.track(event, context)
+        if not self.events:
+            self.triggerPolicy, self._eviction = deepcopy(self._initial)
+
+    def onTrigger(self, context: EvictionContext) -> bool:
+        """Fire a window; False if it has no events."""
+        self._eviction.setContext(context)
+        evict = self._eviction.evict
+        elements, new, expired = [], [], []
+        events, in_window = [], []
+        queue = zip(self.events, self._seen)
+        for event, seen in queue:
+            action = evict(event)
+            if action is Action.EXPIRE:
+                expired.append(event.value)
+                continue
+            events.append(event)
+            in_window.append(action is Action.PROCESS)
+            if action is Action.PROCESS:
+                elements.append(event.value)
+                if not seen:
+                    new.append(event.value)
+            elif action is Action.STOP:
+                break
+        for event, _ in queue:
+            events.append(event)
+            in_window.append(False)
+        self.events, self._seen = events, in_window
+        if elements:
+            end = context.referenceTime
+            start = self._eviction.windowStart(end)
+            self._activate(PolicyWindow(self._key, elements, new, expired, start, end))
+        self.triggerPolicy.reset()
+        return bool(elements)
+
+    def expiresWithTime(self) -> bool:
+        """What the eviction policy says of itself."""
+        return self._eviction.expiresWithTime()
+
+
+def _copy(policy: Any, changes: dict[str, Any]) -> Any:
+    copy = deepcopy(policy)
+    vars(copy).update(changes)
+    return copy
+
+
+def _changes(policy: Any, initial: Any) -> dict[str, Any]:
+    """The attributes in which ``policy`` differs: its settings are in the job, not in its state."""
+    before = vars(initial)
+    return {
+        name: value
+        for name, value in vars(policy).items()
+        if name not in before or not _same(before[name], value)
+    }
+
+
+def _same(before: Any, now: Any) -> bool:
+    return before is now or (type(before) is type(now) is int and before == now)
+
+
+class PolicyWindowOperator(TimerOperator, OneInputOperator):
+    """Policy windows (Storm: ``WindowedBoltExecutor``). The state of a key is one entry."""
+
+    def __init__(self, context: OperatorContext, description: PolicyWindowDescription) -> None:
+        super().__init__(context)
+        self._description = description
+        self._event_time = description.triggerPolicy.isEventTime()
+        self._late_tag = description.lateDataOutputTag
+        self._table = context.backend.table("policy-windows")
+        self._collector = TimestampedCollector(self.output)
+        self._context = ManagerContext(self.timers)
+        self._reached: set[Any] = set()
+
+    def open(self) -> None:
+        self.openFunction(self._description.function)
+
+    # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        managers: dict[Any, PolicyWindowManager] = {}
+        now = self.clock.getCurrentProcessingTime()
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                if not self._event_time:
+                    timestamp = now
+                elif self._is_late(value, timestamp):
+                    continue
+                self.backend.currentKey = key
+                manager = managers.get(key)
+                if manager is None:
+                    manager = managers[key] = self._manager(key)
+                self._context.manager = manager
+                manager.add(Event(value, timestamp), self._context)
+        for key, manager in managers.items():
+            self._keep(key, manager)
+        self.output.flush()
+
+    def _is_late(self, value: Any, timestamp: int) -> bool:
+        if timestamp == NO_TIMESTAMP:
+            raise MissingTimestampError(self.name, value)
+        if timestamp > self.currentWatermark:
+            return False
+        if self._late_tag is not None:
+            self.output.collectSide(self._late_tag.getId(), value, timestamp)
+        else:
+            self.metrics.numLateRecordsDropped += 1
+        return True
+
+    # ------------------------------------------------------------------ time
+
+    def processWatermark(self, timestamp: int) -> None:
+        self._reached.clear()
+        self.advanceWatermark(timestamp)
+
+    def onEventTime(self, timer: Timer) -> None:
+        self.timer = timer
+        if timer.key in self._reached:
+            return  # the policy has been told of this watermark
+        self._reached.add(timer.key)
+        manager = self._context.manager = self._manager(timer.key)
+        watermark = min(self.timers.currentWatermark() + 1, MAX_TIMESTAMP)
+        manager.triggerPolicy.onWatermark(watermark, self._context)
+        self._keep(timer.key, manager)
+
+    def onProcessingTime(self, timer: Timer) -> None:
+        self.timer = timer
+        manager = self._context.manager = self._manager(timer.key)
+        manager.triggerPolicy.onProcessingTime(timer.timestamp - 1, self._context)
+        self._keep(timer.key, manager)
+
+    # ------------------------------------------------------------------ windows
+
+    def _manager(self, key: Any) -> PolicyWindowManager:
+        description = self._description
+        return PolicyWindowManager(
+            key if description.grouped else None,
+            description.triggerPolicy,
+            description.evictionPolicy,
+            self._activate,
+            self._table.get(key, None),
+        )
+
+    def _keep(self, key: Any, manager: PolicyWindowManager) -> None:
+        state = manager.state()
+        if state is None:
+            self._table.remove(key, None)
+        else:
+            self._table.put(key, None, state)
+
+    def _activate(self, window: PolicyWindow[Any]) -> None:
+        collector = self._collector
+        collector.timestamp = window.endTimestamp
+        for result in results_of(self._description.call(window, collector), "the window function"):
+            collector.collect(result)
+
+
+class ManagerContext(TriggerPolicyContext):
+    """The context of a trigger policy: the timers of the current key, and its ``manager``."""
+
+    __slots__ = ("_timers", "manager")
+
+    manager: PolicyWindowManager
+
+    def __init__(self, timers: InternalTimerService) -> None:
+        self._timers = timers
+
+    def onTrigger(self, context: EvictionContext) -> bool:
+        return self.manager.onTrigger(context)
+
+    # "No event before t will come" is Watermark(t - 1)
+    def registerWatermarkTimer(self, time: int) -> None:
+        self._timers.registerEventTimeTimer(None, time - 1)
+
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        self._timers.registerProcessingTimeTimer(None, time + 1)
+
+    def currentProcessingTime(self) -> int:
+        return self._timers.currentProcessingTime()
+
+    def getEventCount(self, until: int) -> int:
+        return sum(event.timestamp <= until for event in self.manager.events)
+
+    def getEarliestEventTs(self, after: int | None, until: int) -> int | None:
+        return min(self._between(after, until), default=None)
+
+    def getLatestEventTs(self) -> int | None:
+        return max((event.timestamp for event in self.manager.events), default=None)
+
+    def getSlidingCountTimestamps(
+        self, after: int | None, until: int, slidingCount: int
+    ) -> Sequence[int]:
+        latest: list[int] = []
+        for timestamp in self._between(after, until):
+            latest.append(timestamp if not latest else max(latest[-1], timestamp))
+        return latest[slidingCount - 1 :: slidingCount]
+
+    def expiresWithTime(self) -> bool:
+        return self.manager.expiresWithTime()
+
+    def _between(self, after: int | None, until: int) -> list[int]:
+        return [
+            event.timestamp
+            for event in self.manager.events
+            if event.timestamp <= until and (after is None or event.timestamp > after)
+        ]

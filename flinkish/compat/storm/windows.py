@@ -1,0 +1,663 @@
+"""Eviction policies: which of the queued events belong to a window that a trigger policy fires.
+
+A window by length and slide is a pair of policies: the slide is a ``TriggerPolicy``, the length an
+``EvictionPolicy``. Both are Storm's, and both may be written by the user.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar, Union
+
+from flinkish.api.arguments import instance, length_from_zero, positive, positive_length
+from flinkish.api.errors import IllegalStateError, InvalidProgramError, shown
+from flinkish.api.functions.adapt import positional_arity
+from flinkish.api.functions.functions import Collector, RichFunction, declares_methods
+from flinkish.api.output_tag import OutputTag, checked_tag
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.stored_names import stored_as
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import constant_key
+from flinkish.api.time.durations import TimeLike
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.types.type_info import TypeInformation
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+X = TypeVar("X")
+R = TypeVar("R")
+
+
+@stored_as("Event")
+class Event(NamedTuple, Generic[T]):
+    """A queued element (Storm: ``Event``)."""
+
+    value: T
+    timestamp: int
+    """In event time the element's timestamp, in processing time the clock when it came, in ms."""
+
+    def get(self) -> T:
+        """The element."""
+        return self.value
+
+    def getTimestamp(self) -> int:
+        """The timestamp in ms."""
+        return self.timestamp
+
+
+@dataclass(frozen=True)
+class EvictionContext:
+    """What a trigger policy tells the eviction policy of the window it fires."""
+
+    referenceTime: int
+    """The end of the window in ms; an event at just that time is in it."""
+    currentCount: int | None = None
+    """How many queued events are not after the end."""
+    slidingCount: int | None = None
+    """How many events further than the window before."""
+
+
+class EvictionPolicy(ABC, Generic[T_contra]):
+    """Says which events a window has (Storm: ``EvictionPolicy``).
+
+    There is one for each key, copied from the one that the job is given. What it keeps in its
+    attributes is checkpointed with the job, so that must be picklable. When the last event of the
+    key has left the queue, it begins anew.
+
+    This one gives each window the events with the tag of the newest:
+
+    >>> class SameTag(EvictionPolicy[tuple[str, int]]):
+    ...     tag = ""
+    ...     def isEventTime(self):
+    ...         return False
+    ...     def track(self, event):
+    ...         self.tag = event.value[0]
+    ...     def evict(self, event):
+    ...         same = event.value[0] == self.tag
+    ...         return EvictionPolicy.Action.PROCESS if same else EvictionPolicy.Action.EXPIRE
+    """
+
+    class Action(Enum):
+        """What becomes of an event."""
+
+        EXPIRE = "EXPIRE"
+        """It leaves the queue for good."""
+        PROCESS = "PROCESS"
+        """It is in this window, and stays in the queue."""
+        KEEP = "KEEP"
+        """It is not in this window, but may be in a later one."""
+        STOP = "STOP"
+        """As ``KEEP``, and the same for all events after it, which are not asked about."""
+
+    @abstractmethod
+    def isEventTime(self) -> bool:
+        """Whether it goes by the elements' timestamps, and not by the clock."""
+
+    def track(self, event: Event[T_contra]) -> None:
+        """Called when an event has been queued, before the trigger policy is told."""
+
+    def setContext(self, context: EvictionContext) -> None:
+        """Called when a window is about to fire, before ``evict``."""
+
+    @abstractmethod
+    def evict(self, event: Event[T_contra]) -> EvictionPolicy.Action:
+        """Called for each queued event when a window fires, in the order in which they came."""
+
+    def windowStart(self, end: int) -> int | None:
+        """Where a window that ends at ``end`` (ms) begins, None if that depends on the events."""
+        return None
+
+    def expiresWithTime(self) -> bool:
+        """Whether each event expires in the end if only the reference time rises.
+
+        If not, windows that slide by time go on for ever, so at the end of the input they stop
+        with the first that has the last event.
+        """
+        return False
+
+
+class CountEvictionPolicy(EvictionPolicy[object]):
+    """The last ``count`` events (Storm: the same name)."""
+
+    def __init__(self, count: int) -> None:
+        self.threshold = positive(type(self).__name__, count)
+        self.currentCount = 0
+
+    def isEventTime(self) -> bool:
+        return False
+
+    def track(self, event: Event[object]) -> None:
+        self.currentCount += 1
+
+    def evict(self, event: Event[object]) -> EvictionPolicy.Action:
+        if self.currentCount > self.threshold:
+            self.currentCount -= 1
+            return EvictionPolicy.Action.EXPIRE
+        return EvictionPolicy.Action.PROCESS
+
+
+class WatermarkCountEvictionPolicy(CountEvictionPolicy):
+    """The last ``count`` events up to the reference time, in event time (Storm: the same name)."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.referenceTime: int | None = None
+        self.processed = 0
+
+    def isEventTime(self) -> bool:
+        return True
+
+    def track(self, event: Event[object]) -> None:
+        """Which events count is known only when a window fires."""
+
+    def setContext(self, context: EvictionContext) -> None:
+        self.referenceTime = context.referenceTime
+        if context.currentCount is not None:
+            self.currentCount = context.currentCount
+        else:
+            self.currentCount = self.processed + (context.slidingCount or 0)
+        self.processed = 0
+
+    def evict(self, event: Event[object]) -> EvictionPolicy.Action:
+        if (
+            event.timestamp > _known(self, self.referenceTime)
+            or self.processed >= self.currentCount
+        ):
+            return EvictionPolicy.Action.KEEP
+        action = super().evict(event)
+        if action is EvictionPolicy.Action.PROCESS:
+            self.processed += 1
+        return action
+
+
+class TimeEvictionPolicy(EvictionPolicy[object]):
+    """The events of the last ``windowLength`` on the clock (Storm: the same name).
+
+    One that is just ``windowLength`` old has expired: a window is ``(end - length, end]``.
+    """
+
+    def __init__(self, windowLength: TimeLike) -> None:
+        self.windowLength = positive_length(f"{type(self).__name__}: windowLength", windowLength)
+        self.referenceTime: int | None = None
+
+    def isEventTime(self) -> bool:
+        return False
+
+    def setContext(self, context: EvictionContext) -> None:
+        self.referenceTime = context.referenceTime
+
+    def evict(self, event: Event[object]) -> EvictionPolicy.Action:
+        if _known(self, self.referenceTime) - event.timestamp >= self.windowLength:
+            return EvictionPolicy.Action.EXPIRE
+        return EvictionPolicy.Action.PROCESS
+
+    def windowStart(self, end: int) -> int | None:
+        return end - self.windowLength
+
+    def expiresWithTime(self) -> bool:
+        return True
+
+
+class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
+    """The events of the last ``windowLength`` of event time (Storm: the same name).
+
+    With a ``lag`` the scan stops at an event more than that after the window's end, on the
+    assumption that none behind it is early enough: Storm does so. Without one all are looked at.
+    """
+
+    def __init__(self, windowLength: TimeLike, lag: TimeLike | None = None) -> None:
+        super().__init__(windowLength)
+        self.lag = None if lag is None else length_from_zero(f"{type(self).__name__}: lag", lag)
+
+    def isEventTime(self) -> bool:
+        return True
+
+    def evict(self, event: Event[object]) -> EvictionPolicy.Action:
+        age = _known(self, self.referenceTime) - event.timestamp
+        if age >= self.windowLength:
+            return EvictionPolicy.Action.EXPIRE
+        if age >= 0:
+            return EvictionPolicy.Action.PROCESS
+        if self.lag is not None and age < -self.lag:
+            return EvictionPolicy.Action.STOP
+        return EvictionPolicy.Action.KEEP
+
+
+def _known(policy: EvictionPolicy[object], referenceTime: int | None) -> int:
+    if referenceTime is None:
+        raise IllegalStateError(
+            f"{type(policy).__name__}: evict needs a reference time. Call setContext(context) first."
+        )
+    return referenceTime
+
+
+class TriggerPolicyContext(ABC):
+    """What a trigger policy can do and ask: all of it of the current key."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def onTrigger(self, context: EvictionContext) -> bool:
+        """Fire a window (Storm: ``TriggerHandler.onTrigger``). False if it has no events: then
+        nobody is told of it."""
+
+    @abstractmethod
+    def registerWatermarkTimer(self, time: int) -> None:
+        """Call ``onWatermark`` when the watermark has reached ``time`` (ms)."""
+
+    @abstractmethod
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        """Call ``onProcessingTime`` when the clock is past ``time`` (ms)."""
+
+    @abstractmethod
+    def currentProcessingTime(self) -> int:
+        """The clock, in ms."""
+
+    @abstractmethod
+    def getEventCount(self, until: int) -> int:
+        """How many queued events are not after ``until``."""
+
+    @abstractmethod
+    def getEarliestEventTs(self, after: int | None, until: int) -> int | None:
+        """The lowest timestamp in the queue after ``after`` and not after ``until``, or None."""
+
+    @abstractmethod
+    def getLatestEventTs(self) -> int | None:
+        """The highest timestamp in the queue, or None if the queue is empty."""
+
+    @abstractmethod
+    def getSlidingCountTimestamps(
+        self, after: int | None, until: int, slidingCount: int
+    ) -> Sequence[int]:
+        """Of the queued events after ``after`` and not after ``until``, in the order in which they
+        came: at each ``slidingCount``-th, the highest timestamp so far."""
+
+    @abstractmethod
+    def expiresWithTime(self) -> bool:
+        """What the eviction policy says of itself."""
+
+
+class TriggerPolicy(ABC, Generic[T_contra]):
+    """Says when a window fires (Storm: ``TriggerPolicy``).
+
+    There is one for each key, copied from the one that the job is given. What it keeps in its
+    attributes is checkpointed with the job, so that must be picklable. When the last event of the
+    key has left the queue, it begins anew.
+
+    *The watermark has reached t* means here, as in Storm, that no event before t will come: that
+    is Flink's ``Watermark(t - 1)``.
+
+    This one fires at each event that is marked:
+
+    >>> class Marked(TriggerPolicy[tuple[str, bool]]):
+    ...     def isEventTime(self):
+    ...         return False
+    ...     def track(self, event, context):
+    ...         if event.value[1]:
+    ...             context.onTrigger(EvictionContext(context.currentProcessingTime()))
+    """
+
+    @abstractmethod
+    def isEventTime(self) -> bool:
+        """Whether it goes by the elements' timestamps, and not by the clock."""
+
+    @abstractmethod
+    def track(self, event: Event[T_contra], context: TriggerPolicyContext) -> None:
+        """Called when an event has been queued."""
+
+    def onWatermark(self, watermark: int, context: TriggerPolicyContext) -> None:
+        """Called when the watermark, now ``watermark``, has reached a time that was registered;
+        once, however many there are. ``watermark`` is 2**63 - 1 at the end of the input."""
+
+    def onProcessingTime(self, time: int, context: TriggerPolicyContext) -> None:
+        """Called when the clock is past the registered ``time``."""
+
+    def reset(self) -> None:
+        """Called each time after a window has fired, empty or not."""
+
+
+class CountTriggerPolicy(TriggerPolicy[object]):
+    """Fires every ``count`` events (Storm: the same name)."""
+
+    def __init__(self, count: int) -> None:
+        self.count = positive(type(self).__name__, count)
+        self.currentCount = 0
+
+    def isEventTime(self) -> bool:
+        return False
+
+    def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
+        self.currentCount += 1
+        if self.currentCount >= self.count:
+            context.onTrigger(EvictionContext(context.currentProcessingTime()))
+
+    def reset(self) -> None:
+        self.currentCount = 0
+
+
+class TimeTriggerPolicy(TriggerPolicy[object]):
+    """Fires every ``slidingInterval`` on the clock while there are events (Storm: the same name).
+
+    Windows end at whole multiples of the interval since the epoch, and fire once the clock is past
+    the end, so that none of the events of that millisecond is missed.
+    """
+
+    def __init__(self, slidingInterval: TimeLike) -> None:
+        self.slidingInterval = positive_length(
+            f"{type(self).__name__}: slidingInterval", slidingInterval
+        )
+
+    def isEventTime(self) -> bool:
+        return False
+
+    def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
+        context.registerProcessingTimeTimer(aligned(event.timestamp, self.slidingInterval))
+
+    def onProcessingTime(self, time: int, context: TriggerPolicyContext) -> None:
+        context.onTrigger(EvictionContext(time))
+        if context.getLatestEventTs() is not None:
+            context.registerProcessingTimeTimer(time + self.slidingInterval)
+
+
+class WatermarkCountTriggerPolicy(TriggerPolicy[object]):
+    """Fires every ``count`` events that the watermark has reached (Storm: the same name)."""
+
+    def __init__(self, count: int) -> None:
+        self.count = positive(type(self).__name__, count)
+        self.lastProcessedTs: int | None = None
+
+    def isEventTime(self) -> bool:
+        return True
+
+    def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
+        context.registerWatermarkTimer(event.timestamp)
+
+    def onWatermark(self, watermark: int, context: TriggerPolicyContext) -> None:
+        ends = context.getSlidingCountTimestamps(self.lastProcessedTs, watermark, self.count)
+        for end in ends:
+            context.onTrigger(EvictionContext(end, slidingCount=self.count))
+            self.lastProcessedTs = end
+
+
+class WatermarkTimeTriggerPolicy(TriggerPolicy[object]):
+    """Fires every ``slidingInterval`` of event time (Storm: the same name).
+
+    Windows end at whole multiples of the interval. After an empty one comes the first that can have
+    an event: there are no empty windows in between.
+    """
+
+    def __init__(self, slidingInterval: TimeLike) -> None:
+        self.slidingInterval = positive_length(
+            f"{type(self).__name__}: slidingInterval", slidingInterval
+        )
+        self.nextWindowEndTs: int | None = None
+
+    def isEventTime(self) -> bool:
+        return True
+
+    def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
+        end = aligned(event.timestamp, self.slidingInterval)
+        if self.nextWindowEndTs is not None:
+            end = max(end, self.nextWindowEndTs)
+        context.registerWatermarkTimer(end)
+
+    def onWatermark(self, watermark: int, context: TriggerPolicyContext) -> None:
+        end = self.nextWindowEndTs
+        following = self._first_end(None, watermark, context) if end is None else end
+        while following is not None and following <= watermark:
+            end = following
+            if context.onTrigger(EvictionContext(end, context.getEventCount(end))):
+                following = None if self._is_last(end, watermark, context) else self._next(end)
+            else:
+                following = self._first_end(end, watermark, context)
+        self.nextWindowEndTs = end if following is None else following
+        if following is not None:
+            context.registerWatermarkTimer(following)
+
+    def _next(self, end: int) -> int:
+        return end + self.slidingInterval
+
+    def _first_end(
+        self, after: int | None, watermark: int, context: TriggerPolicyContext
+    ) -> int | None:
+        earliest = context.getEarliestEventTs(after, watermark)
+        return None if earliest is None else aligned(earliest, self.slidingInterval)
+
+    def _is_last(self, end: int, watermark: int, context: TriggerPolicyContext) -> bool:
+        if watermark < MAX_TIMESTAMP or context.expiresWithTime():
+            return False
+        latest = context.getLatestEventTs()
+        return latest is None or end >= latest
+
+
+def aligned(time: int, interval: int) -> int:
+    """The first multiple of ``interval`` that is not before ``time``."""
+    return time + -time % interval
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of elements, as the length or the slide of a window (Storm: ``Count``)."""
+
+    value: int
+
+    def __post_init__(self) -> None:
+        positive("Count", self.value)
+
+    @classmethod
+    def of(cls, value: int) -> Count:
+        """``value`` elements."""
+        return cls(value)
+
+
+Extent: TypeAlias = Union[Count, TimeLike]
+"""How far a window reaches or slides: a ``Count``, or a length of time."""
+
+
+@dataclass(frozen=True)
+class PolicyWindow(Generic[T]):
+    """A window that has fired, and how it differs from the one before (Storm: ``Window``)."""
+
+    key: object
+    """The key of the elements; None if the stream has no keys."""
+    elements: Sequence[T]
+    newElements: Sequence[T]
+    expiredElements: Sequence[T]
+    startTimestamp: int | None
+    endTimestamp: int
+
+    def get(self) -> Sequence[T]:
+        """The elements of the window, in the order in which they came."""
+        return self.elements
+
+    def getNew(self) -> Sequence[T]:
+        """Those that were not in the window that fired before."""
+        return self.newElements
+
+    def getExpired(self) -> Sequence[T]:
+        """Those that expired as this window fired (Storm: the same).
+
+        A window without elements is not handed on. What expires when one would have fired is in no
+        window's ``getExpired``.
+        """
+        return self.expiredElements
+
+    def getStartTimestamp(self) -> int | None:
+        """Where the window begins, in ms; elements at just that time are not in it. None if its
+        length is a count."""
+        return self.startTimestamp
+
+    def getEndTimestamp(self) -> int:
+        """Where the window ends, in ms; elements at just that time are in it."""
+        return self.endTimestamp
+
+
+@declares_methods
+class PolicyWindowFunction(RichFunction, ABC, Generic[T, R]):
+    """Turns a window into results; may have keyed state (Storm: a windowed bolt)."""
+
+    @abstractmethod
+    def process(self, window: PolicyWindow[T], out: Collector[R]) -> Iterable[R] | None:
+        """Called when a window fires that has elements. May write to ``out``, or return or yield
+        the results; they get the end of the window as their timestamp."""
+
+
+PolicyWindowLike: TypeAlias = Union[
+    PolicyWindowFunction[T, R],
+    Callable[[PolicyWindow[T]], Iterable[R]],
+    Callable[[PolicyWindow[T], Collector[R]], None],
+]
+
+
+class PolicyWindowedStream(Generic[T]):
+    """A stream whose windows a ``TriggerPolicy`` fires and an ``EvictionPolicy`` fills: those of
+    each key apart if it is keyed, else those of the whole stream.
+
+    The sum of the last three numbers, at every second one:
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda numbers: PolicyWindowedStream.of(numbers, Count(3), Count(2), eventTime=False)
+    ...     .process(lambda window: [sum(window.get())])
+    ... )
+    >>> for number in (1, 2, 3, 4):
+    ...     harness.processElement(number)
+    >>> [record.value for record in harness.getOutput()]
+    [3, 9]
+    """
+
+    def __init__(
+        self,
+        stream: DataStream[T],
+        triggerPolicy: TriggerPolicy[T],
+        evictionPolicy: EvictionPolicy[T],
+    ) -> None:
+        """Raises InvalidProgramError if one policy goes by event time and the other does not."""
+        instance("policy windows", stream, DataStream, "Pass the stream first, then the windows.")
+        for policy, kind in ((triggerPolicy, TriggerPolicy), (evictionPolicy, EvictionPolicy)):
+            if not isinstance(policy, kind):
+                raise InvalidProgramError(
+                    f"policy windows: {shown(policy)} is not {kind.__name__}. Pass the"
+                    " TriggerPolicy first and then the EvictionPolicy."
+                )
+        if triggerPolicy.isEventTime() != evictionPolicy.isEventTime():
+            raise InvalidProgramError(
+                f"policy windows: of {type(triggerPolicy).__name__} and"
+                f" {type(evictionPolicy).__name__} one goes by event time and the other does not."
+                " Use two policies whose isEventTime() is the same."
+            )
+        self._keyed = isinstance(stream, KeyedStream)
+        self._input: DataStream[T] = stream if self._keyed else stream.keyBy(constant_key)
+        self._trigger = triggerPolicy
+        self._eviction = evictionPolicy
+        self._late_tag: OutputTag[T] | None = None
+
+    @staticmethod
+    def of(
+        stream: DataStream[X],
+        length: Extent,
+        slide: Extent | None = None,
+        eventTime: bool = True,
+        lag: TimeLike | None = None,
+    ) -> PolicyWindowedStream[X]:
+        """Windows of ``length``, one every ``slide``; without a slide one after another. Each is a
+        ``Count`` or a length of time.
+
+        With ``eventTime`` they go by the elements' timestamps and the watermark, else by the order
+        of the elements and the clock. ``lag`` is that of ``WatermarkTimeEvictionPolicy``.
+
+        Raises IllegalArgumentError for a negative lag.
+        """
+        if lag is not None:
+            length_from_zero("PolicyWindowedStream.of: lag", lag)
+        return PolicyWindowedStream(
+            stream,
+            trigger_policy(length if slide is None else slide, eventTime),
+            eviction_policy(length, eventTime, lag),
+        )
+
+    def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
+        """Send elements that the watermark has passed there, instead of counting and dropping
+        them."""
+        self._late_tag = checked_tag("sideOutputLateData", outputTag)
+        return self
+
+    def process(
+        self, function: PolicyWindowLike[T, R], outputType: TypeInformation[R] | None = None
+    ) -> SingleOutputStreamOperator[R]:
+        """Hand each window that fires to a PolicyWindowFunction or ``function(window[, out])``.
+
+        Results get the end of the window as their timestamp.
+        """
+        description = PolicyWindowDescription(
+            self._trigger, self._eviction, self._keyed, self._late_tag, *_called(function)
+        )
+        return self._input._transform(description, outputType)
+
+
+def trigger_policy(slide: Extent, eventTime: bool) -> TriggerPolicy[object]:
+    """The policy that fires every ``slide``."""
+    if isinstance(slide, Count):
+        count = slide.value
+        return WatermarkCountTriggerPolicy(count) if eventTime else CountTriggerPolicy(count)
+    return WatermarkTimeTriggerPolicy(slide) if eventTime else TimeTriggerPolicy(slide)
+
+
+def eviction_policy(
+    length: Extent, eventTime: bool, lag: TimeLike | None = None
+) -> EvictionPolicy[object]:
+    """The policy of windows of ``length``."""
+    if isinstance(length, Count):
+        count = length.value
+        return WatermarkCountEvictionPolicy(count) if eventTime else CountEvictionPolicy(count)
+    return WatermarkTimeEvictionPolicy(length, lag) if eventTime else TimeEvictionPolicy(length)
+
+
+PolicyWindowCall: TypeAlias = Callable[[PolicyWindow[Any], Collector[Any]], "Iterable[Any] | None"]
+
+
+@dataclass(frozen=True)
+class PolicyWindowDescription(OperatorDescription):
+    """All of an operator of policy windows. ``grouped``: the keys are the user's."""
+
+    kind: ClassVar[str] = "PolicyWindow"
+
+    keyed: ClassVar[bool] = True
+
+    triggerPolicy: TriggerPolicy[Any]
+    evictionPolicy: EvictionPolicy[Any]
+    grouped: bool
+    lateDataOutputTag: OutputTag[Any] | None
+    function: Any
+    call: PolicyWindowCall
+
+    @property
+    def name(self) -> str:
+        return "Policy Windows"
+
+    @property
+    def stateLayout(self) -> str:
+        return f"{type(self.triggerPolicy).__name__}, {type(self.evictionPolicy).__name__}"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return self.function, self.triggerPolicy, self.evictionPolicy
+
+
+def _called(function: Any) -> tuple[Any, PolicyWindowCall]:
+    """The function, and the way to call it."""
+    call: Any = function.process if isinstance(function, PolicyWindowFunction) else function
+    if callable(call) and not isinstance(call, type):
+        arity = positional_arity(call)
+        if arity == 2:
+            return function, call
+        if arity == 1:
+            return function, lambda window, out: call(window)
+    raise InvalidProgramError(
+        f"process: {shown(function)} is not a function of policy windows. Pass a"
+        " PolicyWindowFunction or f(window[, out])."
+    )

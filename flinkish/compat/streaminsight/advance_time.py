@@ -1,0 +1,186 @@
+"""Current-time increments: watermarks made of events, of time, or of another stream, and what becomes
+of events that come after one they should have come before.
+
+A current-time increment (CTI) at c promises that nothing before c will change any more: that is
+``Watermark(c - 1)``. Names and rules are StreamInsight's.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, TypeVar
+
+from flinkish.api.arguments import instance, milliseconds, positive, positive_length
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.output_tag import OutputTag, checked_tag
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.transformations import (
+    OneInputTransformation,
+    Transformation,
+    TwoInputTransformation,
+    unkeyed,
+)
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.time.durations import Duration, TimeLike
+from flinkish.compat.streaminsight.events import TICK
+
+T = TypeVar("T")
+
+
+class AdvanceTimePolicy(Enum):
+    """What becomes of an event that begins before the last increment."""
+
+    Drop = "Drop"
+    """It is dropped."""
+    Adjust = "Adjust"
+    """If it lasts beyond the increment its start moves there, else it is dropped."""
+
+
+class AdvanceTimeGenerationSettings:
+    """Increments made of the events of the stream itself.
+
+    ``frequency`` is a number of events, as an int, or a length of time, as a Duration or a
+    timedelta: one increment every so many events, or as soon as an event starts so long after the
+    one that made the increment before (or after the first event). Events that are dropped count too,
+    end edges do not.
+
+    The increment is at the start of the event that makes it, minus ``delay`` (ms if it is an int).
+    With a delay of 0 that event itself is not final yet; with -1, a tick, it is. One that is not
+    above the last is left out.
+
+    Raises IllegalArgumentError if the frequency is not greater than zero, and InvalidProgramError for
+    a flag that is none.
+    """
+
+    def __init__(
+        self,
+        frequency: int | Duration | datetime.timedelta,
+        delay: TimeLike = 0,
+        advanceToInfinityOnShutdown: bool = True,
+    ) -> None:
+        subject = "AdvanceTimeGenerationSettings: frequency"
+        self.eventCount = positive(subject, frequency) if isinstance(frequency, int) else None
+        self.duration = None if isinstance(frequency, int) else positive_length(subject, frequency)
+        self.delay = milliseconds("AdvanceTimeGenerationSettings: delay", delay)
+        self.advanceToInfinityOnShutdown = instance(
+            "AdvanceTimeGenerationSettings: advanceToInfinityOnShutdown",
+            advanceToInfinityOnShutdown,
+            bool,
+            "Pass True or False.",
+        )
+        """Whether the end of the stream is an increment at infinity, which makes all final."""
+
+
+@dataclass(frozen=True)
+class AdvanceTimeImportSettings:
+    """Increments taken from ``stream``: its watermarks, whatever made them. Its elements are not."""
+
+    stream: DataStream[Any]
+
+    def __post_init__(self) -> None:
+        mend = "Pass the stream itself, whose time this is to be."
+        instance("AdvanceTimeImportSettings", self.stream, DataStream, mend)
+
+
+@dataclass(frozen=True)
+class AdvanceTimeSettings:
+    """How a stream's time advances: by its own events, by another stream, or by both.
+
+    Raises InvalidProgramError if neither is given.
+    """
+
+    generation: AdvanceTimeGenerationSettings | None = None
+    import_: AdvanceTimeImportSettings | None = None
+    policy: AdvanceTimePolicy = AdvanceTimePolicy.Drop
+
+    def __post_init__(self) -> None:
+        if self.generation is None and self.import_ is None:
+            raise InvalidProgramError(
+                "AdvanceTimeSettings: neither generation nor import is given, so time would never"
+                " advance. Pass AdvanceTimeGenerationSettings, AdvanceTimeImportSettings or both."
+            )
+        if self.generation is not None:
+            mend = "Pass AdvanceTimeGenerationSettings(10), or None first and then the import."
+            instance(
+                "AdvanceTimeSettings: generation",
+                self.generation,
+                AdvanceTimeGenerationSettings,
+                mend,
+            )
+        if self.import_ is not None:
+            mend = "Pass AdvanceTimeImportSettings(stream), or None."
+            instance("AdvanceTimeSettings: import", self.import_, AdvanceTimeImportSettings, mend)
+        mend = "Pass AdvanceTimePolicy.Drop or AdvanceTimePolicy.Adjust."
+        instance("AdvanceTimeSettings: policy", self.policy, AdvanceTimePolicy, mend)
+
+    @staticmethod
+    def increasingStartTime() -> AdvanceTimeSettings:
+        """An increment at the start of each event: the event itself is not final yet."""
+        return AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, 0))
+
+    @staticmethod
+    def strictlyIncreasingStartTime() -> AdvanceTimeSettings:
+        """An increment a tick after the start of each event: each is final at once."""
+        return AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, -TICK))
+
+
+def advanceTime(
+    events: DataStream[T],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[T] | None = None,
+) -> SingleOutputStreamOperator[T]:
+    """The same events, with increments as watermarks between them.
+
+    Elements are ``TemporalEvent``s, which get their ``syncTime`` as their timestamp; or any others,
+    which are points at the timestamp that they have. Watermarks that come with them end here. What
+    is dropped goes to the side output ``violations``, or is counted as late.
+
+    >>> from flinkish.compat.streaminsight.events import PointEvent
+    >>> from flinkish.testing import StreamTestHarness
+    >>> settings = AdvanceTimeSettings(AdvanceTimeGenerationSettings(2, delay=5))
+    >>> harness = StreamTestHarness(lambda events: advanceTime(events, settings))
+    >>> for start in (10, 20):
+    ...     harness.processElement(PointEvent(start, "payload"))
+    >>> harness.getOutput()[-1]
+    Watermark(timestamp=14)
+    """
+    instance("advanceTime", events, DataStream, "Pass the stream of events first.")
+    mend = "Pass them second, such as AdvanceTimeSettings.increasingStartTime()."
+    instance("advanceTime", settings, AdvanceTimeSettings, mend)
+    if violations is not None:
+        checked_tag("advanceTime: violations", violations)
+    description = AdvanceTimeDescription(
+        settings.generation, settings.policy, None if violations is None else violations.getId()
+    )
+    # Time is that of the whole stream, not of a key.
+    source = unkeyed(events.getTransformation())
+    if settings.import_ is None:
+        transformation: Transformation = OneInputTransformation(description, source)
+    else:
+        stream = settings.import_.stream
+        events._check_environment("advanceTime", stream.getExecutionEnvironment())
+        imported = unkeyed(stream.getTransformation())
+        transformation = TwoInputTransformation(description, source, imported)
+    return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
+
+
+@dataclass(frozen=True)
+class AdvanceTimeDescription(OperatorDescription):
+    """``advanceTime``; the second input, if there is one, is the stream whose time is imported."""
+
+    kind: ClassVar[str] = "AdvanceTime"
+
+    generation: AdvanceTimeGenerationSettings | None
+    policy: AdvanceTimePolicy
+    violations: str | None
+
+    @property
+    def name(self) -> str:
+        return "Advance Time"
+
+    @property
+    def stateful(self) -> bool:
+        """It counts over the whole stream."""
+        return True

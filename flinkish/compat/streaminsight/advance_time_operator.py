@@ -1,0 +1,176 @@
+"""Makes current-time increments of events, and holds events against the last one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from flinkish.api.errors import MissingTimestampError
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from flinkish.compat.streaminsight.advance_time import (
+    AdvanceTimeDescription,
+    AdvanceTimeGenerationSettings,
+    AdvanceTimePolicy,
+)
+from flinkish.compat.streaminsight.events import (
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    PointEvent,
+    TemporalEvent,
+)
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.timestamps import WatermarkEmitter
+from flinkish.runtime.operators.two_input import TwoInputOperator
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+
+
+class IncrementGeneration:
+    """Counts events, or measures the time between them, as the settings say."""
+
+    def __init__(self, settings: AdvanceTimeGenerationSettings, snapshot: Any) -> None:
+        self._settings = settings
+        self._count: int = 0
+        self._last: int | None = None
+        if snapshot is not None:
+            self._count, self._last = snapshot
+
+    def snapshot(self) -> tuple[int, int | None]:
+        """What ``__init__`` takes."""
+        return self._count, self._last
+
+    def after(self, event: TemporalEvent[Any]) -> int | None:
+        """The increment that ``event`` makes, or None."""
+        if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
+            return None
+        due = self._count_due() if self._settings.duration is None else self._time_due(event)
+        return event.startTime - self._settings.delay if due else None
+
+    def _count_due(self) -> bool:
+        assert self._settings.eventCount is not None
+        self._count = (self._count + 1) % self._settings.eventCount
+        return self._count == 0
+
+    def _time_due(self, event: TemporalEvent[Any]) -> bool:
+        assert self._settings.duration is not None
+        due = self._last is not None and event.startTime >= self._last + self._settings.duration
+        if self._last is None or due:
+            self._last = event.startTime
+        return due
+
+
+class ViolationPolicy:
+    """Holds events against the last increment.
+
+    It remembers the start edges that it dropped or moved, until their ends come.
+    """
+
+    def __init__(self, policy: AdvanceTimePolicy, snapshot: Any) -> None:
+        self._adjusts = policy is AdvanceTimePolicy.Adjust
+        self._moved: list[tuple[EdgeEvent[Any], int | None]] = [] if snapshot is None else snapshot
+
+    def snapshot(self) -> list[tuple[EdgeEvent[Any], int | None]]:
+        """What ``__init__`` takes."""
+        return self._moved
+
+    def admit(self, event: TemporalEvent[Any], increment: int) -> TemporalEvent[Any] | None:
+        """``event`` as it may go on after an increment at ``increment``, None if it may not."""
+        if isinstance(event, EdgeEvent):
+            if event.edgeType is EdgeType.End:
+                return self._end(event, increment)
+            return self._start(event, increment)
+        if event.startTime >= increment:
+            return event
+        if self._adjusts and isinstance(event, IntervalEvent) and event.endTime > increment:
+            return replace(event, startTime=increment)
+        return None
+
+    def _start(self, event: EdgeEvent[Any], increment: int) -> EdgeEvent[Any] | None:
+        if event.startTime >= increment:
+            return event
+        start = increment if self._adjusts else None
+        self._moved.append((event, start))
+        return None if start is None else replace(event, startTime=start)
+
+    def _end(self, event: EdgeEvent[Any], increment: int) -> EdgeEvent[Any] | None:
+        end = event.endTime
+        assert end is not None
+        for position, (start, moved_to) in enumerate(self._moved):
+            if start.startTime == event.startTime and start.payload == event.payload:
+                del self._moved[position]
+                if moved_to is None:
+                    return None
+                event = replace(event, startTime=moved_to)
+                break
+        return event if end >= increment else None
+
+
+_SHAPES = (PointEvent, IntervalEvent, EdgeEvent)
+
+
+class AdvanceTimeOperator(TwoInputOperator):
+    """Events on the first input, time to import on the second, if that is connected."""
+
+    def __init__(self, context: OperatorContext, description: AdvanceTimeDescription) -> None:
+        super().__init__(context)
+        self._description = description
+        self._emitter = WatermarkEmitter(self.output)
+        self.restore(None)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        known = {} if snapshot is None else snapshot
+        settings = self._description.generation
+        self._generation = (
+            None if settings is None else IncrementGeneration(settings, known.get("generation"))
+        )
+        self._policy = ViolationPolicy(self._description.policy, known.get("violations"))
+        self._emitter.restore(known.get("emitted", MIN_TIMESTAMP), False)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            **super().snapshot(),
+            "generation": None if self._generation is None else self._generation.snapshot(),
+            "violations": self._policy.snapshot(),
+            "emitted": self._emitter.watermark,
+        }
+
+    @property
+    def reportedWatermark(self) -> int:
+        return self._emitter.watermark
+
+    def processRecords1(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        for value, timestamp in zip(records.values, records.timestamps.tolist()):
+            event = value
+            if not isinstance(value, _SHAPES):
+                if timestamp == NO_TIMESTAMP:
+                    raise MissingTimestampError(self.name, value)
+                event = PointEvent(timestamp, value)
+            # An increment at c is Watermark(c - 1)
+            admitted = self._policy.admit(event, self._emitter.watermark + 1)
+            if admitted is not None:
+                unchanged = admitted is event
+                self.output.collect(value if unchanged else admitted, admitted.syncTime)
+            elif self._description.violations is not None:
+                self.output.collectSide(self._description.violations, value, event.syncTime)
+            else:
+                self.metrics.numLateRecordsDropped += 1
+            increment = None if self._generation is None else self._generation.after(event)
+            if increment is not None:
+                self._emitter.emitWatermark(Watermark(increment - 1))
+        self.output.flush()
+
+    def processRecords2(self, records: Records) -> None:
+        """Of the imported stream only the time counts."""
+
+    def processInputWatermark(self, index: int, timestamp: int) -> None:
+        if index == 1:
+            self._emitter.emitWatermark(Watermark(timestamp))
+        elif timestamp == MAX_TIMESTAMP:
+            settings = self._description.generation
+            if settings is not None and settings.advanceToInfinityOnShutdown:
+                self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+
+    def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
+        """A stream without events does not advance, idle or not: nobody is to wait for less."""

@@ -1,0 +1,256 @@
+"""Joins events whose lifetimes overlap, and holds events until they are final."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.functions.functions import Collector
+from flinkish.api.functions.process import (
+    KeyedProcessContext,
+    KeyedProcessFunction,
+    KeyedTimerContext,
+    TimerService,
+)
+from flinkish.api.functions.runtime_context import OpenContext
+from flinkish.api.functions.state import MapState, MapStateDescriptor, ValueStateDescriptor
+from flinkish.api.functions.two_input import KeyedCoProcessFunction
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import constant_key
+from flinkish.compat.streaminsight.events import (
+    TICK,
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    TemporalEvent,
+)
+
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+LATE = "lateEvents"
+"""The counter of events that were dropped, as what they would change is final."""
+
+
+def temporalJoin(
+    left: DataStream[TemporalEvent[T1]],
+    right: DataStream[TemporalEvent[T2]],
+    where: Callable[[T1, T2], bool],
+    select: Callable[[T1, T2], R],
+) -> SingleOutputStreamOperator[TemporalEvent[R]]:
+    """``select(left, right)`` of each pair of payloads for which ``where`` is true, for as long as
+    both live. If both streams are keyed, of pairs of one key.
+
+    A pair comes out when the watermark has reached the start of what the two have in common: as an
+    interval if its end is final by then, else as a start edge and later an end edge. So the result
+    is as live as the slower of the two streams.
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda a, b: temporalJoin(a, b, lambda x, y: True, lambda x, y: x + y)
+    ... )
+    >>> harness.processElement1(IntervalEvent(0, 8, "a"), 0)
+    >>> harness.processElement2(IntervalEvent(5, 12, "b"), 5)
+    >>> harness.endInput()
+    >>> harness.getOutput()[0].value
+    IntervalEvent(startTime=5, endTime=8, payload='ab')
+    """
+    for stream in (left, right):
+        instance("temporalJoin", stream, DataStream, "Pass the two streams of events first.")
+    checked_callable("temporalJoin: where", where, "f(left, right)", 2)
+    checked_callable("temporalJoin: select", select, "f(left, right)", 2)
+    keyed = [isinstance(stream, KeyedStream) for stream in (left, right)]
+    if any(keyed) and not all(keyed):
+        raise InvalidProgramError(
+            "temporalJoin: one stream is keyed and the other is not. Call keyBy on both or on none."
+        )
+    if not any(keyed):
+        left, right = left.keyBy(constant_key), right.keyBy(constant_key)
+    function = TemporalJoinFunction(where, select)
+    return left.connect(right).process(function).name("Temporal Join")
+
+
+class _Pair(NamedTuple, Generic[R]):
+    """Two events that go together from ``start`` on, by their numbers, and what they give."""
+
+    left: int
+    right: int
+    start: int
+    payload: R
+
+
+class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T1, T2, R]):
+    """The function of ``temporalJoin``. Each side's events are kept until the watermark has passed
+    their ends."""
+
+    def __init__(self, where: Callable[[T1, T2], bool], select: Callable[[T1, T2], R]) -> None:
+        self.where, self.select = where, select
+
+    def open(self, openContext: OpenContext) -> None:
+        context = self.getRuntimeContext()
+        self.sides = [
+            context.getMapState(MapStateDescriptor[int, TemporalEvent[Any]](name))
+            for name in ("left", "right")
+        ]
+        self.beginnings = context.getMapState(MapStateDescriptor[int, list[_Pair[R]]]("beginnings"))
+        self.begun = context.getMapState(MapStateDescriptor[tuple[int, int], _Pair[R]]("begun"))
+        self.endings = context.getMapState(
+            MapStateDescriptor[int, list[tuple[int, int]]]("endings")
+        )
+        self.number = context.getState(ValueStateDescriptor("number", default=0))
+        self.late = context.getMetricGroup().counter(LATE)
+
+    def processElement1(
+        self, value: TemporalEvent[T1], ctx: KeyedProcessContext[Any], out: Collector[Any]
+    ) -> None:
+        self._take(0, value, ctx.timerService())
+
+    def processElement2(
+        self, value: TemporalEvent[T2], ctx: KeyedProcessContext[Any], out: Collector[Any]
+    ) -> None:
+        self._take(1, value, ctx.timerService())
+
+    def _take(self, side: int, event: TemporalEvent[Any], timers: TimerService) -> None:
+        if event.syncTime <= timers.currentWatermark():
+            self.late.inc()
+        elif isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
+            self._end(side, event, timers)
+        else:
+            number = self.number.value() or 0
+            self.number.update(number + 1)
+            self._keep(side, number, event, timers)
+            for other, known in self.sides[1 - side].entries():
+                if side == 0:
+                    self._match(number, event, other, known, timers)
+                else:
+                    self._match(other, known, number, event, timers)
+
+    def _end(self, side: int, end: EdgeEvent[Any], timers: TimerService) -> None:
+        for number, event in self.sides[side].entries():
+            begun = event.startTime == end.startTime and event.payload == end.payload
+            if begun and event.endTime is None:
+                self._keep(side, number, end, timers)
+                return
+
+    def _keep(
+        self, side: int, number: int, event: TemporalEvent[Any], timers: TimerService
+    ) -> None:
+        self.sides[side].put(number, event)
+        if event.endTime is not None:
+            _append(self.endings, event.endTime, (side, number))
+            timers.registerEventTimeTimer(event.endTime)
+
+    def _match(
+        self,
+        left: int,
+        leftEvent: TemporalEvent[Any],
+        right: int,
+        rightEvent: TemporalEvent[Any],
+        timers: TimerService,
+    ) -> None:
+        start = max(leftEvent.startTime, rightEvent.startTime)
+        end = _earlier(leftEvent.endTime, rightEvent.endTime)
+        if end is not None and end <= start:
+            return
+        if self.where(leftEvent.payload, rightEvent.payload):
+            payload = self.select(leftEvent.payload, rightEvent.payload)
+            _append(self.beginnings, start, _Pair(left, right, start, payload))
+            timers.registerEventTimeTimer(start)
+
+    def onTimer(self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Any]) -> None:
+        for pair in self.beginnings.get(timestamp) or []:
+            self._begin(pair, out)
+        self.beginnings.remove(timestamp)
+        endings = self.endings.get(timestamp)
+        if endings is not None:
+            self._finish(timestamp, out)
+            for side, number in endings:
+                self.sides[side].remove(number)
+            self.endings.remove(timestamp)
+
+    def _begin(self, pair: _Pair[R], out: Collector[Any]) -> None:
+        ends = self._ends(pair)
+        if ends is None:
+            return  # one of the two has ended before
+        end = _earlier(*ends)
+        if end is not None and end <= pair.start:
+            return
+        # Time is past the start, so a lifetime that is still open lasts for a tick at least
+        if end is not None and (None not in ends or end <= pair.start + TICK):
+            out.collect(IntervalEvent(pair.start, end, pair.payload))
+        else:
+            out.collect(EdgeEvent.createStart(pair.start, pair.payload))
+            self.begun.put((pair.left, pair.right), pair)
+
+    def _finish(self, time: int, out: Collector[Any]) -> None:
+        """End the pairs of which one has ended at ``time``."""
+        for numbers, pair in list(self.begun.entries()):
+            end = _earlier(*(self._ends(pair) or ()))
+            if end == time:
+                out.collect(EdgeEvent.createEnd(pair.start, end, pair.payload))
+                self.begun.remove(numbers)
+
+    def _ends(self, pair: _Pair[R]) -> tuple[int | None, int | None] | None:
+        """The ends of the two, None where one is not known; None if one of them is gone."""
+        left, right = self.sides[0].get(pair.left), self.sides[1].get(pair.right)
+        if left is None or right is None:
+            return None
+        return left.endTime, right.endTime
+
+
+def _append(lists: MapState[int, list[T]], time: int, value: T) -> None:
+    lists.put(time, [*(lists.get(time) or []), value])
+
+
+def _earlier(*ends: int | None) -> int | None:
+    return min((end for end in ends if end is not None), default=None)
+
+
+def committed(events: DataStream[TemporalEvent[T]]) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The events in the order of their ``syncTime``, each when it is final: when the watermark has
+    reached it. Events that the watermark has passed are counted and dropped.
+
+    StreamInsight gives its output so; flinkish hands elements on as they come.
+    """
+    instance("committed", events, DataStream, "Pass the stream of events.")
+    return events.keyBy(constant_key).process(CommitFunction()).name("Commit")
+
+
+class CommitFunction(KeyedProcessFunction[int, TemporalEvent[T], TemporalEvent[T]]):
+    """The function of ``committed``."""
+
+    def open(self, openContext: OpenContext) -> None:
+        self.late = self.getRuntimeContext().getMetricGroup().counter(LATE)
+        self.waiting = self.getRuntimeContext().getMapState(
+            MapStateDescriptor[int, list[TemporalEvent[T]]]("waiting")
+        )
+
+    def processElement(
+        self,
+        value: TemporalEvent[T],
+        ctx: KeyedProcessContext[int],
+        out: Collector[TemporalEvent[T]],
+    ) -> None:
+        timers, time = ctx.timerService(), value.syncTime
+        if time <= timers.currentWatermark():
+            self.late.inc()
+            return
+        _append(self.waiting, time, value)
+        timers.registerEventTimeTimer(time)
+
+    def onTimer(
+        self,
+        timestamp: int,
+        ctx: KeyedTimerContext[int],
+        out: Collector[TemporalEvent[T]],
+    ) -> None:
+        for event in self.waiting.get(timestamp) or []:
+            out.collect(event)
+        self.waiting.remove(timestamp)

@@ -1,0 +1,201 @@
+"""Microsoft StreamInsight: events with lifetimes, and time by current-time increments (CTIs).
+
+Streams become streams of events with ``toPointStreamable`` and its kin, which also say how their
+time advances:
+
+>>> from flinkish import Duration, StreamRecord
+>>> from flinkish.testing import StreamTestHarness
+>>> settings = AdvanceTimeSettings(
+...     AdvanceTimeGenerationSettings(10, Duration.ofSeconds(5), True), None, AdvanceTimePolicy.Adjust
+... )
+>>> def volumes(ticks):
+...     trades = toPointStreamable(ticks, lambda tick: PointEvent(tick[0], tick[1]), settings)
+...     windows = hoppingWindow(trades, Duration.ofMinutes(2), Duration.ofMinutes(1))
+...     return windows.apply(lambda window, events: [sum(event.payload for event in events)])
+>>> harness = StreamTestHarness(volumes)
+>>> for tick in ((10_000, 5), (70_000, 3), (130_000, 1)):
+...     harness.processElement(tick)
+>>> harness.endInput()
+>>> for element in harness.getOutput():
+...     if isinstance(element, StreamRecord):
+...         print(element.value)
+IntervalEvent(startTime=-60000, endTime=60000, payload=5)
+IntervalEvent(startTime=0, endTime=120000, payload=8)
+IntervalEvent(startTime=60000, endTime=180000, payload=4)
+IntervalEvent(startTime=120000, endTime=240000, payload=1)
+
+A tick is a millisecond. docs/compat/streaminsight.md has StreamInsight's words beside flinkish's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.time.durations import TimeLike
+from flinkish.compat.streaminsight.advance_time import (
+    AdvanceTimeGenerationSettings,
+    AdvanceTimeImportSettings,
+    AdvanceTimePolicy,
+    AdvanceTimeSettings,
+    advanceTime,
+)
+from flinkish.compat.streaminsight.events import (
+    TICK,
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    PointEvent,
+    TemporalEvent,
+)
+from flinkish.compat.streaminsight.joins import committed
+from flinkish.compat.streaminsight.joins import temporalJoin as join
+from flinkish.compat.streaminsight.lifetimes import (
+    alterEventDuration,
+    alterEventLifetime,
+    shiftEventTime,
+)
+from flinkish.compat.streaminsight.windows import (
+    CountByStartTimeWindows,
+    HoppingLifetimeWindows,
+    LifetimeWindowedStream,
+    SnapshotWindows,
+    TumblingLifetimeWindows,
+)
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+__all__ = [
+    "TICK",
+    "AdvanceTimeGenerationSettings",
+    "AdvanceTimeImportSettings",
+    "AdvanceTimePolicy",
+    "AdvanceTimeSettings",
+    "EdgeEvent",
+    "EdgeType",
+    "IntervalEvent",
+    "PointEvent",
+    "TemporalEvent",
+    "advanceTime",
+    "alterEventDuration",
+    "alterEventLifetime",
+    "committed",
+    "countByStartTimeWindow",
+    "hoppingWindow",
+    "join",
+    "shiftEventTime",
+    "snapshotWindow",
+    "toEdgeStreamable",
+    "toIntervalStreamable",
+    "toPointStreamable",
+    "tumblingWindow",
+    "union",
+]
+
+
+# ---------------------------------------------------------------------- streams of events
+
+
+def toPointStreamable(
+    source: DataStream[S],
+    selector: Callable[[S], PointEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The elements as point events, with time that advances as ``settings`` say.
+
+    Events dropped for a violation go to the side output ``violations``, or are counted as late.
+    """
+    return _events(source, selector, PointEvent, settings, violations)
+
+
+def toIntervalStreamable(
+    source: DataStream[S],
+    selector: Callable[[S], IntervalEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The same, as interval events."""
+    return _events(source, selector, IntervalEvent, settings, violations)
+
+
+def toEdgeStreamable(
+    source: DataStream[S],
+    selector: Callable[[S], EdgeEvent[T]],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None = None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The same, as edge events."""
+    return _events(source, selector, EdgeEvent, settings, violations)
+
+
+def _events(
+    source: DataStream[S],
+    selector: Callable[[S], TemporalEvent[T]],
+    shape: type[Any],
+    settings: AdvanceTimeSettings,
+    violations: OutputTag[TemporalEvent[T]] | None,
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    instance(f"to{shape.__name__}", source, DataStream, "Pass the stream first.")
+    checked_callable(
+        f"to{shape.__name__}: selector", selector, f"f(element), which gives a {shape.__name__}", 1
+    )
+
+    def event(element: S) -> TemporalEvent[T]:
+        selected = selector(element)
+        fits: bool = isinstance(selected, shape)
+        if not fits:
+            raise InvalidProgramError(
+                f"{shape.__name__}: the selector gave {shown(selected)}. Let it return a"
+                f" {shape.__name__}, or use the function for the shape that it returns."
+            )
+        return selected
+
+    return advanceTime(source.map(event).name(shape.__name__), settings, violations)
+
+
+# ---------------------------------------------------------------------- windows
+
+
+def hoppingWindow(
+    stream: DataStream[TemporalEvent[T]], windowSize: TimeLike, hopSize: TimeLike
+) -> LifetimeWindowedStream[T]:
+    """Windows of ``windowSize``, one every ``hopSize``; of each key if the stream is keyed."""
+    return LifetimeWindowedStream(stream, HoppingLifetimeWindows(windowSize, hopSize))
+
+
+def tumblingWindow(
+    stream: DataStream[TemporalEvent[T]], windowSize: TimeLike
+) -> LifetimeWindowedStream[T]:
+    """Windows of ``windowSize``, one after another."""
+    return LifetimeWindowedStream(stream, TumblingLifetimeWindows(windowSize))
+
+
+def snapshotWindow(stream: DataStream[TemporalEvent[T]]) -> LifetimeWindowedStream[T]:
+    """Windows from each start or end of an event to the next."""
+    return LifetimeWindowedStream(stream, SnapshotWindows())
+
+
+def countByStartTimeWindow(
+    stream: DataStream[TemporalEvent[T]], numberOfEventStartTimes: int
+) -> LifetimeWindowedStream[T]:
+    """Windows from each start of an event over so many distinct starts."""
+    return LifetimeWindowedStream(stream, CountByStartTimeWindows(numberOfEventStartTimes))
+
+
+# ---------------------------------------------------------------------- several streams
+
+
+def union(
+    stream: DataStream[TemporalEvent[T]], *streams: DataStream[TemporalEvent[T]]
+) -> DataStream[TemporalEvent[T]]:
+    """The streams as one. Its increments are the older of theirs."""
+    instance("union", stream, DataStream, "Pass the streams, one after another.")
+    return stream.union(*streams)

@@ -1,0 +1,219 @@
+"""The broadcast state pattern: one input is the same for all tasks and keeps the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flinkish.api.functions.broadcast import (
+    BroadcastContext,
+    BroadcastReadOnlyContext,
+    KeyedBroadcastContext,
+    KeyedBroadcastTimerContext,
+)
+from flinkish.api.functions.state import MapStateDescriptor, StateDescriptor
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.operators import (
+    BroadcastProcessDescription,
+    KeyedBroadcastProcessDescription,
+)
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.contexts import (
+    ElementContext,
+    OperatorProcessContext,
+    SimpleTimerService,
+)
+from flinkish.runtime.operators.one_input import OnTimerOperator
+from flinkish.runtime.operators.output import Output, TimestampedCollector
+from flinkish.runtime.operators.two_input import TwoInputOperator
+from flinkish.runtime.records.elements import Records
+from flinkish.runtime.state.broadcast_state import BroadcastStates, HeapBroadcastState, ReadOnlyView
+from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
+
+
+class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
+    """``process`` of a stream and a broadcast one (Flink: the same name)."""
+
+    def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._broadcast = BroadcastStates(context.name, description.descriptors)
+        self._context = ReadOnlyContextImpl(self, self._broadcast)
+        self._broadcast_context = ReadWriteContextImpl(self, self._broadcast)
+        self._collector = TimestampedCollector(self.output)
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._broadcast.restore(None if snapshot is None else snapshot["broadcast"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
+
+    def processRecords1(self, records: Records) -> None:
+        self._process(self._function.processElement, self._context, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self._process(self._function.processBroadcastElement, self._broadcast_context, records)
+
+    def _process(
+        self, function: Callable[[Any, Any, Any], Any], context: ElementContext, records: Records
+    ) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.processElements(function, context, self._collector, records)
+
+
+class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
+    """``process`` of a keyed stream and a broadcast one (Flink: the same name).
+
+    Every key group takes every broadcast element, for its copy of the broadcast state and for its
+    keys. What the function emits in doing so would come once a key group: only the first emits it,
+    and each what ``applyToKeyedState`` makes it emit for its own keys.
+    """
+
+    def __init__(
+        self, context: OperatorContext, description: KeyedBroadcastProcessDescription
+    ) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self.onTimer = description.function.onTimer
+        self._broadcast = BroadcastStates(context.name, description.descriptors)
+        self.context = KeyedReadOnlyContextImpl(self, self.timerService, self._broadcast)
+        self._broadcast_context = KeyedReadWriteContextImpl(self, self._broadcast, self.states)
+        self._broadcast_collector = BroadcastCollector(self.output, self._broadcast_context)
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._broadcast.restore(None if snapshot is None else snapshot["broadcast"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
+
+    def processRecords1(self, records: Records) -> None:
+        self.processRun(self._function.processElement, records)
+
+    def processRecords2(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.backend.currentKey = NO_KEY
+        self._broadcast_context.emits = self.inFirstKeyGroup
+        # Broadcast elements have no key: the loop is that of operators without.
+        StreamOperator.processElements(
+            self,
+            self._function.processBroadcastElement,
+            self._broadcast_context,
+            self._broadcast_collector,
+            records,
+        )
+
+
+class BroadcastElementContext(ElementContext):
+    """What the contexts of both inputs offer beside the states."""
+
+    __slots__ = ("broadcast",)
+
+    def __init__(self, operator: StreamOperator, broadcast: BroadcastStates) -> None:
+        super().__init__(operator)
+        self.broadcast = broadcast
+
+    def currentProcessingTime(self) -> int:
+        """The processing-time clock."""
+        return self.operator.clock.getCurrentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        """The watermark of both inputs."""
+        return self.operator.currentWatermark
+
+
+class ReadOnlyContextImpl(BroadcastElementContext, BroadcastReadOnlyContext):
+    """The context of elements without a key."""
+
+    __slots__ = ()
+
+    def getBroadcastState(self, stateDescriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyView:
+        return self.broadcast.view(stateDescriptor)
+
+
+class ReadWriteContextImpl(BroadcastElementContext, BroadcastContext):
+    """The context of broadcast elements."""
+
+    __slots__ = ()
+
+    def getBroadcastState(
+        self, stateDescriptor: MapStateDescriptor[Any, Any]
+    ) -> HeapBroadcastState:
+        return self.broadcast.get(stateDescriptor)
+
+
+class KeyedReadOnlyContextImpl(OperatorProcessContext, KeyedBroadcastTimerContext[Any]):
+    """The context of elements and timers under a key."""
+
+    __slots__ = ("_broadcast",)
+
+    def __init__(
+        self, operator: StreamOperator, timers: SimpleTimerService, broadcast: BroadcastStates
+    ) -> None:
+        super().__init__(operator, timers)
+        self._broadcast = broadcast
+
+    def currentProcessingTime(self) -> int:
+        return self.timerService().currentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        return self.timerService().currentWatermark()
+
+    def getBroadcastState(self, stateDescriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyView:
+        return self._broadcast.view(stateDescriptor)
+
+
+class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]):
+    """The context of broadcast elements, which may visit the state of all keys.
+
+    ``emits``: whether what the function emits now is to come out of this key group.
+    """
+
+    __slots__ = ("_states", "emits")
+
+    def __init__(
+        self, operator: StreamOperator, broadcast: BroadcastStates, states: KeyedStates
+    ) -> None:
+        super().__init__(operator, broadcast)
+        self._states = states
+        self.emits = True
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        if self.emits:
+            super().output(outputTag, value)
+
+    def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
+        call = function.process if hasattr(function, "process") else function
+        backend = self.operator.backend
+        state = self._states.of(stateDescriptor)
+        emitted = self.emits
+        # A key is in one key group only, so what is emitted for it comes once.
+        self.emits = True
+        try:
+            for key in self._states.keysOf(stateDescriptor):
+                backend.currentKey = key
+                call(key, state)
+        finally:
+            backend.currentKey = NO_KEY
+            self.emits = emitted
+
+
+class BroadcastCollector(TimestampedCollector):
+    """The collector of broadcast elements: emits where the context says so."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, output: Output, context: KeyedReadWriteContextImpl) -> None:
+        super().__init__(output)
+        self._context = context
+
+    def collect(self, value: Any) -> None:
+        if self._context.emits:
+            super().collect(value)

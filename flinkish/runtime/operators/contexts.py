@@ -1,0 +1,123 @@
+"""The contexts and timer services that process functions see."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.functions.process import KeyedTimerContext, TimeDomain, TimerService
+from flinkish.api.output_tag import OutputTag
+from flinkish.runtime.operators.base import StreamOperator
+from flinkish.runtime.operators.timers import InternalTimerService, timer_timestamp
+from flinkish.runtime.records.elements import NO_TIMESTAMP
+
+
+class SimpleTimerService(TimerService):
+    """The timers of the current key (Flink: the same name)."""
+
+    __slots__ = ("_timers",)
+
+    def __init__(self, timers: InternalTimerService) -> None:
+        self._timers = timers
+
+    def currentProcessingTime(self) -> int:
+        return self._timers.currentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        return self._timers.currentWatermark()
+
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        self._timers.registerProcessingTimeTimer(None, timer_timestamp(time))
+
+    def registerEventTimeTimer(self, time: int) -> None:
+        self._timers.registerEventTimeTimer(None, timer_timestamp(time))
+
+    def deleteProcessingTimeTimer(self, time: int) -> None:
+        self._timers.deleteProcessingTimeTimer(None, timer_timestamp(time))
+
+    def deleteEventTimeTimer(self, time: int) -> None:
+        self._timers.deleteEventTimeTimer(None, timer_timestamp(time))
+
+
+class ClockService(TimerService):
+    """The clocks alone, where there are no timers; ``mend`` says how to get some."""
+
+    __slots__ = ("_mend", "_operator")
+
+    def __init__(self, operator: StreamOperator, mend: str) -> None:
+        self._operator = operator
+        self._mend = mend
+
+    def currentProcessingTime(self) -> int:
+        return self._operator.clock.getCurrentProcessingTime()
+
+    def currentWatermark(self) -> int:
+        return self._operator.currentWatermark
+
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        self._refuse()
+
+    def registerEventTimeTimer(self, time: int) -> None:
+        self._refuse()
+
+    def deleteProcessingTimeTimer(self, time: int) -> None:
+        self._refuse()
+
+    def deleteEventTimeTimer(self, time: int) -> None:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise IllegalStateError(f"{self._operator.name}: there are no timers here. {self._mend}")
+
+
+class ElementContext:
+    """What all contexts know, the same object for every element and timer.
+
+    The operator sets ``elementTimestamp`` (NO_TIMESTAMP: none) before it calls a function.
+    """
+
+    __slots__ = ("elementTimestamp", "operator")
+
+    def __init__(self, operator: StreamOperator) -> None:
+        self.operator = operator
+        self.elementTimestamp = NO_TIMESTAMP
+
+    def timestamp(self) -> int | None:
+        """The timestamp of the element or timer at hand."""
+        timestamp = self.elementTimestamp
+        return None if timestamp == NO_TIMESTAMP else timestamp
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        """Emit to a side output."""
+        if not isinstance(outputTag, OutputTag):
+            raise IllegalArgumentError(
+                f"{self.operator.name}: ctx.output wants an OutputTag, not {outputTag!r}. Write"
+                " ctx.output(tag, value)."
+            )
+        self.operator.output.collectSide(outputTag.id, value, self.elementTimestamp)
+
+
+class OperatorProcessContext(ElementContext, KeyedTimerContext[Any]):
+    """The context of process functions, for timers with their ``domain``."""
+
+    __slots__ = ("_backend", "_timer_service", "domain")
+
+    def __init__(self, operator: StreamOperator, timerService: TimerService) -> None:
+        super().__init__(operator)
+        self._backend = operator.backend
+        self._timer_service = timerService
+        self.domain: TimeDomain | None = None
+
+    def timerService(self) -> TimerService:
+        return self._timer_service
+
+    def getCurrentKey(self) -> Any:
+        return self._backend.currentKey
+
+    def timeDomain(self) -> TimeDomain:
+        if self.domain is None:
+            raise IllegalStateError(
+                f"{self.operator.name}: timeDomain() is only there in onTimer, where a timer is"
+                " at hand."
+            )
+        return self.domain

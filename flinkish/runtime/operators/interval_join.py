@@ -1,0 +1,178 @@
+"""The interval join of two keyed streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.errors import MissingTimestampError
+from flinkish.api.functions.join import JoinContext
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.contexts import ElementContext
+from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.operators.two_input import TwoInputOperator
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.state.backend import KeyedStateBackend, Timer
+
+
+class IntervalJoinOperator(TimerOperator, TwoInputOperator):
+    """``intervalJoin`` (Flink: the same name).
+
+    Each side buffers its elements until the watermark says that no partner can come any more. An
+    element that comes after the watermark is late: it joins nothing.
+    """
+
+    def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._call = description.call
+        lower, upper = description.lower, description.upper
+        width = max(upper - lower + 1, 1)
+        backend = context.backend
+        self._left = JoinBuffer(backend, "left", lower, upper, width, description.leftLateTag)
+        self._right = JoinBuffer(backend, "right", -upper, -lower, width, description.rightLateTag)
+        self._buffers = {buffer.name: buffer for buffer in (self._left, self._right)}
+        self._context = PairContext(self)
+        self._collector = TimestampedCollector(self.output)
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords1(self, records: Records) -> None:
+        self._process(records, self._left, self._right)
+
+    def processRecords2(self, records: Records) -> None:
+        self._process(records, self._right, self._left)
+
+    def onEventTime(self, timer: Timer) -> None:
+        self._buffers[timer.namespace].removeAt(timer.timestamp)
+
+    def onProcessingTime(self, timer: Timer) -> None:
+        """There are no such timers."""
+
+    def _process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
+        self.metrics.numRecordsIn += len(records)
+        backend, timers, watermark = self.backend, self.timers, self.currentWatermark
+        join = self._join_left if own is self._left else self._join_right
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                if timestamp == NO_TIMESTAMP:
+                    raise MissingTimestampError(self.name, value)
+                if timestamp < watermark:
+                    if own.lateTag is not None:
+                        self.output.collectSide(own.lateTag.id, value, timestamp)
+                    continue
+                backend.currentKey = key
+                own.add(timestamp, value)
+                for partner_timestamp, partners in other.between(
+                    timestamp + own.lower, timestamp + own.upper
+                ):
+                    join(value, timestamp, partners, partner_timestamp)
+                timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
+        self.output.flush()
+
+    def _join_left(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
+        self._at(timestamp, other)
+        call, context, collector = self._call, self._context, self._collector
+        for partner in partners:
+            returned = call(value, partner, context, collector)
+            if returned is not None:
+                collector.collectReturned(returned)
+
+    def _join_right(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
+        self._at(other, timestamp)
+        call, context, collector = self._call, self._context, self._collector
+        for partner in partners:
+            returned = call(partner, value, context, collector)
+            if returned is not None:
+                collector.collectReturned(returned)
+
+    def _at(self, left: int, right: int) -> None:
+        context = self._context
+        context.left, context.right = left, right
+        context.elementTimestamp = self._collector.timestamp = max(left, right)
+
+
+class JoinBuffer:
+    """The elements of one side, to be found by timestamp.
+
+    ``lower`` and ``upper``: how far from an element of this side its partners may lie, in ms. A
+    map entry holds the elements of ``width`` ms, {timestamp: [elements]}; with the length of the
+    interval as the width, a look-up reads two entries, however many elements there are.
+    """
+
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        name: str,
+        lower: int,
+        upper: int,
+        width: int,
+        lateTag: OutputTag[Any] | None,
+    ) -> None:
+        self.name = name
+        self.lower = lower
+        self.upper = upper
+        self.lateTag = lateTag
+        self._width = width
+        self._backend = backend
+        self._table = backend.mapTable(f"interval-join/{name}")
+
+    def add(self, timestamp: int, element: Any) -> None:
+        """Keep an element of the current key."""
+        key, bucket = self._backend.currentKey, timestamp // self._width
+        elements = self._table.get(key, None, bucket)
+        if elements is None:
+            elements = {timestamp: [element]}
+        elif timestamp in elements:
+            elements[timestamp].append(element)
+        else:
+            elements[timestamp] = [element]
+        self._table.put(key, None, bucket, elements)
+
+    def between(self, first: int, last: int) -> list[tuple[int, list[Any]]]:
+        """(timestamp, elements) of the current key from ``first`` to ``last``, both included."""
+        key, width, get = self._backend.currentKey, self._width, self._table.get
+        found: list[tuple[int, list[Any]]] = []
+        for bucket in range(first // width, last // width + 1):
+            entry = get(key, None, bucket)
+            if entry is not None:
+                found += [item for item in entry.items() if first <= item[0] <= last]
+        return found
+
+    def cleanupTime(self, timestamp: int) -> int:
+        """When the watermark gets there, no partner can come for an element at ``timestamp``."""
+        return timestamp + self.upper if self.upper > 0 else timestamp
+
+    def removeAt(self, cleanupTime: int) -> None:
+        """Remove the elements of the current key with that clean-up time."""
+        timestamp = cleanupTime - self.upper if self.upper > 0 else cleanupTime
+        key, bucket = self._backend.currentKey, timestamp // self._width
+        elements = self._table.get(key, None, bucket)
+        if elements is not None and elements.pop(timestamp, None) is not None:
+            if elements:
+                self._table.put(key, None, bucket, elements)
+            else:
+                self._table.remove(key, None, bucket)
+
+
+class PairContext(ElementContext, JoinContext):
+    """The context of a pair."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, operator: StreamOperator) -> None:
+        super().__init__(operator)
+        self.left = self.right = NO_TIMESTAMP
+
+    def getLeftTimestamp(self) -> int:
+        return self.left
+
+    def getRightTimestamp(self) -> int:
+        return self.right
+
+    def getTimestamp(self) -> int:
+        return self.elementTimestamp

@@ -1,0 +1,149 @@
+"""The bases of operators that work under a current key, without and with timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.runtime.operators.base import OperatorContext, StreamingRuntimeContext, StreamOperator
+from flinkish.runtime.operators.contexts import ElementContext
+from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.operators.timers import InternalTimerService, Triggerable
+from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.elements import Records
+from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
+from flinkish.runtime.user_code import raise_named
+
+
+class KeyedOperator(StreamOperator):
+    """An operator whose functions are called under the key of each record, and may have keyed state.
+
+    Goes before other bases: ``KeyedOperator, StreamMap`` is that operator under keys.
+    """
+
+    @cached_property
+    def states(self) -> KeyedStates:
+        """The states of the operator."""
+        return KeyedStates(self.backend, self.clock, sweeps=True)
+
+    def openFunction(self, function: object) -> None:
+        self.backend.currentKey = NO_KEY
+        super().openFunction(function)
+
+    def runtimeContext(self) -> RuntimeContext:
+        return StreamingRuntimeContext(self, self.states)
+
+    def advanceProcessingTime(self, now: int) -> None:
+        self.states.removeExpired(now)
+
+    def mapped(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
+        backend, values = self.backend, records.values
+        results: list[Any] = []
+        append = results.append
+        with self.userCodeOf(lambda: values[len(results)]):
+            for key, value in zip(keys_of(records), values):
+                backend.currentKey = key
+                append(function(value))
+        return results
+
+    def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
+        return self.mapped(lambda value: copied(function(value)), records)
+
+    def collectElements(
+        self,
+        function: Callable[[Any, Any], Any],
+        collector: TimestampedCollector,
+        records: Records,
+    ) -> None:
+        backend = self.backend
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                backend.currentKey = key
+                collector.timestamp = timestamp
+                returned = function(value, collector)
+                if returned is not None:
+                    collector.collectReturned(returned, tuples=True)
+        self.output.flush()
+
+    def processElements(
+        self,
+        function: Callable[[Any, Any, Any], Any],
+        context: ElementContext,
+        collector: TimestampedCollector,
+        records: Records,
+    ) -> None:
+        backend = self.backend
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                backend.currentKey = key
+                context.elementTimestamp = collector.timestamp = timestamp
+                returned = function(value, context, collector)
+                if returned is not None:
+                    collector.collectReturned(returned)
+        self.output.flush()
+
+
+class TimerOperator(KeyedOperator, Triggerable):
+    """A keyed operator with timers.
+
+    Subclasses set ``timer`` first thing in their callbacks, so that an error can name it.
+    """
+
+    def __init__(self, context: OperatorContext) -> None:
+        super().__init__(context)
+        self.timers = InternalTimerService("timers", context.backend, context.clock, self)
+        self.timer: Timer | None = None
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self.timers.initializeWatermark(self.currentWatermark)
+
+    def advanceWatermark(self, timestamp: int) -> None:
+        """Fire what the watermark has reached, then hand it on."""
+        self.currentWatermark = timestamp
+        self._fire(self.timers.advanceWatermark, timestamp)
+        self.output.emitWatermark(timestamp)
+
+    def skipToWatermark(self, timestamp: int) -> None:
+        self.currentWatermark = timestamp
+        self.timers.initializeWatermark(timestamp)
+
+    def advanceProcessingTime(self, now: int) -> None:
+        self._fire(self.timers.advanceProcessingTime, now)
+        self.output.flush()
+        super().advanceProcessingTime(now)
+
+    def nextEventTimeTimer(self) -> int | None:
+        return self.timers.nextEventTimeTimer()
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        return self.timers.nextProcessingTimeTimer()
+
+    def numEventTimeTimers(self) -> int:
+        return self.timers.numEventTimeTimers()
+
+    def numProcessingTimeTimers(self) -> int:
+        return self.timers.numProcessingTimeTimers()
+
+    def _fire(self, advance: Callable[[int], None], time: int) -> None:
+        # As userCode, without its cost for every watermark
+        try:
+            advance(time)
+        except BaseException as error:
+            raise_named(self.name, error, lambda: self.timer)
+
+
+def keys_of(records: Records) -> Any:
+    """The keys of records on the way to a keyed operator."""
+    assert records.keys is not None, "records without keys reached a keyed operator"
+    return records.keys
+
+
+def keyed_elements(records: Records) -> Iterator[tuple[Any, Any, int]]:
+    """(key, value, timestamp) of every record."""
+    return zip(keys_of(records), records.values, records.timestamps.tolist())

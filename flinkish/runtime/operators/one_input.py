@@ -1,0 +1,274 @@
+"""Operators that look at one element at a time: map, filter, flatMap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.process import TimeDomain
+from flinkish.api.plan.operators import (
+    FilterDescription,
+    FlatMapDescription,
+    InOrderDescription,
+    KeyedProcessDescription,
+    KeyedReduceDescription,
+    MapDescription,
+    ProcessDescription,
+)
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.contexts import (
+    ClockService,
+    OperatorProcessContext,
+    SimpleTimerService,
+)
+from flinkish.runtime.operators.keyed import KeyedOperator, TimerOperator, keyed_elements
+from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.records.copies import copied_results, keeps_nothing
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.state.accumulation import check_no_reduction
+from flinkish.runtime.state.backend import Timer
+
+
+class StatelessOperator(OneInputOperator):
+    """Opens the one function it has."""
+
+    def __init__(self, context: OperatorContext, function: object) -> None:
+        super().__init__(context)
+        self._function = function
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+
+class StreamMap(StatelessOperator):
+    """``map`` (Flink: ``StreamMap``)."""
+
+    def __init__(self, context: OperatorContext, description: MapDescription) -> None:
+        super().__init__(context, description.function)
+        self._call = description.call
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.emitMapped(self._call, records)
+
+
+class StreamFilter(StatelessOperator):
+    """``filter`` (Flink: ``StreamFilter``)."""
+
+    def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
+        super().__init__(context, description.function)
+        self._call = description.call
+        self._collector = TimestampedCollector(self.output)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        held = not (keeps_nothing(self._call) and records.plain)
+        if held and not records.immutable:
+            self.collectElements(self._collect_kept, self._collector, records)
+            return
+        kept = np.array(self._truths(self.mapped(self._call, records), records), dtype=bool)
+        if kept.all():
+            self.output.emitRecords(records)
+        elif kept.any():
+            self.output.emitRecords(records.kept(kept))
+
+    def _truths(self, verdicts: list[Any], records: Records) -> list[bool]:
+        if set(map(type, verdicts)) <= {bool}:
+            return verdicts
+        truths: list[bool] = []
+        with self.userCodeOf(lambda: records.values[len(truths)]):
+            for verdict in verdicts:
+                truths.append(bool(verdict))
+        return truths
+
+    def _collect_kept(self, value: Any, out: TimestampedCollector) -> None:
+        """For values that can change: as they are when the function has looked at them."""
+        if self._call(value):
+            out.collect(value)
+
+
+class StreamFlatMap(StatelessOperator):
+    """``flatMap`` (Flink: ``StreamFlatMap``)."""
+
+    def __init__(self, context: OperatorContext, description: FlatMapDescription) -> None:
+        super().__init__(context, description.function)
+        self._call = description.call
+        self._iterate = description.iterate
+        self._collector = TimestampedCollector(self.output)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        if self._iterate is not None:
+            self._process_iterables(self._iterate, records)
+        elif self._call is not None:
+            self.collectElements(self._call, self._collector, records)
+
+    def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
+        if self.output.reusesObjects:
+            self.collectElements(
+                lambda value, out: out.collectAll(results_of(iterate(value), tuples=True)),
+                self._collector,
+                records,
+            )
+            return
+        lists = self.mapped(
+            lambda value: copied_results(results_of(iterate(value), tuples=True)), records
+        )
+        counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        values = list(chain.from_iterable(lists))
+        self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))
+
+
+class StreamInOrder(OneInputOperator):
+    """Hands on what comes; that it comes in order is up to the chain."""
+
+    def __init__(self, context: OperatorContext, description: InOrderDescription) -> None:
+        super().__init__(context)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.output.emitRecords(records)
+
+
+class ProcessOperator(OneInputOperator):
+    """``process`` (Flink: ``ProcessOperator``)."""
+
+    MEND = "Call keyBy(...) before process, and write a KeyedProcessFunction."
+
+    def __init__(self, context: OperatorContext, description: ProcessDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._call = description.call
+        self._context = OperatorProcessContext(self, ClockService(self, self.MEND))
+        self._collector = TimestampedCollector(self.output)
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self.processElements(self._call, self._context, self._collector, records)
+
+
+class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):
+    """A ``ProcessFunction`` on a keyed stream: it has keyed state, but no timers, as in Flink."""
+
+    MEND = "Write a KeyedProcessFunction instead of the ProcessFunction."
+
+
+OnTimer = Callable[[int, Any, Any], Any]
+
+
+class OnTimerOperator(TimerOperator):
+    """A keyed operator whose function has an ``onTimer``. Subclasses set ``onTimer``."""
+
+    onTimer: OnTimer
+
+    def __init__(self, context: OperatorContext) -> None:
+        super().__init__(context)
+        self.timerService = SimpleTimerService(self.timers)
+        self.context = OperatorProcessContext(self, self.timerService)
+        self.collector = TimestampedCollector(self.output)
+
+    def onEventTime(self, timer: Timer) -> None:
+        self.timer = timer
+        timestamp = timer.timestamp
+        context = self.context
+        context.elementTimestamp = self.collector.timestamp = timestamp
+        context.domain = TimeDomain.EVENT_TIME
+        self.collector.collectReturned(self.onTimer(timestamp, context, self.collector))
+
+    def onProcessingTime(self, timer: Timer) -> None:
+        self.timer = timer
+        context = self.context
+        # In Flink too, only the main output goes without a timestamp
+        context.elementTimestamp = timer.timestamp
+        self.collector.timestamp = NO_TIMESTAMP
+        context.domain = TimeDomain.PROCESSING_TIME
+        self.collector.collectReturned(self.onTimer(timer.timestamp, context, self.collector))
+
+    def processRun(self, function: Callable[[Any, Any, Any], Any], records: Records) -> None:
+        """Call ``function(value, context, collector)`` for every record, under its key."""
+        self.metrics.numRecordsIn += len(records)
+        self.context.domain = None
+        self.processElements(function, self.context, self.collector, records)
+
+
+class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
+    """``process`` of a keyed stream (Flink: ``KeyedProcessOperator``)."""
+
+    def __init__(self, context: OperatorContext, description: KeyedProcessDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._call = description.call
+        if description.function is not None:
+            self.onTimer = description.function.onTimer
+        else:
+            self.onTimer = _ignore
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords(self, records: Records) -> None:
+        self.processRun(self._call, records)
+
+    def processWatermark(self, timestamp: int) -> None:
+        self.advanceWatermark(timestamp)
+
+
+def _ignore(timestamp: int, context: Any, collector: Any) -> None:
+    """A plain function has no ``onTimer``."""
+
+
+class KeyedStreamMap(KeyedOperator, StreamMap):
+    """``KeyedStream.map``."""
+
+
+class KeyedStreamFilter(KeyedOperator, StreamFilter):
+    """``KeyedStream.filter``."""
+
+
+class KeyedStreamFlatMap(KeyedOperator, StreamFlatMap):
+    """``KeyedStream.flatMap``."""
+
+
+class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
+    """``reduce`` and the rolling aggregations of a keyed stream (Flink: the same name)."""
+
+    def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._call = description.call
+        self._table = context.backend.table("_op_state")
+
+    def open(self) -> None:
+        self.openFunction(self._function)
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        backend, table, reduce = self.backend, self._table, self._call
+        # A run has far fewer keys than elements: each key's value is read and written once
+        reduced: dict[Any, Any] = {}
+        collect = self.output.collect
+        element: Any = None
+        with self.userCodeOf(lambda: element):
+            for key, element, timestamp in keyed_elements(records):
+                value = element
+                so_far = reduced[key] if key in reduced else table.get(key, None)
+                if so_far is not None:
+                    backend.currentKey = key
+                    value = reduce(so_far, element)
+                    if value is None:
+                        check_no_reduction(so_far, element)
+                reduced[key] = value
+                collect(value, timestamp)
+        for key, value in reduced.items():
+            if value is None:
+                table.remove(key, None)
+            else:
+                table.put(key, None, value)
+        self.output.flush()

@@ -1,0 +1,199 @@
+"""Where an operator puts its results, and the inputs that read them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.functions import Collector
+from flinkish.api.time.elements import WatermarkStatus
+from flinkish.runtime.records.copies import ATOMS, copied_mutable, immutable
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, timestamps_of
+
+
+class Input(ABC):
+    """One input of an operator or of whatever else reads elements (Flink: ``Input``)."""
+
+    looksAhead: bool = False
+    """Whether ``expectRecords`` wants to see all records of a batch before the first comes."""
+
+    keepsRecords: ClassVar[bool] = False
+    """Whether records are still needed after ``processRecords``, as they were then."""
+
+    def expectRecords(self, records: Records) -> None:
+        """These will come in this batch."""
+
+    @abstractmethod
+    def processRecords(self, records: Records) -> None:
+        """Take a run of records."""
+
+    @abstractmethod
+    def processWatermark(self, timestamp: int) -> None:
+        """Take a watermark: higher than every one before."""
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        """Take a run of rising watermarks with nothing between them."""
+        for timestamp in timestamps:
+            self.processWatermark(timestamp)
+
+    @abstractmethod
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """Take a status: other than the one before."""
+
+
+class Output:
+    """Collects an operator's results and hands them on as runs (Flink: ``Output``).
+
+    ``collect`` only appends; whatever must keep its place among the records (a watermark, a
+    status) flushes first. Whoever drives an operator flushes at the end of a run.
+
+    A value that can change is copied as it is collected, and once more for each further reader. With
+    ``reusesObjects`` the readers get the object itself, at once, before its function goes on.
+    """
+
+    __slots__ = (
+        "_inputs",
+        "_side_inputs",
+        "_sides",
+        "_timestamps",
+        "_values",
+        "emitted",
+        "reusesObjects",
+    )
+
+    def __init__(self) -> None:
+        self._inputs: list[Input] = []
+        self._side_inputs: dict[str, list[Input]] = {}
+        self._values: list[Any] = []
+        self._timestamps: list[int] = []
+        self._sides: dict[str, tuple[list[Any], list[int]]] = {}
+        self.emitted = 0
+        """How many records went to the main output."""
+        self.reusesObjects = False
+        """Whether chained operators share objects (``ExecutionConfig.enableObjectReuse``)."""
+
+    def connect(self, target: Input, sideOutput: str | None = None) -> None:
+        """Let ``target`` read this output, or the side output of that id."""
+        if sideOutput is None:
+            self._inputs.append(target)
+        else:
+            self._side_inputs.setdefault(sideOutput, []).append(target)
+
+    def collect(self, value: Any, timestamp: int) -> None:
+        """Emit one record."""
+        kind = type(value)
+        if kind is tuple:
+            # Most elements are such: a call of immutable() would take as long as all the rest
+            for part in value:
+                if type(part) not in ATOMS:
+                    break
+            else:
+                self._values.append(value)
+                self._timestamps.append(timestamp)
+                return
+        if kind not in ATOMS and not immutable(value):
+            if self.reusesObjects:
+                self.emitRecords(Records([value], timestamps_of((timestamp,))))
+                return
+            value = copied_mutable(value)
+        self._values.append(value)
+        self._timestamps.append(timestamp)
+
+    def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
+        """Emit one record to a side output. Without a reader it is gone, as in Flink."""
+        if sideOutput in self._side_inputs:
+            if type(value) not in ATOMS and not immutable(value):
+                if self.reusesObjects:
+                    self.flush()
+                    record = Records([value], timestamps_of((timestamp,)))
+                    hand_on(record, self._side_inputs[sideOutput], reuse=True)
+                    return
+                value = copied_mutable(value)
+            values, timestamps = self._sides.setdefault(sideOutput, ([], []))
+            values.append(value)
+            timestamps.append(timestamp)
+
+    def emitRecords(self, records: Records) -> None:
+        """Emit a run of records, which nobody else holds any more."""
+        if self._values:
+            self.flush()
+        if len(records):
+            self.emitted += len(records)
+            hand_on(records, self._inputs, self.reusesObjects)
+
+    def emitWatermark(self, timestamp: int) -> None:
+        """Emit a watermark. It goes to the side outputs too."""
+        self.flush()
+        for target in self._all_inputs():
+            target.processWatermark(timestamp)
+
+    def emitWatermarks(self, timestamps: Sequence[int]) -> None:
+        """Emit a run of watermarks."""
+        self.flush()
+        for target in self._all_inputs():
+            target.processWatermarks(timestamps)
+
+    def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """Emit a status. It goes to the side outputs too."""
+        self.flush()
+        for target in self._all_inputs():
+            target.processWatermarkStatus(status)
+
+    def flush(self) -> None:
+        """Hand on what was collected."""
+        if self._values:
+            values, timestamps = self._values, self._timestamps
+            self._values, self._timestamps = [], []
+            self.emitted += len(values)
+            records = Records(values, timestamps_of(timestamps))
+            hand_on(records, self._inputs, self.reusesObjects)
+        if self._sides:
+            sides, self._sides = self._sides, {}
+            for tag, (values, timestamps) in sides.items():
+                records = Records(values, timestamps_of(timestamps))
+                hand_on(records, self._side_inputs[tag], self.reusesObjects)
+
+    def _all_inputs(self) -> Sequence[Input]:
+        if not self._side_inputs:
+            return self._inputs
+        return [*self._inputs, *(t for targets in self._side_inputs.values() for t in targets)]
+
+
+def hand_on(records: Records, inputs: Sequence[Input], reuse: bool) -> None:
+    """Give each of ``inputs`` the records: with ``reuse`` the same, else each but the first a copy of
+    what can change."""
+    if len(inputs) == 1 and not reuse:
+        inputs[0].processRecords(records)
+        return
+    # All copies are made before the first reader may change its own
+    runs = [
+        records.copied() if (target.keepsRecords if reuse else position) else records
+        for position, target in enumerate(inputs)
+    ]
+    for target, run in zip(inputs, runs):
+        target.processRecords(run)
+
+
+class TimestampedCollector(Collector[Any]):
+    """The collector of a user function: everything it emits gets the timestamp set last."""
+
+    __slots__ = ("_output", "timestamp")
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.timestamp = NO_TIMESTAMP
+
+    def collect(self, value: Any) -> None:
+        self._output.collect(value, self.timestamp)
+
+    def collectReturned(self, returned: Any, tuples: bool = False) -> None:
+        """Emit what the function has returned or yields: a generator runs here, under the key and
+        timestamp at hand. ``tuples``: a tuple is one of results."""
+        self.collectAll(results_of(returned, tuples=tuples, wrote=True))
+
+    def collectAll(self, results: Iterable[Any]) -> None:
+        """Emit each of ``results``."""
+        for result in results:
+            self.collect(result)

@@ -1,0 +1,365 @@
+"""``assignTimestampsAndWatermarks``: gives elements timestamps and runs a watermark generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkOutput
+from flinkish.api.plan.operators import (
+    SourceWatermarksDescription,
+    TimestampsAndWatermarksDescription,
+)
+from flinkish.api.time.durations import fits_long
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from flinkish.api.types.fields import field_read
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.copies import copied, keeps_nothing
+from flinkish.runtime.records.elements import Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns, integer_column
+from flinkish.runtime.time.watermarks import (
+    DeferredOutput,
+    ImmediateOutput,
+    WatermarkGeneration,
+    WatermarkOutputMultiplexer,
+)
+from flinkish.runtime.user_code import user_method_of
+
+
+class TimestampsAndWatermarksOperator(OneInputOperator):
+    """Flink's operator of this name.
+
+    Watermarks from upstream end here, except the last one, which says that the input has ended.
+    """
+
+    def __init__(
+        self, context: OperatorContext, description: TimestampsAndWatermarksDescription
+    ) -> None:
+        super().__init__(context)
+        strategy = description.strategy
+        assigner = strategy.timestampAssigner
+        self._extract = (
+            assigner.extractTimestamp if isinstance(assigner, TimestampAssigner) else assigner
+        )
+        self._field = None if self._extract is None else field_read(self._extract)
+        self._strategy = strategy
+        self._interval = context.autoWatermarkInterval
+        self._emits_after_slices = context.emitsAfterSlices
+        self._emitter = WatermarkEmitter(self.output)
+        self.restore(None)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        if snapshot is None:
+            self._emitter.restore(MIN_TIMESTAMP, False)
+            self._nextEmit = self.clock.getCurrentProcessingTime() + self._interval
+        else:
+            self._emitter.restore(*snapshot["emitter"])
+            self._nextEmit = snapshot["nextEmit"]
+        self._restore_generators(None if snapshot is None else snapshot["generators"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            **super().snapshot(),
+            "generators": self._snapshot_generators(),
+            "emitter": self._emitter.snapshot(),
+            "nextEmit": self._nextEmit,
+        }
+
+    def _restore_generators(self, snapshot: Any) -> None:
+        self._generation = self.generation(snapshot)
+
+    def generation(self, snapshot: Any) -> WatermarkGeneration:
+        """A generator, new or gone on with."""
+        with user_method_of(self.name, "createWatermarkGenerator()"):
+            return WatermarkGeneration(self._strategy, self.clock, snapshot)
+
+    def _snapshot_generators(self) -> Any:
+        return self._generation.snapshot()
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        if self._generation.emitsOnlyPeriodically:
+            self._process_run(records)
+        else:
+            self._process_singly(records)
+
+    def _process_run(self, records: Records) -> None:
+        """For generators that only note the highest timestamp: the whole run at once."""
+        timed = self.timed(records)
+        if len(records):
+            self._generation.onEvent(None, int(timed.timestamps.max()), self._emitter)
+        self.output.emitRecords(timed)
+
+    def timed(self, records: Records) -> Records:
+        """A run of records with the timestamps that the assigner gives to them."""
+        if self._extract is None:
+            return records.timed(records.timestamps)
+        column = integer_column(records.values, self._field)
+        if column is not None:
+            return records.timed(column)
+        values, extracted = self._extracted(self._extract, records)
+        if set(map(type, extracted)) != {int}:
+            extracted = [self._checked(timestamp) for timestamp in extracted]
+        try:
+            timestamps = timestamps_of(extracted)
+        except OverflowError:
+            timestamps = timestamps_of([self._checked(timestamp) for timestamp in extracted])
+        if values is records.values:
+            return records.timed(timestamps)
+        return Records(values, timestamps)
+
+    def _extracted(
+        self, extract: Callable[[Any, int], Any], records: Records
+    ) -> tuple[Sequence[Any], list[Any]]:
+        """The values, as they are when the assigner has looked at them, and what it gave."""
+        extracted: list[Any] = []
+        append = extracted.append
+        holds = not (
+            self._field is not None
+            or self.output.reusesObjects
+            or (keeps_nothing(extract) and records.plain)
+            or records.immutable
+        )
+        values: Any = [] if holds else records.values
+        with self.userCodeOf(lambda: records.values[len(extracted)]):
+            for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                timestamp = extract(value, timestamp)
+                if holds:
+                    values.append(copied(value))
+                append(timestamp)
+        return values, extracted
+
+    def _process_singly(self, records: Records) -> None:
+        on_event, emitter = self._generation.onEvent, self._emitter
+        self.emitSingly(records, lambda i, value, timestamp: on_event(value, timestamp, emitter))
+
+    def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
+        """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
+        as in Flink: a watermark that it emits comes after the element."""
+        extract, collect = self._extract, self.output.collect
+        value: Any = None
+        with self.userCodeOf(lambda: value):
+            for i, (value, timestamp) in enumerate(
+                zip(records.values, records.timestamps.tolist())
+            ):
+                if extract is not None:
+                    timestamp = extract(value, timestamp)
+                    if type(timestamp) is not int or not fits_long(timestamp):
+                        timestamp = self._checked(timestamp)
+                collect(value, timestamp)
+                noted(i, value, timestamp)
+        self.output.flush()
+
+    def processWatermark(self, timestamp: int) -> None:
+        if timestamp == MAX_TIMESTAMP:
+            if self._emits_after_slices:
+                # The end of the input is in the batch of its last elements
+                self._ask_generators(self.clock.getCurrentProcessingTime())
+            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        self.processWatermark(timestamps[-1])
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """The status of the input ends here too: the generator decides."""
+
+    def advanceProcessingTime(self, now: int) -> None:
+        # In a batch the elements come first: they were there before the clock says that none came.
+        if self._interval <= 0 or self._emits_after_slices:
+            return
+        if now >= self._nextEmit:
+            self.onPeriodicEmit()
+        elif self._asks_for(now):
+            self._ask_generators(now)
+
+    def _asks_for(self, now: int) -> bool:
+        with user_method_of(self.name, "nextPeriodicEmit()"):
+            wanted = [generation.nextPeriodicEmit() for generation in self._running()]
+        return any(time is not None and now >= time for time in wanted)
+
+    @property
+    def reportedWatermark(self) -> int:
+        return self._emitter.watermark
+
+    def onPeriodicEmit(self) -> None:
+        now = self.clock.getCurrentProcessingTime()
+        self._nextEmit = now + self._interval
+        self._ask_generators(now)
+
+    def _ask_generators(self, now: int) -> None:
+        with user_method_of(self.name, "onPeriodicEmit()"):
+            self._emit_periodically(now)
+
+    def _emit_periodically(self, now: int) -> None:
+        self._generation.onPeriodicEmit(self._emitter, now)
+
+    def _running(self) -> Iterable[WatermarkGeneration]:
+        """The generators whose input is not idle."""
+        return () if self._emitter.idle else (self._generation,)
+
+    def nextProcessingTimeTimer(self) -> int | None:
+        with user_method_of(self.name, "nextPeriodicEmit()"):
+            looks = [self._look(generation) for generation in self._running()]
+        return min((look for look in looks if look is not None), default=None)
+
+    def _look(self, generation: WatermarkGeneration) -> int | None:
+        """When the clock is wanted: by the generator, or to see whether what feeds it is idle."""
+        wanted = generation.nextPeriodicEmit()
+        if wanted is not None and wanted <= self._nextEmit - self._interval:
+            wanted = self._nextEmit  # it has been asked since then
+        if generation.idleness is not None:
+            idle = max(generation.idleness.due() or 0, self._nextEmit)
+            wanted = idle if wanted is None else min(idle, wanted)
+        return wanted
+
+    def _checked(self, timestamp: Any) -> int:
+        try:
+            checked = index(timestamp)
+        except TypeError:
+            checked = None
+        if checked is None or not fits_long(checked):
+            raise IllegalArgumentError(
+                f"{self.name}: the timestamp assigner gave {shown(timestamp)} of type"
+                f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
+                " int(seconds * 1000), that 64 bits hold."
+            )
+        return checked
+
+
+class WatermarkEmitter(WatermarkOutput):
+    """Lets only rising watermarks through, and statuses that change (Flink: the same name)."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.watermark = MIN_TIMESTAMP
+        self.idle = False
+
+    def emitWatermark(self, watermark: Watermark) -> None:
+        if watermark.timestamp > self.watermark:
+            self.watermark = watermark.timestamp
+            self.markActive()
+            self._output.emitWatermark(watermark.timestamp)
+
+    def markIdle(self) -> None:
+        if not self.idle:
+            self.idle = True
+            self._output.emitWatermarkStatus(WatermarkStatus.IDLE)
+
+    def markActive(self) -> None:
+        if self.idle:
+            self.idle = False
+            self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
+
+    def snapshot(self) -> tuple[int, bool]:
+        """What ``restore`` takes."""
+        return self.watermark, self.idle
+
+    def restore(self, watermark: int, idle: bool) -> None:
+        """Go on from there."""
+        self.watermark, self.idle = watermark, idle
+
+
+class _Split(NamedTuple):
+    """What runs for one split (Flink: ``SourceOutputWithWatermarks``)."""
+
+    generation: WatermarkGeneration
+    onEventOutput: ImmediateOutput
+    periodicOutput: DeferredOutput
+
+
+class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
+    """The part of Flink's ``SourceOperator`` that makes watermarks, split by split.
+
+    Splits are known by their elements. A batch's splits are all told before its first element comes
+    (``expectRecords``), so that none runs ahead of another that is new in the same batch.
+    """
+
+    looksAhead = True
+
+    def __init__(self, context: OperatorContext, description: SourceWatermarksDescription) -> None:
+        self._splitOf = description.splitOf
+        self._splitField = field_read(description.splitOf)
+        super().__init__(context, description)
+
+    def _restore_generators(self, snapshot: Any) -> None:
+        generations, joined = ({}, None) if snapshot is None else snapshot
+        self._multiplexer = WatermarkOutputMultiplexer(self._emitter)
+        self._multiplexer.restore(joined)
+        self._splits: dict[Any, _Split] = {}
+        for index, (split, generation) in enumerate(generations.items()):
+            self._splits[split] = self._split(index, generation)
+
+    def _snapshot_generators(self) -> Any:
+        generations = {name: split.generation.snapshot() for name, split in self._splits.items()}
+        return generations, self._multiplexer.snapshot()
+
+    def expectRecords(self, records: Records) -> None:
+        self._register(self._splits_of(records))
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        names = self._splits_of(records)
+        self._register(names)
+        splits = self._splits
+        if all(split.generation.emitsOnlyPeriodically for split in splits.values()):
+            timed = self.timed(records)
+            highest: dict[Any, int] = {}
+            for name, timestamp in zip(names, timed.timestamps.tolist()):
+                if timestamp >= highest.get(name, MIN_TIMESTAMP):
+                    highest[name] = timestamp
+            for name, timestamp in highest.items():
+                split = splits[name]
+                split.generation.onEvent(None, timestamp, split.onEventOutput)
+            self.output.emitRecords(timed)
+        else:
+
+            def noted(position: int, value: Any, timestamp: int) -> None:
+                split = splits[names[position]]
+                split.generation.onEvent(value, timestamp, split.onEventOutput)
+
+            self.emitSingly(records, noted)
+
+    def _emit_periodically(self, now: int) -> None:
+        for split in self._splits.values():
+            split.generation.onPeriodicEmit(split.periodicOutput, now)
+        self._multiplexer.onPeriodicEmit()
+
+    def _running(self) -> Iterable[WatermarkGeneration]:
+        if self._emitter.idle:
+            return []
+        return [
+            split.generation
+            for index, split in enumerate(self._splits.values())
+            if not self._multiplexer.status.isIdle(index)
+        ]
+
+    def _register(self, names: Sequence[Any]) -> None:
+        try:
+            distinct = dict.fromkeys(names)
+        except TypeError:
+            raise IllegalArgumentError(
+                f"{self.name}: splits such as {shown(names[0])} cannot be told apart, as they are not"
+                " hashable. Let withSplits give a number, a string or a tuple of them."
+            ) from None
+        for name in distinct:
+            if name not in self._splits:
+                self._splits[name] = self._split(self._multiplexer.registerNewOutput(), None)
+
+    def _split(self, index: int, snapshot: Any) -> _Split:
+        return _Split(
+            self.generation(snapshot),
+            ImmediateOutput(self._multiplexer, index),
+            DeferredOutput(self._multiplexer, index),
+        )
+
+    def _splits_of(self, records: Records) -> Sequence[Any]:
+        values = records.values
+        if isinstance(values, RowColumns) and self._splitField is not None:
+            column = values.column(self._splitField)
+            if column is not None:
+                return values.values(column)
+        return self.mapped(self._splitOf, records)

@@ -1,0 +1,308 @@
+"""Python values to Arrow columns, checked: a value that does not fit is named with its field.
+
+pyarrow alone would cut 1.5 to 1 in a column of integers, and take a number for a time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.errors import UnfitElementError, shown
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.user_code import user_code_of
+
+
+class Misfit(Exception):
+    """The value at ``position`` of a column is not of the column's type.
+
+    No user sees it: ``ElementColumns`` makes an UnfitElementError of it, which names the sink."""
+
+    def __init__(self, position: int, value: object, wanted: str, field: str = "") -> None:
+        super().__init__(position, value, wanted, field)
+        self.position, self.value, self.wanted, self.field = position, value, wanted, field
+
+    def within(self, field: str, position: int) -> Misfit:
+        """The same, seen from the column whose ``field`` the value is in."""
+        path = f"{field}.{self.field}" if self.field else field
+        return Misfit(position, self.value, self.wanted, path)
+
+    def __str__(self) -> str:
+        return f"{self.field} {shown(self.value)} is not of type {self.wanted}"
+
+
+class ColumnWriter(ABC):
+    """Makes the columns of one type."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+
+    @abstractmethod
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        """``values`` as a column, None as null. Raises Misfit."""
+
+
+class BasicColumnWriter(ColumnWriter):
+    """Columns of numbers, texts, times and the like."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(kind)
+        self._exact, self._accepts = _accepted(kind)
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        if not self._exact.issuperset(map(type, values)):
+            self._check(values)
+            if pa.types.is_string(self._kind):
+                values = [value.name if isinstance(value, Enum) else value for value in values]
+        try:
+            return pa.array(values, type=self._kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            for position, value in enumerate(values):
+                try:
+                    pa.array([value], type=self._kind)
+                except (pa.ArrowException, TypeError, ValueError, OverflowError):
+                    raise Misfit(position, value, str(self._kind)) from None
+            raise
+
+    def _check(self, values: Sequence[Any]) -> None:
+        for position, value in enumerate(values):
+            if value is not None and not self._accepts(value):
+                raise Misfit(position, value, str(self._kind))
+
+
+class StructColumnWriter(ColumnWriter):
+    """Columns of elements with fields: tuples, Rows, dicts and dataclasses."""
+
+    def __init__(self, kind: pa.StructType) -> None:
+        super().__init__(kind)
+        self.fields = FieldsWriter(pa.schema(list(kind)))
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        missing = np.fromiter((value is None for value in values), bool, len(values))
+        nothing = (None,) * len(self._kind)
+        columns = self.fields.columns([nothing if value is None else value for value in values])
+        return pa.StructArray.from_arrays(columns, fields=list(self._kind), mask=pa.array(missing))
+
+
+class FieldsWriter:
+    """Makes the columns of the fields of elements; ``whole``: of the elements, in one column."""
+
+    def __init__(self, schema: pa.Schema, whole: bool = False) -> None:
+        self._whole = whole
+        self._names = schema.names
+        self._writers = [column_writer(field.type) for field in schema]
+
+    def columns(self, values: Sequence[Any]) -> list[pa.Array]:
+        """A column for each field of ``values``."""
+        columns = []
+        for name, writer, column in zip(self._names, self._writers, self._split(values)):
+            try:
+                columns.append(writer.array(column))
+            except Misfit as misfit:
+                raise misfit.within(name, misfit.position) from None
+        return columns
+
+    def _split(self, values: Sequence[Any]) -> Iterable[Sequence[Any]]:
+        """The values of each field."""
+        if self._whole:
+            return [values]
+        if not values:
+            return [()] * len(self._names)
+        kinds = set(map(type, values))
+        if all(issubclass(kind, tuple) for kind in kinds) and (
+            set(map(len, values)) == {len(self._names)}
+        ):
+            return zip(*map(tuple.__iter__, values))
+        if len(kinds) == 1 and self._has_fields(kinds.pop()):
+            return [[getattr(value, name) for value in values] for name in self._names]
+        return zip(*[self._of(value, position) for position, value in enumerate(values)])
+
+    def _has_fields(self, kind: type[Any]) -> bool:
+        """Whether ``kind`` is a dataclass with a field for each column."""
+        return dataclasses.is_dataclass(kind) and {f.name for f in dataclasses.fields(kind)} >= set(
+            self._names
+        )
+
+    def _of(self, value: Any, position: int) -> Sequence[Any]:
+        if isinstance(value, (tuple, list)):
+            fields: Sequence[Any] = value
+        elif isinstance(value, Mapping):
+            fields = [value.get(name) for name in self._names]
+        elif dataclasses.is_dataclass(value):
+            fields = [getattr(value, name, None) for name in self._names]
+        else:
+            fields = (value,)
+        if len(fields) != len(self._names):
+            wanted = f"a row of {len(self._names)} fields, {', '.join(self._names)}"
+            raise Misfit(position, value, wanted)
+        return fields
+
+
+class ListColumnWriter(ColumnWriter):
+    """Columns of lists, tuples and arrays."""
+
+    def __init__(self, kind: pa.ListType) -> None:
+        super().__init__(kind)
+        self._items = column_writer(kind.value_type)
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        for position, value in enumerate(values):
+            if value is not None and (
+                isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)
+            ):
+                raise Misfit(position, value, str(self._kind))
+        lists = [() if value is None else tuple(value) for value in values]
+        offsets = _offsets(lists)
+        items = _within(self._items, list(chain.from_iterable(lists)), offsets, "element")
+        return pa.ListArray.from_arrays(
+            pa.array(offsets, pa.int32()), items, type=self._kind, mask=_missing(values)
+        )
+
+
+class MapColumnWriter(ColumnWriter):
+    """Columns of dicts."""
+
+    def __init__(self, kind: pa.MapType) -> None:
+        super().__init__(kind)
+        self._keys, self._items = column_writer(kind.key_type), column_writer(kind.item_type)
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        for position, value in enumerate(values):
+            if value is not None and not isinstance(value, Mapping):
+                raise Misfit(position, value, str(self._kind))
+        maps: list[Mapping[Any, Any]] = [{} if value is None else value for value in values]
+        offsets = _offsets(maps)
+        keys = _within(self._keys, list(chain.from_iterable(maps)), offsets, "key")
+        contents = list(chain.from_iterable(entries.values() for entries in maps))
+        items = _within(self._items, contents, offsets, "value")
+        return pa.MapArray.from_arrays(
+            pa.array(offsets, pa.int32()), keys, items, type=self._kind, mask=_missing(values)
+        )
+
+
+def column_writer(kind: pa.DataType) -> ColumnWriter:
+    """The writer of columns of that type."""
+    if pa.types.is_struct(kind):
+        return StructColumnWriter(kind)
+    if pa.types.is_map(kind):
+        return MapColumnWriter(kind)
+    if pa.types.is_list(kind):
+        return ListColumnWriter(kind)
+    return BasicColumnWriter(kind)
+
+
+def _offsets(parts: Sequence[Any]) -> list[int]:
+    return [0, *accumulate(map(len, parts))]
+
+
+def _missing(values: Sequence[Any]) -> pa.Array | None:
+    return pa.array([value is None for value in values]) if None in values else None
+
+
+def _within(writer: ColumnWriter, items: list[Any], offsets: list[int], part: str) -> pa.Array:
+    try:
+        return writer.array(items)
+    except Misfit as misfit:
+        owner = int(np.searchsorted(offsets, misfit.position, side="right")) - 1
+        raise misfit.within(part, owner) from None
+
+
+_Accepts = Callable[[Any], bool]
+
+
+def _accepted(kind: pa.DataType) -> tuple[frozenset[type[Any]], _Accepts]:
+    """The Python types that fit a column's type at once, and a test for all others."""
+    exact, accepts = next(
+        ((exact, accepts) for is_of, exact, accepts in _ACCEPTED if is_of(kind)), _ANYTHING
+    )
+    return frozenset((*exact, type(None))), accepts
+
+
+def _is_whole(value: Any) -> bool:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole or (isinstance(value, (float, np.floating)) and float(value).is_integer())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal, np.number)) and not isinstance(value, bool)
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+
+
+def _instances(*kinds: type[Any]) -> _Accepts:
+    return lambda value: isinstance(value, kinds)
+
+
+_ANYTHING: tuple[tuple[type[Any], ...], _Accepts] = ((), lambda value: True)
+
+
+_ACCEPTED: tuple[tuple[Callable[[pa.DataType], bool], tuple[type[Any], ...], _Accepts], ...] = (
+    (pa.types.is_integer, (int,), _is_whole),
+    (pa.types.is_floating, (float, int), _is_number),
+    (pa.types.is_decimal, (Decimal, int), _instances(Decimal, int)),
+    (pa.types.is_boolean, (bool,), _instances(bool, np.bool_)),
+    (pa.types.is_string, (str,), _instances(str, Enum)),
+    (pa.types.is_binary, (bytes, bytearray), _instances(bytes, bytearray, memoryview)),
+    (pa.types.is_timestamp, (datetime.datetime,), _instances(datetime.datetime, np.datetime64)),
+    (pa.types.is_date, (datetime.date,), _is_date),
+    (pa.types.is_duration, (datetime.timedelta,), _instances(datetime.timedelta, np.timedelta64)),
+)
+
+
+@dataclass(frozen=True)
+class ElementColumns:
+    """The columns of a sink's elements; ``sink`` is its name, for errors.
+
+    ``whole``: the elements have no fields, and are the one column themselves.
+    """
+
+    sink: str
+    schema: pa.Schema
+    whole: bool = False
+
+    def of(self, values: Sequence[Any]) -> RowColumns:
+        """``values`` as columns. Raises UnfitElementError, which names the element and the field, for
+        one that does not fit."""
+        if isinstance(values, RowColumns) and values.batch.schema.types == self.schema.types:
+            # A table's rows that nobody has touched on the way are columns still.
+            return RowColumns(self._batch(values.batch.columns))
+        with user_code_of(self.sink, lambda: values):
+            try:
+                return RowColumns(self._batch(self._writer.columns(values)))
+            except Misfit as misfit:
+                raise self._error(values[misfit.position], misfit) from None
+
+    @cached_property
+    def _writer(self) -> FieldsWriter:
+        return FieldsWriter(self.schema, self.whole)
+
+    def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _error(self, element: Any, misfit: Misfit) -> UnfitElementError:
+        if misfit.field:
+            return UnfitElementError(
+                f"the element {shown(element)} does not fit the schema: its {misfit}. Map the"
+                " elements to the type of the field, or say another type with returns(Types...) or"
+                " a schema.",
+                self.sink,
+            )
+        names = self.schema.names
+        return UnfitElementError(
+            f"the element {shown(element)} does not fit the schema, which has {len(names)} fields:"
+            f" {', '.join(names)}. Map the elements to tuples of those fields.",
+            self.sink,
+        )

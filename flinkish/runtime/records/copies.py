@@ -1,0 +1,368 @@
+"""Copies of elements: what leaves a user function is as it was then, whatever becomes of the object.
+
+Operators hand on elements in runs, later than a function emits them, where Flink copies or serializes
+each at once (``TypeSerializer.copy``). So what can change is copied when it is emitted, once for each
+reader. What cannot change is handed on as it is; whether a type can is looked at once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import dataclasses
+import datetime
+import decimal
+import dis
+import enum
+import fractions
+import ipaddress
+import json
+import pathlib
+import pickle
+import re
+import types
+import uuid
+import zoneinfo
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from flinkish.runtime.records.rows import RowColumns
+
+_Parts: TypeAlias = Callable[[Any], Iterable[Any]]
+
+
+ATOMS: set[type[Any]] = {
+    types.NoneType,
+    types.EllipsisType,
+    types.NotImplementedType,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    type,
+    datetime.date,
+    datetime.datetime,
+    datetime.time,
+    datetime.timedelta,
+    datetime.timezone,
+    zoneinfo.ZoneInfo,
+    decimal.Decimal,
+    fractions.Fraction,
+    uuid.UUID,
+    ipaddress.IPv4Address,
+    ipaddress.IPv6Address,
+    ipaddress.IPv4Network,
+    ipaddress.IPv6Network,
+    pathlib.PurePosixPath,
+    pathlib.PureWindowsPath,
+    pathlib.PosixPath,
+    re.Pattern,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+}
+"""Types whose values have nothing that could change. Enums and NumPy's scalars join when they are met."""
+
+
+_PARTS: dict[type[Any], _Parts | None] = {
+    tuple: iter,
+    frozenset: iter,
+    list: None,
+    dict: None,
+    set: None,
+    bytearray: None,
+}
+"""Of a type that cannot change itself, what else its values are made of; None: it can change."""
+
+
+# issuperset() would make a set of its argument first
+_is_atom = ATOMS.__contains__
+
+
+_NOT_PICKLED: set[type[Any]] = set()
+"""Types that ``pickle`` refuses, such as those of ``__main__`` in a worker."""
+
+
+def immutable(value: Any) -> bool:
+    """Whether nothing about ``value`` can change, all the way down."""
+    kind = type(value)
+    if kind in ATOMS:
+        return True
+    parts = _PARTS[kind] if kind in _PARTS else _learn(kind)
+    if parts is None:
+        return kind in ATOMS
+    try:
+        for part in parts(value):
+            if type(part) not in ATOMS and not immutable(part):
+                return False
+    except RecursionError:
+        return False
+    return True
+
+
+def all_immutable(values: Sequence[Any]) -> bool:
+    """Whether nothing about any of ``values`` can change: quicker than asking for each."""
+    if isinstance(values, RowColumns):
+        return not values.nested
+    kinds = set(map(type, values))
+    if kinds <= ATOMS:
+        return True
+    if all(map(_is_plain_tuple, kinds)):
+        parts = chain.from_iterable(map(tuple.__iter__, values))
+        if set(map(type, parts)) <= ATOMS:
+            return True
+    return all(map(immutable, values))
+
+
+def copied(value: Any) -> Any:
+    """A copy that no change of ``value`` shows in; ``value`` itself if it cannot change."""
+    return value if immutable(value) else copied_mutable(value)
+
+
+def copied_mutable(value: Any) -> Any:
+    """A copy of what can change; ``value`` itself if it can be neither pickled nor copied."""
+    kind = type(value)
+    if kind is list or kind is set:
+        if all(map(_is_atom, map(type, value))):
+            return value.copy()
+    elif kind is dict and all(map(_is_atom, map(type, chain(value, value.values())))):
+        return value.copy()
+    if kind not in _NOT_PICKLED:
+        try:
+            return pickle.loads(pickle.dumps(value, 5))
+        except Exception:
+            if kind.__module__ != "builtins":
+                _NOT_PICKLED.add(kind)
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
+
+
+def copied_values(values: Sequence[Any]) -> Sequence[Any]:
+    """``copied`` of each."""
+    if isinstance(values, RowColumns):
+        return values.anew() if values.nested else values
+    return [value if type(value) in ATOMS else copied(value) for value in values]
+
+
+def copied_results(results: Iterable[Any]) -> list[Any]:
+    """``copied`` of each of a function's results, at the moment at which a generator yields it."""
+    if type(results) in (list, tuple) and all(map(_is_atom, map(type, results))):
+        return list(results)
+    return [result if type(result) in ATOMS else copied(result) for result in results]
+
+
+def _learn(kind: type[Any]) -> _Parts | None:
+    parts = _parts_of(kind)
+    if parts is _nothing:
+        ATOMS.add(kind)
+    _PARTS[kind] = parts
+    return parts
+
+
+def _parts_of(kind: type[Any]) -> _Parts | None:
+    """How to take values of ``kind`` apart; None if they can change."""
+    if issubclass(kind, (enum.Enum, type)):
+        return _nothing
+    if issubclass(kind, np.generic):
+        return None if issubclass(kind, (np.void, np.object_)) else _nothing
+    if _is_plain_tuple(kind):
+        return tuple.__iter__
+    if _is_frozen_dataclass(kind):
+        return _attributes
+    return None
+
+
+def _is_plain_tuple(kind: type[Any]) -> bool:
+    """Whether ``kind`` is a tuple, Row or NamedTuple: without attributes of its own."""
+    return issubclass(kind, tuple) and kind.__dictoffset__ == 0
+
+
+def _is_frozen_dataclass(kind: type[Any]) -> bool:
+    bases = [base for base in kind.__mro__ if base is not object]
+    return (
+        "__dataclass_params__" in vars(kind)
+        and bool(kind.__dataclass_params__.frozen)
+        and dataclasses.is_dataclass(kind)
+        and all(base.__flags__ & _OF_PYTHON for base in bases)
+    )
+
+
+def _attributes(value: Any) -> Iterable[Any]:
+    """What is in the attributes of an object, whether it has slots or not."""
+    slots = chain.from_iterable(_slots(base) for base in type(value).__mro__)
+    in_slots = [getattr(value, name) for name in slots if hasattr(value, name)]
+    return [*getattr(value, "__dict__", {}).values(), *in_slots]
+
+
+def _slots(kind: type[Any]) -> list[str]:
+    return [name for name, member in vars(kind).items() if type(member) is _SLOT]
+
+
+def _nothing(value: Any) -> Iterable[Any]:
+    return ()
+
+
+_SLOT = types.MemberDescriptorType
+
+
+_OF_PYTHON = 1 << 9
+"""Set in the flags of a class that Python code has made, whose values have attributes only."""
+
+
+_PLAIN: set[Any] = {
+    types.NoneType,
+    bool,
+    int,
+    float,
+    str,
+    bytes,
+    datetime.date,
+    datetime.datetime,
+    datetime.time,
+    datetime.timedelta,
+    decimal.Decimal,
+    uuid.UUID,
+}
+"""Types of values that neither change nor call anything of a user's."""
+
+
+_MAKERS: set[Any] = {
+    *(
+        abs,
+        all,
+        any,
+        bool,
+        bytes,
+        chr,
+        dict,
+        divmod,
+        enumerate,
+        float,
+        frozenset,
+        int,
+        len,
+        list,
+        max,
+    ),
+    *(min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
+}
+"""Functions that keep nothing and give nothing that anybody else has."""
+
+
+_OPERATIONS = {
+    *("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "EXTENDED_ARG"),
+    *("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT", "RETURN_CONST", "RETURN_VALUE"),
+    *("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR", "STORE_FAST"),
+    *("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "STORE_FAST_LOAD_FAST"),
+    *("STORE_FAST_STORE_FAST", "LOAD_CLOSURE", "LOAD_DEREF", "MAKE_CELL", "COPY_FREE_VARS"),
+    *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "RETURN_GENERATOR", "YIELD_VALUE"),
+    *("BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SET", "BUILD_STRING", "BUILD_SLICE"),
+    *(
+        "BUILD_CONST_KEY_MAP",
+        "LIST_APPEND",
+        "LIST_EXTEND",
+        "LIST_TO_TUPLE",
+        "SET_ADD",
+        "SET_UPDATE",
+    ),
+    *("MAP_ADD", "DICT_UPDATE", "DICT_MERGE", "BINARY_OP", "BINARY_SUBSCR", "BINARY_SLICE"),
+    *("STORE_SUBSCR", "DELETE_SUBSCR", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "TO_BOOL"),
+    *("UNARY_NOT", "UNARY_NEGATIVE", "UNARY_INVERT", "FORMAT_VALUE", "FORMAT_SIMPLE"),
+    *("FORMAT_WITH_SPEC", "CONVERT_VALUE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER", "FOR_ITER"),
+    *("END_FOR", "POP_ITER", "NOT_TAKEN", "CALL", "CALL_KW", "KW_NAMES", "CALL_FUNCTION_EX"),
+    *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP"),
+    *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_IF_NONE", "POP_JUMP_IF_NOT_NONE"),
+    *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_FORWARD_IF_NONE"),
+    *("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"),
+}
+
+
+def keeps_nothing(function: Callable[..., Any]) -> bool:
+    """Whether ``function``, called with plain data, has nothing of it after it has returned.
+
+    >>> keeps_nothing(lambda row: {"key": row.key, "words": row.text.split()})
+    True
+    >>> seen = []
+    >>> keeps_nothing(lambda row: seen.append(row) or row)
+    False
+    """
+    if isinstance(function, types.MethodDescriptorType):
+        return function.__objclass__ in _PLAIN
+    if not isinstance(function, types.FunctionType) or function is json.loads:
+        return _is_maker(function)
+    code = function.__code__
+    names = _globals_read(code, frozenset(code.co_freevars))
+    if names is None:
+        return False
+    held = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    return set(map(type, chain(held, _closed_over(function)))) <= _PLAIN and all(
+        _is_harmless(_global(function, name)) for name in names
+    )
+
+
+def is_plain(values: Sequence[Any]) -> bool:
+    """Whether ``values`` are rows of a table, or numbers, texts and the like. To look into each of
+    many tuples takes longer than to look at what a function makes of them."""
+    return isinstance(values, RowColumns) or set(map(type, values)) <= _PLAIN
+
+
+@lru_cache(maxsize=1024)
+def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] | None:
+    """The globals that ``code`` reads, None if it may do more than make a value of its arguments.
+
+    ``free``: the variables around the function, which it must not set.
+    """
+    names: set[str] = set()
+    for step in dis.get_instructions(code):
+        operation, argument = step.opname, step.argval
+        if isinstance(argument, types.CodeType):
+            within = _globals_read(argument, free)
+            if within is None:
+                return None
+            names |= within
+        elif operation == "LOAD_GLOBAL":
+            names.add(argument)
+        elif operation in ("LOAD_ATTR", "LOAD_METHOD"):
+            if argument.startswith("_"):
+                return None
+        elif operation == "STORE_DEREF":
+            if argument in free:
+                return None
+        elif operation not in _OPERATIONS:
+            return None
+    return frozenset(names)
+
+
+def _closed_over(function: types.FunctionType) -> list[Any]:
+    """What the variables around ``function`` hold; None of one that is not set yet."""
+    cells = function.__closure__ or ()
+    return [_NOT_SET if cell == _EMPTY else cell.cell_contents for cell in cells]
+
+
+def _global(function: types.FunctionType, name: str) -> Any:
+    found = function.__globals__.get(name, _NOT_SET)
+    return vars(builtins).get(name, _NOT_SET) if found is _NOT_SET else found
+
+
+def _is_harmless(value: Any) -> bool:
+    return type(value) in _PLAIN or _is_maker(value)
+
+
+def _is_maker(function: Any) -> bool:
+    kinds = (type, types.BuiltinFunctionType, types.FunctionType)
+    return type(function) in kinds and function in _MAKERS
+
+
+_NOT_SET: Any = object()
+
+
+_EMPTY = types.CellType()

@@ -1,0 +1,260 @@
+"""Frames: ordered runs of stream elements as bytes, the unit that crosses between stages.
+
+As Flink ships network buffers of serialized elements, flinkish ships frames: the records of one
+key group as columns, and the watermarks and statuses among them by position.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.errors import FlinkishError, UnfitElementError, shown
+from flinkish.api.time.elements import WatermarkStatus
+from flinkish.api.types.row import Row, row_type
+from flinkish.runtime.records.elements import Hashes, Records, Timestamps
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.rows import RowColumns
+
+VERSION = 1
+
+
+_WATERMARK, _IDLE, _ACTIVE = 0, 1, 2
+
+
+@dataclass
+class Marks:
+    """Watermarks and statuses, each with the number of records that come before it."""
+
+    positions: NDArray[np.int64]
+    kinds: NDArray[np.int8]
+    watermarks: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def at(self, positions: NDArray[np.int64]) -> Marks:
+        """The same marks at other positions."""
+        return Marks(positions, self.kinds, self.watermarks)
+
+
+class MarksBuilder:
+    """Collects marks in order."""
+
+    def __init__(self) -> None:
+        self._positions: list[int] = []
+        self._kinds: list[int] = []
+        self._watermarks: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def addWatermark(self, position: int, timestamp: int) -> None:
+        """A watermark comes after ``position`` records."""
+        self._positions.append(position)
+        self._kinds.append(_WATERMARK)
+        self._watermarks.append(timestamp)
+
+    def addWatermarks(self, position: int, timestamps: Sequence[int]) -> None:
+        """Watermarks come after ``position`` records."""
+        count = len(timestamps)
+        self._positions.extend([position] * count)
+        self._kinds.extend([_WATERMARK] * count)
+        self._watermarks.extend(timestamps)
+
+    def addStatus(self, position: int, status: WatermarkStatus) -> None:
+        """A status comes after ``position`` records."""
+        self._positions.append(position)
+        self._kinds.append(_IDLE if status.isIdle() else _ACTIVE)
+        self._watermarks.append(0)
+
+    def build(self) -> Marks:
+        """The marks collected."""
+        return Marks(
+            np.array(self._positions, dtype=np.int64),
+            np.array(self._kinds, dtype=np.int8),
+            np.array(self._watermarks, dtype=np.int64),
+        )
+
+
+@dataclass
+class Frame:
+    """A run of records with the marks among them."""
+
+    records: Records
+    marks: Marks
+
+    def segments(self) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
+        """The elements in order: runs of records, runs of watermarks, statuses."""
+        done = 0
+        index, positions, kinds = 0, self.marks.positions, self.marks.kinds
+        while index < len(positions):
+            position = int(positions[index])
+            if position > done:
+                yield self.records.slice(done, position)
+                done = position
+            if kinds[index] != _WATERMARK:
+                yield WatermarkStatus.IDLE if kinds[index] == _IDLE else WatermarkStatus.ACTIVE
+                index += 1
+                continue
+            end = int(np.searchsorted(positions, position, side="right"))
+            statuses = np.nonzero(kinds[index:end])[0]
+            if len(statuses):
+                end = index + int(statuses[0])
+            yield self.marks.watermarks[index:end].tolist()
+            index = end
+        if done < len(self.records):
+            yield self.records.slice(done, len(self.records))
+
+
+def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
+    """``frame`` as bytes; ``operator`` is named if a value cannot be pickled.
+
+    ``byValue``: classes of ``__main__`` go by value. Needed where that is the user's program, whose
+    classes pickle there by a name that no worker knows.
+    """
+    records, marks = frame.records, frame.marks
+    content = (
+        _columns(records.values),
+        _timestamp_column(records),
+        records.keys.column if isinstance(records.keys, ColumnKeys) else records.keys,
+        _hash_bytes(records),
+        (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
+        if len(marks)
+        else None,
+    )
+    return bytes((VERSION,)) + _pickled(content, records.values, operator, byValue)
+
+
+def decode_frame(data: bytes) -> Frame:
+    """The frame that ``encode_frame`` made bytes of."""
+    if data[0] != VERSION:
+        raise FlinkishError(
+            f"a frame has version {data[0]}, but this flinkish reads version {VERSION}: all workers"
+            " must run the flinkish that the driver runs."
+        )
+    columns, timestamps, keys, hashes, marks = pickle.loads(memoryview(data)[1:])
+    values = _values(columns)
+    if isinstance(keys, int):
+        assert isinstance(values, RowColumns)
+        keys = ColumnKeys(values, keys)
+    if isinstance(timestamps, int):
+        assert isinstance(values, RowColumns)
+        stamps = values.arrow(timestamps).to_numpy()
+    else:
+        stamps = np.frombuffer(timestamps, dtype=np.int64)
+    records = Records(
+        values,
+        stamps,
+        keys,
+        _hashes(hashes, keys),
+    )
+    return Frame(records, NO_MARKS if marks is None else _marks(*marks))
+
+
+def _hash_bytes(records: Records) -> bytes | None:
+    """The hashes of the records, or where the keys are an encoded column, of the distinct keys."""
+    if records.hashes is None:
+        return None
+    encoded = _encoded_keys(records.keys)
+    if encoded is None:
+        return records.hashes.tobytes()
+    distinct = np.zeros(len(encoded.dictionary), dtype=np.uint32)
+    distinct[encoded.indices.to_numpy()] = records.hashes
+    return distinct.tobytes()
+
+
+def _hashes(data: bytes | None, keys: Sequence[Any] | None) -> Hashes | None:
+    if data is None:
+        return None
+    hashes: Hashes = np.frombuffer(data, dtype=np.uint32)
+    encoded = _encoded_keys(keys)
+    return hashes if encoded is None else hashes[encoded.indices.to_numpy()]
+
+
+def _encoded_keys(keys: Sequence[Any] | None) -> pa.DictionaryArray | None:
+    return keys.encoded if isinstance(keys, ColumnKeys) else None
+
+
+def _marks(positions: bytes, kinds: bytes, watermarks: bytes) -> Marks:
+    return Marks(
+        np.frombuffer(positions, dtype=np.int64),
+        np.frombuffer(kinds, dtype=np.int8),
+        np.frombuffer(watermarks, dtype=np.int64),
+    )
+
+
+NO_MARKS = MarksBuilder().build()
+
+
+NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
+
+
+def _timestamp_column(records: Records) -> int | bytes:
+    """The number of the column that holds the timestamps if there is one, else their bytes."""
+    if isinstance(records.values, RowColumns):
+        for number, column in enumerate(records.values.batch.columns):
+            whole = pa.types.is_int64(column.type) and not column.null_count
+            if whole and np.array_equal(column.to_numpy(), records.timestamps):
+                return number
+    return records.timestamps.tobytes()
+
+
+def _columns(values: Sequence[Any]) -> Any:
+    """Rows of one type as columns, which pickle without a call per row; anything else as it is."""
+    if isinstance(values, RowColumns):
+        return values.toBytes()
+    first = values[0] if values else None
+    if isinstance(first, Row) and all(type(value) is type(first) for value in values):
+        return first._fields, list(map(list, zip(*map(tuple.__iter__, values))))
+    return values
+
+
+def _values(columns: Any) -> Sequence[Any]:
+    if isinstance(columns, bytes):
+        return RowColumns.ofBytes(columns)
+    if isinstance(columns, tuple):
+        fields, lists = columns
+        return list(map(tuple.__new__, repeat(row_type(fields)), zip(*lists)))
+    values: list[Any] = columns
+    return values
+
+
+def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) -> bytes:
+    try:
+        dumps = cloudpickle.dumps if byValue else pickle.dumps
+        return bytes(dumps(content, protocol=5))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        # Classes of __main__ (scripts, notebooks) pickle only by value, which cloudpickle does.
+        try:
+            return bytes(cloudpickle.dumps(content, protocol=5))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            culprit = next((v for v in values if not _picklable(v)), values)
+            raise UnfitElementError(
+                f"the element {shown(culprit)} of type {type(culprit).__name__} cannot be"
+                f" pickled, so it cannot go to the next operator: {error}. Emit plain values instead"
+                " of files, locks, generators or connections.",
+                operator,
+            ) from None
+
+
+def _picklable(value: Any) -> bool:
+    try:
+        cloudpickle.dumps(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return False
+    return True

@@ -1,0 +1,302 @@
+"""Keys to key groups, by a hash that is the same in every process and on every machine.
+
+Python's ``hash()`` of a string changes from process to process, so state written by one worker
+would not be found by the next. The hash here follows equality: keys that are equal
+(``1 == 1.0 == True``) have one hash, as they have one dict entry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import struct
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.errors import UnstableKeyError
+from flinkish.api.types.fields import field_read
+from flinkish.runtime.records.elements import Hashes, Records, Timestamps
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.user_code import mapped, user_code_of
+
+_MIX = 0x9E3779B1
+
+
+_MASK = 0xFFFFFFFF
+
+
+def stable_hash(key: Any) -> int:
+    """A hash of ``key`` in 32 bits, the same in every process.
+
+    Raises UnstableKeyError for keys that have none.
+    """
+    kind = type(key)
+    if kind is str:
+        return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+    if kind is int or kind is bool:
+        return _of_int(int(key))
+    if kind is tuple:
+        return _of_items(key)
+    return _of_any(key)
+
+
+def _of_int(number: int) -> int:
+    # Multiplying spreads neighbours; folding lets the high half count.
+    folded = (number ^ (number >> 32)) & _MASK if -(2**63) <= number < 2**63 else hash(number)
+    return (folded * _MIX ^ (folded >> 15)) & _MASK
+
+
+def _of_items(items: Any) -> int:
+    result = 0x811C9DC5
+    for item in items:
+        result = ((result ^ stable_hash(item)) * 0x01000193 + 0x7F4A7C15) & _MASK
+    return result
+
+
+def _of_any(key: Any) -> int:
+    if key is None:
+        return 0x6B7B1D3F
+    if isinstance(key, enum.Enum) and not isinstance(key, (str, int, float, bytes, tuple)):
+        return zlib.crc32(f"{type(key).__qualname__}.{key.name}".encode())
+    if isinstance(key, str):
+        return zlib.crc32(str.encode(key, "utf-8", "surrogatepass"))
+    if isinstance(key, (int, np.integer, np.bool_)):
+        return _of_int(int(key))
+    if isinstance(key, (float, np.floating, decimal.Decimal, fractions.Fraction)):
+        return _of_number(key)
+    if isinstance(key, bytes):
+        return zlib.crc32(key, 1)
+    if isinstance(key, tuple):
+        return _of_items(key)
+    if isinstance(key, frozenset):
+        return sum([stable_hash(part) for part in key]) & _MASK
+    if isinstance(key, uuid.UUID):
+        return zlib.crc32(key.bytes, 2)
+    if isinstance(key, datetime.datetime) and key.tzinfo is not None:
+        # Aware datetimes are equal when they are the same instant, whatever their zone.
+        return zlib.crc32(key.astimezone(datetime.UTC).isoformat().encode(), 3)
+    if isinstance(key, (datetime.datetime, datetime.time)):
+        return zlib.crc32(repr(key.replace(fold=0)).encode(), 4)
+    if isinstance(key, (datetime.date, datetime.timedelta)):
+        return zlib.crc32(repr(key).encode(), 4)
+    if _is_frozen_dataclass(key):
+        return _of_items(tuple(getattr(key, f.name) for f in dataclasses.fields(key) if f.compare))
+    raise UnstableKeyError(key)
+
+
+def _of_number(number: Any) -> int:
+    if number != number:
+        raise UnstableKeyError(number)
+    try:
+        if number == int(number):
+            return _of_int(int(number))
+    except (OverflowError, ValueError):  # infinities
+        return zlib.crc32(str(float(number)).encode(), 5)
+    # hash() of a number depends on its value only, never on the process
+    return zlib.crc32(struct.pack(">q", hash(number)), 6)
+
+
+def _is_frozen_dataclass(key: Any) -> bool:
+    parameters = getattr(type(key), "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen and parameters.eq
+
+
+def key_group_of(key_hash: int, key_groups: int) -> int:
+    """The key group of a key with that hash, of ``key_groups``."""
+    return key_hash * key_groups >> 32
+
+
+class KeyHashes(dict[Any, int]):
+    """Remembers the hashes of keys: a stream has far fewer keys than elements."""
+
+    MOST = 1 << 20
+    MOST_BETWEEN_BATCHES = 1 << 14
+
+    def __missing__(self, key: Any) -> int:
+        if len(self) >= self.MOST:
+            self.clear()
+        result = self[key] = stable_hash(key)
+        return result
+
+    def trim(self) -> None:
+        """Called between batches: do not hold the keys of many elements while nothing is done."""
+        if len(self) > self.MOST_BETWEEN_BATCHES:
+            self.clear()
+
+    def column(self, keys: Sequence[Any]) -> Hashes:
+        """The hashes of ``keys``, in their order."""
+        try:
+            # No map: fromiter() would take a StopIteration of a key's __hash__ for the end of it
+            return np.array([self[key] for key in keys], dtype=np.uint32)
+        except UnstableKeyError:
+            raise
+        except Exception:
+            for key in keys:
+                self._check(key)
+            raise
+
+    @staticmethod
+    def _check(key: Any) -> None:
+        """Raises UnstableKeyError if ``key`` cannot be hashed."""
+        try:
+            hash(key)
+            stable_hash(key)
+        except RecursionError:
+            raise UnstableKeyError(key, "it is nested too deep") from None
+        except TypeError:
+            raise UnstableKeyError(key) from None
+        except Exception as error:
+            reason = f"its __hash__ raises {type(error).__name__}: {error}"
+            raise UnstableKeyError(key, reason) from None
+
+
+class ColumnKeys(Sequence[Any]):
+    """Keys that are a column of the rows they belong to: they travel as the column's number."""
+
+    __slots__ = ("_rows", "column")
+
+    def __init__(self, rows: RowColumns, column: int) -> None:
+        self._rows = rows
+        self.column = column
+
+    @property
+    def encoded(self) -> pa.DictionaryArray | None:
+        """The column, if the rows have it encoded."""
+        column = self._rows.arrow(self.column)
+        return column if pa.types.is_dictionary(column.type) else None
+
+    def over(self, rows: RowColumns) -> ColumnKeys:
+        """The same column of other rows."""
+        return ColumnKeys(rows, self.column)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows.values(self.column))
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            start, end, _ = index.indices(len(self))
+            return ColumnKeys(self._rows.between(start, end), self.column)
+        return self._rows.values(self.column)[index]
+
+
+class KeyColumn:
+    """Takes keys out of elements: by the key selector, or from a column if it reads just that.
+
+    ``operator`` is named if the selector raises.
+    """
+
+    def __init__(self, selector: Callable[[Any], Any], operator: str) -> None:
+        self._select = selector
+        self._field = field_read(selector)
+        self._operator = operator
+        self._hashes = KeyHashes()
+
+    def of(self, values: Sequence[Any]) -> tuple[Sequence[Any], Hashes]:
+        """The keys of ``values`` and their hashes."""
+        if isinstance(values, RowColumns) and self._field is not None:
+            column = values.column(self._field)
+            if column is not None and _has_dictionary(values.arrow(column).type):
+                return ColumnKeys(values, column), self._hashes_of(values.encoded(column))
+        keys = mapped(self._operator, self._select, values)
+        with user_code_of(self._operator, lambda: keys):
+            return keys, self._hashes.column(keys)
+
+    def trim(self) -> None:
+        """Called between batches: do not hold many keys."""
+        self._hashes.trim()
+
+    def _hashes_of(self, encoded: pa.DictionaryArray) -> Hashes:
+        distinct = self._hashes.column(python_values(encoded.dictionary))
+        hashes: Hashes = distinct[encoded.indices.to_numpy()]
+        return hashes
+
+
+def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
+    """The values at ``positions``, in that order."""
+    if isinstance(values, RowColumns):
+        return values.take(positions)
+    if len(positions) < 2:
+        return [values[i] for i in positions.tolist()]
+    return list(itemgetter(*positions.tolist())(values))
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    is_of = pa.types
+    return bool(
+        is_of.is_integer(kind)
+        or is_of.is_string(kind)
+        or is_of.is_boolean(kind)
+        or is_of.is_binary(kind)
+        or is_of.is_date(kind)
+    )
+
+
+_SAMPLE = 1024
+
+
+_ELEMENTS_A_KEY = 4
+"""With fewer elements a key, bringing them in order costs more than it saves."""
+
+
+@dataclass(frozen=True)
+class KeyRuns:
+    """Records ordered by key, those of a key in the order they came in.
+
+    ``codes`` says of each record which of the keys in ``distinct`` it has.
+    """
+
+    values: RowColumns
+    timestamps: Timestamps
+    hashes: Hashes
+    codes: NDArray[np.integer[Any]]
+    distinct: Sequence[Any]
+
+    def of(
+        self, positions: NDArray[np.intp] | None
+    ) -> tuple[Sequence[Any], NDArray[np.intp], Hashes]:
+        """The keys of the records at ``positions``, or of all: each key once, with how many of the
+        records it has, and its hash."""
+        codes = self.codes if positions is None else self.codes[positions]
+        hashes = self.hashes if positions is None else self.hashes[positions]
+        starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+        counts = np.diff(starts, append=len(codes))
+        return [self.distinct[code] for code in codes[starts].tolist()], counts, hashes[starts]
+
+
+def key_runs(records: Records) -> KeyRuns | None:
+    """``records`` in the order of their keys; None if that is not worth it: if the keys are no
+    column of the records, or have few records each."""
+    values, keys, hashes = records.values, records.keys, records.hashes
+    if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+        return None
+    if len(np.unique(hashes[:_SAMPLE])) * _ELEMENTS_A_KEY > min(len(hashes), _SAMPLE):
+        return None
+    encoded = values.encoded(keys.column)
+    distinct = python_values(encoded.dictionary)
+    codes = encoded.indices.to_numpy()
+    if len(distinct) <= np.iinfo(np.uint16).max:
+        codes = codes.astype(np.uint16)  # which numpy sorts in a tenth of the time
+    order = np.argsort(codes, kind="stable")
+    return KeyRuns(
+        values.take(order), records.timestamps[order], hashes[order], codes[order], distinct
+    )

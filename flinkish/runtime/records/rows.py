@@ -1,0 +1,208 @@
+"""Rows that still are columns: what a source of tables gives, until somebody asks for a row.
+
+A run of Rows crosses a shuffle as Arrow, and a key or a timestamp that is a field is read as a
+column. The first function that wants an element gets real Rows, made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, repeat
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.errors import MalformedRecordError
+from flinkish.api.types.fields import Field
+from flinkish.api.types.row import Row, row_type
+from flinkish.runtime.records.packing import packed, unpacked
+
+
+class RowColumns(Sequence[Row]):
+    """The rows of an Arrow batch, as a sequence."""
+
+    __slots__ = ("_encoded", "_lists", "_rows", "batch")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self._encoded: dict[int, pa.DictionaryArray] = {}
+        self._lists: dict[int, list[Any]] = {}
+        self._rows: list[Row] | None = None
+
+    @classmethod
+    def ofBytes(cls, data: bytes | memoryview) -> RowColumns:
+        """What ``toBytes`` made bytes of."""
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            return cls(unpacked(reader.read_next_batch()))
+
+    def toBytes(self) -> bytes:
+        """The columns in Arrow's format."""
+        batch = packed(self.batch)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return bytes(sink.getvalue().to_pybytes())
+
+    @property
+    def nested(self) -> bool:
+        """Whether there are lists, maps or structs in the rows, which a function could change."""
+        return any(map(pa.types.is_nested, self.batch.schema.types))
+
+    def anew(self) -> RowColumns:
+        """The same rows, to be made of the columns anew."""
+        return RowColumns(self.batch)
+
+    def column(self, field: Field) -> int | None:
+        """The number of the column that reading ``field`` of a Row reads, None if there is none."""
+        names = self.batch.schema.names
+        if isinstance(field, int):
+            return field if 0 <= field < len(names) else None
+        # A name of Row's own, such as asDict, is its method and not the field.
+        return names.index(field) if field in names and field not in vars(Row) else None
+
+    def arrow(self, column: int) -> pa.Array:
+        """A column as Arrow has it."""
+        return self.batch.column(column)
+
+    def encoded(self, column: int) -> pa.DictionaryArray:
+        """A column as its distinct values and which of them each row has."""
+        values = self._encoded.get(column)
+        if values is None:
+            values = self.batch.column(column)
+            if not pa.types.is_dictionary(values.type):
+                values = values.dictionary_encode(null_encoding="encode")
+            self._encoded[column] = values
+        return values
+
+    def withEncoded(self, column: int) -> RowColumns:
+        """The same rows, with that column encoded. They look the same and take less space."""
+        values = self.encoded(column)
+        if len(values.dictionary) <= np.iinfo(np.int16).max:
+            values = pa.DictionaryArray.from_arrays(values.indices.cast("int16"), values.dictionary)
+        name = self.batch.schema.names[column]
+        return RowColumns(self.batch.set_column(column, name, values))
+
+    def values(self, column: int) -> list[Any]:
+        """The values of a column."""
+        values = self._lists.get(column)
+        if values is None:
+            values = self._lists[column] = self._python_values(column)
+        return values
+
+    def _python_values(self, column: int) -> list[Any]:
+        try:
+            return python_values(self.batch.column(column))
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            raise MalformedRecordError(
+                f"the column {self.batch.schema.names[column]!r} has a value that Python cannot hold:"
+                f" {error}. Its times are of the years 1 to 9999: filter or convert such rows before"
+                " they are read."
+            ) from None
+
+    def rows(self) -> list[Row]:
+        """The Rows, made once and kept."""
+        if self._rows is None:
+            self._rows = list(self.passing())
+        return self._rows
+
+    def passing(self) -> Iterator[Row]:
+        """The Rows, each made when it is asked for and not kept: for who takes them once only."""
+        if self._rows is not None:
+            return iter(self._rows)
+        columns = [self.values(i) for i in range(self.batch.num_columns)]
+        kind = row_type(tuple(self.batch.schema.names))
+        # In C from end to end: a call of Row for each would cost more than all the rest.
+        return map(tuple.__new__, repeat(kind), zip(*columns))
+
+    def take(self, positions: NDArray[np.intp]) -> RowColumns:
+        """The rows at ``positions``, in that order."""
+        return RowColumns(self.batch.take(pa.array(positions)))
+
+    def between(self, start: int, end: int) -> RowColumns:
+        """The rows from ``start`` to before ``end``."""
+        return RowColumns(self.batch.slice(start, end - start))
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows())
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            start, end, step = index.indices(len(self))
+            if step == 1:
+                return self.between(start, max(start, end))
+        return self.rows()[index]
+
+
+def joined(runs: Sequence[RowColumns]) -> RowColumns:
+    """Runs of one schema as one run."""
+    table = pa.Table.from_batches([run.batch for run in runs]).combine_chunks()
+    return RowColumns(table.to_batches()[0])
+
+
+def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:
+    """``field`` of all ``values`` if they are columns and it is one of integers without a gap."""
+    if not isinstance(values, RowColumns) or field is None:
+        return None
+    number = values.column(field)
+    if number is None:
+        return None
+    column = values.arrow(number)
+    if column.null_count or not pa.types.is_integer(column.type):
+        return None
+    integers: NDArray[np.int64] = column.to_numpy().astype(np.int64)
+    return integers
+
+
+def python_values(column: pa.Array) -> list[Any]:
+    """The values of an Arrow column as Python's."""
+    kind = column.type
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if column.null_count == 0 and (plain or pa.types.is_string(kind)):
+        # to_pylist() makes a scalar object of every value first, and takes five times as long
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    if pa.types.is_dictionary(kind):
+        distinct = np.empty(len(column.dictionary), dtype=object)
+        distinct[:] = python_values(column.dictionary)
+        return list(distinct[column.indices.to_numpy()].tolist())
+    if pa.types.is_nested(kind):
+        return nested_values(column)
+    return list(column.to_pylist())
+
+
+def nested_values(column: pa.Array) -> list[Any]:
+    """The values of a column of structs, maps or lists: Rows, dicts and lists, as Spark gives them
+    in Python. An Arrow column would give dicts for structs and pairs for maps."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        make = row_type(tuple(kind.field(i).name for i in range(kind.num_fields))).make
+        parts = [python_values(part) for part in column.flatten()]
+        rows = zip(*parts) if parts else repeat((), len(column))
+        values: Iterable[Any] = map(make, rows)
+    elif pa.types.is_map(kind):
+        keys, items = _runs(column, column.keys), _runs(column, column.items)
+        values = map(dict, map(zip, keys, items))
+    elif pa.types.is_list(kind):
+        values = _runs(column, column.values)
+    else:
+        return list(column.to_pylist())
+    present = column.is_valid().to_pylist()
+    return [value if there else None for there, value in zip(present, values)]
+
+
+def _runs(column: pa.Array, contents: pa.Array) -> Iterator[list[Any]]:
+    """``contents`` of all lists or maps of ``column``, cut into those of each."""
+    offsets = column.offsets.to_pylist()
+    start, end = offsets[0], offsets[-1]
+    items = python_values(contents.slice(start, end - start))
+    return (items[first - start : last - start] for first, last in pairwise(offsets))

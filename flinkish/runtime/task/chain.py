@@ -1,0 +1,232 @@
+"""Operators wired to one another inside one task, so that elements pass as plain calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Protocol, TypeAlias
+
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
+from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.closing import close_all
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.output import Input, Output, hand_on
+from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.keys import KeyColumn
+from flinkish.runtime.registry import create_operator
+from flinkish.runtime.task.valve import StatusWatermarkValve, ValveInput
+
+
+class ChainedEdge(Protocol):
+    """An edge as the chain needs it; ``graph.StreamEdge`` is one."""
+
+    @property
+    def sourceUid(self) -> str: ...
+    @property
+    def targetUid(self) -> str: ...
+    @property
+    def inputIndex(self) -> int: ...
+    @property
+    def partitioning(self) -> Partitioning | None: ...
+    @property
+    def sideOutput(self) -> str | None: ...
+
+
+class ChainedNode(Protocol):
+    """A node as the chain needs it; ``graph.StreamNode`` is one."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def operator(self) -> OperatorDescription: ...
+    @property
+    def earlierStates(self) -> Sequence[tuple[str, str, str]]: ...
+    @property
+    def inputs(self) -> Sequence[ChainedEdge]: ...
+    @property
+    def outputs(self) -> Sequence[ChainedEdge]: ...
+
+
+_JoinedChannels: TypeAlias = tuple[StatusWatermarkValve, list[ChainedEdge]]
+"""The edges that one input reads, in the order of the valve's channels."""
+
+
+class KeyedInput(Input):
+    """Takes the key of every record before it goes on to a keyed operator."""
+
+    def __init__(self, target: Input, partitioning: HashPartitioning, operator: str) -> None:
+        self._target = target
+        self.keys = KeyColumn(partitioning.keySelector, f"keyBy before {operator}")
+
+    def processRecords(self, records: Records) -> None:
+        keys, hashes = self.keys.of(records.values)
+        self._target.processRecords(Records(records.values, records.timestamps, keys, hashes))
+
+    def processWatermark(self, timestamp: int) -> None:
+        self._target.processWatermark(timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        self._target.processWatermarkStatus(status)
+
+
+class InTurn(Input):
+    """Hands records to all branches one at a time, so that where branches meet again the records are
+    still in order."""
+
+    def __init__(self, branches: Sequence[Input], reuse: bool) -> None:
+        self._branches = branches
+        self._reuse = reuse
+
+    def processRecords(self, records: Records) -> None:
+        for position in range(len(records)):
+            record = records.slice(position, position + 1)
+            hand_on(record, self._branches, self._reuse)
+
+    def processWatermark(self, timestamp: int) -> None:
+        for branch in self._branches:
+            branch.processWatermark(timestamp)
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        for branch in self._branches:
+            branch.processWatermarks(timestamps)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        for branch in self._branches:
+            branch.processWatermarkStatus(status)
+
+
+class OperatorChain:
+    """The operators of a task and their outputs, wired up (Flink: ``OperatorChain``).
+
+    ``sources``: uids of what feeds the chain from outside, with the output each writes to.
+    ``context`` gives an operator what it runs with; ``exit`` says what reads an edge that leaves
+    the chain, None if nothing does. Where one input reads several edges, of the chain or outside,
+    their watermarks are joined. ``reusesObjects``: operators hand on objects without a copy.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[ChainedNode],
+        sources: Mapping[str, tuple[Output, Sequence[ChainedEdge]]],
+        context: Callable[[ChainedNode], OperatorContext],
+        exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
+        reusesObjects: bool = False,
+    ) -> None:
+        nodes = list(nodes)
+        self.operators: dict[str, StreamOperator] = {
+            node.uid: create_operator(context(node), node.operator) for node in nodes
+        }
+        outputs = [(self.operators[node.uid].output, node.outputs) for node in nodes]
+        read = [
+            (output, [(edge, self._reader(edge) or exit(edge)) for edge in edges])
+            for output, edges in [*sources.values(), *outputs]
+        ]
+        self._valves = _valves(chain.from_iterable(readers for _, readers in read))
+        self._keys: list[KeyColumn] = []
+        in_order = any(node.operator.inOrder for node in nodes)
+        for output, readers in read:
+            output.reusesObjects = reusesObjects
+            targets: dict[str | None, list[Input]] = defaultdict(list)
+            for edge, reader in readers:
+                if reader is not None:
+                    targets[edge.sideOutput].append(self._input(edge, reader))
+            for side, branches in targets.items():
+                wired = (
+                    [InTurn(branches, reusesObjects)]
+                    if in_order and len(branches) > 1
+                    else branches
+                )
+                for target in wired:
+                    output.connect(target, side)
+
+    def open(self) -> None:
+        """Open all operators, the last first, so that each finds its readers ready."""
+        for operator in reversed(self.operators.values()):
+            operator.open()
+
+    def close(self) -> None:
+        """Close all operators, the last first."""
+        close_all(reversed(self.operators.values()))
+
+    def advanceProcessingTime(self, now: int) -> None:
+        """The clock has been set to ``now`` (ms)."""
+        for operator in self.operators.values():
+            operator.advanceProcessingTime(now)
+
+    def endSlice(self) -> None:
+        """The chain's part of a batch has ended: of a partition, or of a key group."""
+        for operator in self.operators.values():
+            operator.onPeriodicEmit()
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        """Go on from a snapshot, or begin if it is None. What it does not know begins."""
+        operators = {} if snapshot is None else snapshot["operators"]
+        valves = {} if snapshot is None else snapshot["valves"]
+        for uid, operator in self.operators.items():
+            operator.restore(operators.get(uid))
+        for key, (valve, channels) in self._valves.items():
+            known, watermark = valves.get(key, ({}, MIN_TIMESTAMP))
+            states = [known.get(_channel_name(edge), (MIN_TIMESTAMP, False)) for edge in channels]
+            valve.restore([w for w, _ in states], [idle for _, idle in states], watermark)
+
+    def trim(self) -> None:
+        """Give back memory that only makes the next elements quicker."""
+        for keys in self._keys:
+            keys.trim()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What ``restore`` takes; keyed state and timers are in the state backends."""
+        return {
+            "operators": {uid: operator.snapshot() for uid, operator in self.operators.items()},
+            "valves": {key: _valve_snapshot(*joined) for key, joined in self._valves.items()},
+        }
+
+    def _reader(self, edge: ChainedEdge) -> Input | None:
+        """The operator's input that reads an edge inside the chain."""
+        operator = self.operators.get(edge.targetUid)
+        return None if operator is None else operator.inputs[edge.inputIndex]
+
+    def _input(self, edge: ChainedEdge, reader: Input) -> Input:
+        """``reader`` as the edge's output gets to see it."""
+        target = reader
+        if _input_key(edge) in self._valves:
+            valve, channels = self._valves[_input_key(edge)]
+            target = ValveInput(valve, channels.index(edge), reader)
+        if isinstance(edge.partitioning, HashPartitioning) and edge.targetUid in self.operators:
+            name = self.operators[edge.targetUid].name
+            target = keyed = KeyedInput(target, edge.partitioning, name)
+            self._keys.append(keyed.keys)
+        return target
+
+
+def _valves(
+    readers: Iterable[tuple[ChainedEdge, Input | None]],
+) -> dict[tuple[str, int], _JoinedChannels]:
+    """A valve for every input that reads more than one edge."""
+    channels: dict[Input, list[ChainedEdge]] = defaultdict(list)
+    for edge, reader in readers:
+        if reader is not None:
+            channels[reader].append(edge)
+    return {
+        _input_key(edges[0]): (StatusWatermarkValve(len(edges), reader), edges)
+        for reader, edges in channels.items()
+        if len(edges) > 1
+    }
+
+
+def _valve_snapshot(valve: StatusWatermarkValve, channels: Sequence[ChainedEdge]) -> Any:
+    """By name, so that a channel that is gone or new does not take another's watermark."""
+    watermarks, idle, watermark = valve.snapshot()
+    return dict(zip(map(_channel_name, channels), zip(watermarks, idle))), watermark
+
+
+def _input_key(edge: ChainedEdge) -> tuple[str, int]:
+    return edge.targetUid, edge.inputIndex
+
+
+def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:
+    return edge.sourceUid, edge.sideOutput

@@ -1,0 +1,114 @@
+"""Runs all vertices of a level: what a Spark task of a stage does, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from flinkish.api.errors import CorruptCheckpointError, hide_elements
+from flinkish.runtime.attribute_changes import AttributeChange
+from flinkish.runtime.closing import close_all
+from flinkish.runtime.metrics import OperatorReport, encode_reports
+from flinkish.runtime.state.page_codec import FORMAT, check_format
+from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.task.gates import FrameRow
+from flinkish.runtime.task.plan import Subtask, TaskSettings, VertexPlan
+from flinkish.runtime.task.vertex import ONE_SUBTASK, KeyGroupTask
+
+METRICS = "metrics"
+"""The target of metrics rows."""
+
+
+DIRECTORY = b"directory"
+"""The page that holds, for every vertex, what is not in pages of its own."""
+
+
+class StageTask:
+    """The vertices of one level in one process; ``process`` is called a key group and batch."""
+
+    def __init__(
+        self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
+    ) -> None:
+        self._settings = settings
+        self.reusable = True
+        """Whether the task is as it was when it was opened, and more may come."""
+        self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
+
+    def open(self) -> None:
+        """Open the user functions."""
+        hide_elements(self._settings.elementsHiddenInErrors)
+        for task in self._tasks.values():
+            task.open()
+
+    def close(self) -> None:
+        """Close the user functions."""
+        close_all(self._tasks.values())
+
+    def process(
+        self, key_group: int, rows: Iterable[FrameRow], store: PageStore
+    ) -> Iterator[FrameRow]:
+        """Take all frames that a batch has for a key group, and give the frames written."""
+        # Another job may have had this process since the task was opened.
+        hide_elements(self._settings.elementsHiddenInErrors)
+        by_target: dict[str, list[FrameRow]] = {}
+        clock = 0
+        for row in rows:
+            by_target.setdefault(row.target, []).append(row)
+            clock = row.clock
+        directory = decode_directory(store.get(DIRECTORY))
+        reports: list[OperatorReport] = []
+        changes: list[AttributeChange] = []
+        ended = True
+        for uid, task in self._tasks.items():
+            if uid in by_target:
+                written, directory[uid], reported = task.process(
+                    key_group, by_target[uid], store, directory.get(uid)
+                )
+                reports.extend(reported)
+                yield from written
+                changes.extend(task.attributeChanges())
+                ended = ended and task.ended
+        store.put(DIRECTORY, encode_directory(directory))
+        self.reusable = self.reusable and not changes and not ended
+        yield metrics_row(self._settings, key_group, clock, reports, changes)
+
+    def endBatch(self) -> None:
+        """Forget all that belongs to a batch, so that the task can be kept for the next."""
+        for task in self._tasks.values():
+            task.endBatch()
+
+
+def metrics_row(
+    settings: TaskSettings,
+    part: int,
+    clock: int,
+    reports: list[OperatorReport],
+    changes: Sequence[AttributeChange] = (),
+) -> FrameRow:
+    """The row that carries metrics to the driver."""
+    data = encode_reports(reports, changes)
+    return FrameRow(settings.sinkLevel, METRICS, 0, 0, part, 0, clock, data)
+
+
+def encode_directory(directory: dict[str, Any]) -> bytes:
+    """The directory of a key group as bytes: the format's version, and a pickle of plain values."""
+    return bytes((FORMAT,)) + pickle.dumps(directory, protocol=5)
+
+
+def decode_directory(data: bytes | None) -> dict[str, Any]:
+    """The directory that ``encode_directory`` made bytes of; an empty one if there is none."""
+    if data is None:
+        return {}
+    # Format 1 began with what every pickle begins with
+    version = data[0] if data else 0
+    check_format(1 if version == pickle.PROTO[0] else version, "the directory of pages")
+    try:
+        directory: dict[str, Any] = pickle.loads(memoryview(data)[1:])
+    except Exception as error:
+        raise CorruptCheckpointError(
+            f"the directory of pages of a key group cannot be read ({type(error).__name__}: {error})."
+            " The state store was damaged: restore the checkpoint directory from a copy, or begin"
+            " anew with another checkpoint directory."
+        ) from error
+    return directory

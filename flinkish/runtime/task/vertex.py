@@ -1,0 +1,313 @@
+"""Holds Python's cycle collector back while a run of elements is worked on.
+
+Elements are made by the hundred thousand and none of them is garbage yet, so every collection on
+the way looks at all of them in vain: 500,000 rows through a window took 0.46 s with it and 0.24 s
+without.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
+from flinkish.runtime.metrics import OperatorReport
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.state.backend import NotedState
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.task.chain import ChainedEdge, ChainedNode, OperatorChain
+from flinkish.runtime.task.gates import FrameRow, InputGates, Slice
+from flinkish.runtime.task.plan import (
+    Exchange,
+    ExitPlan,
+    Subtask,
+    TaskSettings,
+    VertexPlan,
+    key_groups,
+)
+from flinkish.runtime.task.ticks import TICK
+from flinkish.runtime.task.writer import (
+    BroadcastRecordWriter,
+    KeyedRecordWriter,
+    RecordWriter,
+    SingleRecordWriter,
+    SinkRecordWriter,
+)
+from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.user_code import user_method_of
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """No cycles are looked for inside; afterwards everything is as it was."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+ONE_SUBTASK = Subtask()
+
+
+MALFORMED_A_RUN = 1_000
+
+
+RECORDS_IN_ERRORS = "numRecordsInErrors"
+"""What a source counts its malformed records as, as in Flink."""
+
+
+class VertexTask:
+    """The chain of a vertex with its writers (Flink: ``StreamTask``)."""
+
+    def __init__(
+        self, plan: VertexPlan, settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
+    ) -> None:
+        self.plan = plan
+        self._settings = settings
+        self._subtask = subtask
+        self._clock = ProcessingTimeService()
+        self._backend = PagedKeyedStateBackend(plan.uid)
+        self._writers: list[RecordWriter] = []
+        self._attributes: list[FunctionAttributes] = []
+        self.reusable = True
+        """Whether no user function has been found to have changed since it was opened."""
+        self.sourceOutput = Output()
+        sources = (
+            {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
+        )
+        self._chain = OperatorChain(
+            plan.nodes, sources, self._context, self._exit, settings.reusesObjects
+        )
+
+    def open(self) -> None:
+        """Open the user functions."""
+        self._chain.open()
+        plan = self.plan
+        self._attributes = [FunctionAttributes(node.name, node.operator) for node in plan.nodes]
+        selectors = [(exit_plan.edge, exit_plan.operator) for exit_plan in plan.exits]
+        selectors += [(edge, node.name) for node in plan.nodes for edge in node.inputs]
+        self._attributes += [
+            FunctionAttributes(operator, edge.partitioning) for edge, operator in selectors
+        ]
+
+    def attributeChanges(self) -> list[AttributeChange]:
+        """What the user functions have changed of themselves since they were opened, each told once."""
+        changes = [change for held in self._attributes for change in held.changes()]
+        self.reusable = self.reusable and not changes
+        return changes
+
+    def endBatch(self) -> None:
+        """Forget all that belongs to a batch: its state comes anew with the next."""
+        self._backend.endBatch()
+        self._chain.restore(None)
+        self._chain.trim()
+        for writer in self._writers:
+            writer.trim()
+
+    def close(self) -> None:
+        """Close the user functions."""
+        self._chain.close()
+
+    def _begin(self, part: Slice, snapshot: dict[str, Any] | None) -> None:
+        self._clock.begin(part.clock)
+        for operator in self._chain.operators.values():
+            operator.metrics.reset()
+            operator.output.emitted = 0
+        self._chain.restore(snapshot)
+        for writer in self._writers:
+            writer.begin(part)
+
+    def _finish(self) -> list[FrameRow]:
+        self._chain.endSlice()
+        return [row for writer in self._writers for row in writer.finish()]
+
+    def _reports(self, key_group: int, backend: PagedKeyedStateBackend | None) -> list[Any]:
+        reports = []
+        for uid, operator in self._chain.operators.items():
+            keyed = backend is not None and uid == self.plan.uid
+            with user_method_of(operator.name, "a gauge"):
+                gauges = operator.metrics.userGauges()
+            reports.append(
+                OperatorReport(
+                    uid,
+                    operator.name,
+                    key_group,
+                    operator.metrics.numRecordsIn,
+                    operator.output.emitted,
+                    operator.metrics.numLateRecordsDropped,
+                    operator.reportedWatermark,
+                    operator.numEventTimeTimers() + operator.numProcessingTimeTimers(),
+                    backend.numEntries() if keyed and backend else 0,
+                    backend.numPages() if keyed and backend else 0,
+                    operator.nextProcessingTimeTimer(),
+                    operator.metrics.userCounts(),
+                    gauges,
+                    operator.metrics.userHistograms(),
+                    backend.noted() if keyed and backend else (),
+                )
+            )
+        return reports
+
+    def _context(self, node: ChainedNode) -> OperatorContext:
+        head = node.uid == self.plan.uid
+        if head:
+            self._backend.earlierStates = [NotedState(*state) for state in node.earlierStates]
+        return OperatorContext(
+            node.uid,
+            node.name,
+            self._backend if head else HeapKeyedStateBackend(),
+            self._clock,
+            Output(),
+            self._task_info(node.name),
+            self._settings.autoWatermarkInterval,
+            emitsAfterSlices=True,
+        )
+
+    def _task_info(self, name: str) -> TaskInfo:
+        most, subtask = self._settings.maxParallelism, self._subtask
+        if self.plan.single or self.plan.source is not None:
+            return TaskInfo(name, 1, most, 0, subtask.attempt)
+        return TaskInfo(name, self._settings.parallelism, most, subtask.index, subtask.attempt)
+
+    def _exit(self, edge: ChainedEdge) -> Input | None:
+        for exit_plan in self.plan.exits:
+            if exit_plan.edge is edge:
+                writer = self._writer(exit_plan)
+                self._writers.append(writer)
+                return writer
+        return None
+
+    def _writer(self, plan: ExitPlan) -> RecordWriter:
+        groups = key_groups(plan.gate.target, plan.single, self._settings)
+        if plan.exchange is Exchange.KEYED:
+            selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
+            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups)
+        if plan.exchange is Exchange.BROADCAST:
+            return BroadcastRecordWriter(plan.gate, plan.operator, groups)
+        if plan.exchange is Exchange.SINGLE:
+            return SingleRecordWriter(plan.gate, plan.operator, groups[0])
+        return SinkRecordWriter(plan.gate, plan.operator, plan.columns)
+
+
+class SourceTask(VertexTask):
+    """A vertex that begins at a source: keeps nothing from one slice to the next.
+
+    ``held`` is what may hold user functions beside the operators: what reads the source.
+    """
+
+    def __init__(self, plan: VertexPlan, settings: TaskSettings, held: object = None) -> None:
+        super().__init__(plan, settings)
+        self._held = held
+
+    def open(self) -> None:
+        super().open()
+        self._attributes.append(FunctionAttributes("Source", self._held))
+
+    def begin(self, part: Slice) -> None:
+        """Begin the slice of a partition."""
+        self._malformed = 0
+        self._begin(part, None)
+
+    def process(self, records: Records) -> list[FrameRow]:
+        """Take a run of the source's records; frames come when enough has been written."""
+        with collection_paused():
+            self.sourceOutput.emitRecords(records)
+            self.sourceOutput.flush()
+            return [row for writer in self._writers for row in writer.rows()]
+
+    def malformed(self, record: MalformedRecord) -> list[FrameRow]:
+        """Take what does not fit: it goes to the side output of malformed records, without a
+        timestamp. Raises MalformedRecordError if the source has none."""
+        if self.plan.malformedRecords is None:
+            raise record.error(self.plan.sourceName)
+        self._malformed += 1
+        self.sourceOutput.collectSide(self.plan.malformedRecords, record, NO_TIMESTAMP)
+        if self._malformed % MALFORMED_A_RUN:
+            return []
+        self.sourceOutput.flush()
+        return [row for writer in self._writers for row in writer.rows()]
+
+    def endInput(self) -> None:
+        """The source has ended: nothing will come any more."""
+        self.sourceOutput.emitWatermark(MAX_TIMESTAMP)
+
+    def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
+        """End the slice."""
+        self.sourceOutput.flush()
+        rows, reports = self._finish(), self._reports(-1, None)
+        if self._malformed:
+            reports.append(self._source_report())
+        return rows, reports
+
+    def _source_report(self) -> OperatorReport:
+        """What a source reports for itself; what it has read, the operators after it say."""
+        plan, counts = self.plan, {RECORDS_IN_ERRORS: float(self._malformed)}
+        return OperatorReport(
+            plan.uid, plan.sourceName, -1, 0, 0, 0, MIN_TIMESTAMP, 0, 0, 0, None, counts, {}, {}
+        )
+
+
+class KeyGroupTask(VertexTask):
+    """A vertex after a shuffle: works on one key group after another."""
+
+    def __init__(
+        self, plan: VertexPlan, settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
+    ) -> None:
+        super().__init__(plan, settings, subtask)
+        self._head = self._chain.operators[plan.uid]
+        self._gates = InputGates(plan.gates, self._head.inputs)
+        self._first_key_group = key_groups(plan.uid, plan.single, settings)[0]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the input has ended in the key group that came last."""
+        return self._gates.ended
+
+    def endBatch(self) -> None:
+        super().endBatch()
+        self._gates.restore(None)
+
+    def process(
+        self,
+        key_group: int,
+        rows: Sequence[FrameRow],
+        store: PageStore,
+        snapshot: dict[str, Any] | None,
+    ) -> tuple[list[FrameRow], dict[str, Any], list[OperatorReport]]:
+        """Take the frames that a batch has for a key group.
+
+        ``snapshot`` is what the call for the group's last batch returned, None for the first.
+        Gives the frames written, the new snapshot, and the operators' metrics.
+        """
+        clock = max(row.clock for row in rows)
+        self._head.inFirstKeyGroup = key_group == self._first_key_group
+        self._backend.load(store, snapshot and snapshot["backend"])
+        self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
+        self._gates.restore(snapshot and snapshot["gates"])
+        with collection_paused():
+            # What the clock has reached is due before the batch's elements come.
+            self._chain.advanceProcessingTime(clock)
+            self._gates.process(row for row in rows if row.gate != TICK)
+            # A timer that an element sets for now, or before, fires at once in Flink: not a batch later.
+            self._chain.advanceProcessingTime(clock)
+            written = self._finish()
+        directory = {
+            "backend": self._backend.flush(),
+            "chain": pickled(self._chain.snapshot()),
+            "gates": self._gates.snapshot(),
+        }
+        return written, directory, self._reports(key_group, self._backend)

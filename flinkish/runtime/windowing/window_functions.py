@@ -1,0 +1,76 @@
+"""Calls the window function of an operator, or emits the contents where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.runtime_context import KeyedStateStore
+from flinkish.api.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.windowing.window_contexts import MergingWindowStateStore, WindowProcessContext
+
+
+class WindowFunctionRunner:
+    """The window function as the operator calls it (Flink: ``InternalWindowFunction``).
+
+    ``window_states`` is the operator's per-window state, whose namespace the operator sets.
+    """
+
+    def __init__(
+        self,
+        operator: KeyedOperator,
+        description: WindowOperatorDescription,
+        window_states: KeyedStates,
+    ) -> None:
+        function = description.function
+        window_state: KeyedStateStore = window_states
+        if description.merges:
+            window_state = MergingWindowStateStore(function, description.assigner)
+        self._function = function
+        self._call = description.call
+        self._output = operator.output
+        self._collector = TimestampedCollector(operator.output)
+        self._context = WindowProcessContext(operator, window_state, operator.states)
+        self._clears = _overrides_clear(function)
+        operator.openFunction(function)
+
+    @property
+    def clears(self) -> bool:
+        """Whether the function wants to know when a window goes."""
+        return self._clears
+
+    def process(self, key: Any, window: Any, elements: Sequence[Any]) -> None:
+        """Hand ``elements`` of a window that fires to the function."""
+        if self._call is None:
+            timestamp, collect = window.maxTimestamp(), self._output.collect
+            for element in elements:
+                collect(element, timestamp)
+            return
+        collector = self._collector
+        collector.timestamp = window.maxTimestamp()
+        self._context.current = window
+        for result in results_of(
+            self._call(key, window, self._context, elements, collector), "the window function"
+        ):
+            collector.collect(result)
+
+    def clear(self, window: Any) -> None:
+        """``window`` goes."""
+        if self._clears:
+            self._context.current = window
+            self._function.clear(self._context)
+
+
+def _overrides_clear(function: object) -> bool:
+    return (
+        isinstance(function, ProcessWindowFunction)
+        and type(function).clear is not ProcessWindowFunction.clear
+    ) or (
+        isinstance(function, ProcessAllWindowFunction)
+        and type(function).clear is not ProcessAllWindowFunction.clear
+    )

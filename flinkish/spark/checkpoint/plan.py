@@ -1,0 +1,323 @@
+"""What a checkpoint notes of its job, whether a job may go on from it, and what says so if not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.errors import (
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+)
+from flinkish.graph.identities import Identities, NodeIdentity, missing
+from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.runtime.state.page_codec import FORMAT
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_PLAN = "plan"
+
+
+_QUERY = "query"
+
+
+_ANEW = "restore the checkpoint directory from a copy, or begin anew with another one"
+
+
+class CheckpointPlan:
+    """The plan of the job that a checkpoint is of, as it is noted there.
+
+    Raises IncompatibleCheckpointError if another version of flinkish noted it in a way of its own,
+    CorruptCheckpointError if it, or what Spark notes beside it, cannot be read.
+    """
+
+    def __init__(self, storage: CheckpointStorage) -> None:
+        self._storage = storage
+        self._fields = _read_plan(storage)
+        if self._fields is None and storage.isLocal and storage.holds(f"{_QUERY}/offsets/[0-9]*"):
+            raise CorruptCheckpointError(
+                f"the checkpoint {storage.path} has been written to, but {_file(storage)} is not there,"
+                f" which says what job it is of: {_ANEW}."
+            )
+        _check_query(storage)
+
+    @property
+    def isNew(self) -> bool:
+        """Whether there is no checkpoint yet."""
+        return self._fields is None
+
+    @property
+    def parallelism(self) -> int | None:
+        """The parallelism that the checkpoint was begun with, None if it is new."""
+        return None if self._fields is None else self._fields["parallelism"]
+
+    @property
+    def maxParallelism(self) -> int | None:
+        """The maximum parallelism that it was begun with, None if it is new."""
+        return None if self._fields is None else self._fields["maxParallelism"]
+
+    @property
+    def keyGroups(self) -> int | None:
+        """How many parts its keyed state is in, None if it is new."""
+        return None if self._fields is None else self._fields["keyGroups"]
+
+    @property
+    def identities(self) -> Identities:
+        """What its sources and operators are known by."""
+        nodes = {} if self._fields is None else self._fields["nodes"]
+        return {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes.items()}
+
+    def goOn(self, session: SparkSession, graph: JobGraph, settings: TaskSettings) -> None:
+        """Compare a job with the one that this is the plan of, and note the new one.
+
+        Raises IncompatibleCheckpointError with everything that differs and loses state.
+        """
+        plan = _described(graph, settings, self.identities)
+        _check_file_sinks(session, graph, self.isNew)
+        if self._fields is not None:
+            problems = list(_problems(self._fields, plan, self.identities))
+            if problems:
+                raise IncompatibleCheckpointError(
+                    f"the job cannot go on from the checkpoint {self._storage.path}:"
+                    f" {'; '.join(problems)}. Undo the change, give operators the uid(...) they had, or"
+                    " begin anew with another checkpoint directory."
+                )
+        if self._fields != plan:
+            self._write(plan)
+
+    def noteStates(self, states: Mapping[str, set[tuple[str, str, str]]]) -> None:
+        """Note, by operator, the states that its functions have asked for, as far as they are new."""
+        if self._fields is None:
+            return
+        nodes, changed = self._fields["nodes"], False
+        for uid, asked in states.items():
+            known = {tuple(state) for state in nodes[uid]["states"]} if uid in nodes else asked
+            if not asked <= known:
+                nodes[uid]["states"] = [list(state) for state in sorted(known | asked)]
+                changed = True
+        if changed:
+            self._write(self._fields)
+
+    def _write(self, plan: dict[str, Any]) -> None:
+        text = json.dumps(plan, indent=2)
+        self._storage.writeText(_PLAN, text)
+        self._fields = json.loads(text)
+
+
+def _read_plan(storage: CheckpointStorage) -> dict[str, Any] | None:
+    text = storage.readText(_PLAN)
+    if text is None:
+        return None
+    try:
+        plan: dict[str, Any] = json.loads(text)
+        written, by = plan["version"], plan.get("flinkish", "one before 0.1")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _cut_off(_file(storage), error, _ANEW) from None
+    if written != FORMAT:
+        raise IncompatibleCheckpointError(
+            f"the checkpoint {storage.path} is of format {written}, written by flinkish {by}. This"
+            f" flinkish, {_version()}, reads and writes format {FORMAT}: go on with flinkish {by}, or"
+            " begin anew with another checkpoint directory."
+        )
+    needed = (
+        "parallelism",
+        "maxParallelism",
+        "keyGroups",
+        "stages",
+        "sources",
+        "operators",
+        "nodes",
+    )
+    absent = [name for name in needed if name not in plan]
+    if absent:
+        raise _cut_off(_file(storage), f"it has no {', '.join(absent)}", _ANEW)
+    return plan
+
+
+def _file(storage: CheckpointStorage) -> str:
+    return storage.child(f"{_PLAN}/text")
+
+
+def _version() -> str:
+    try:
+        return version("flinkish")
+    except PackageNotFoundError:
+        return "that is not installed"
+
+
+# ---------------------------------------------------------------------- what Spark notes
+
+
+def _check_query(storage: CheckpointStorage) -> None:
+    """Raises CorruptCheckpointError if a file of Spark's, of those it reads first, is not whole.
+
+    Typically the last ones are empty after the machine has crashed. Other file systems than this
+    machine's write a file whole or not at all.
+    """
+    if storage.local is None:
+        return
+    query = storage.local / _QUERY
+    metadata = query / "metadata"
+    if metadata.exists():
+        try:
+            json.loads(metadata.read_text("utf-8"))["id"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise _cut_off(
+                metadata,
+                error,
+                f"remove {metadata.with_name('.metadata.crc')} and write this line to {metadata}, which"
+                f' holds no more than an id of the query: {{"id":"{uuid4()}"}}',
+            ) from None
+    for commit in _last(query / "commits"):
+        _check_log(
+            commit,
+            2,
+            f"remove {_with_checksum(commit)}: batch {commit.name} is then run again, and what it wrote"
+            " to files is replaced",
+        )
+    committed = {file.name for file in _last(query / "commits")}
+    for offsets in _last(query / "offsets"):
+        batch = offsets.name
+        files = [offsets, query / "commits" / batch] if batch in committed else [offsets]
+        _check_log(
+            offsets,
+            3,
+            f"remove {' and '.join(map(_with_checksum, files))}: batch {batch} is then made anew, of"
+            " the input that has not been read by then, and what it wrote to files is replaced",
+        )
+
+
+def _last(log: Path) -> list[Path]:
+    """The files of the last two batches in a log, the last first."""
+    batches = (file for file in log.glob("[0-9]*") if file.name.isdigit())
+    return sorted(batches, key=lambda file: int(file.name), reverse=True)[:2]
+
+
+def _check_log(file: Path, lines: int, remedy: str) -> None:
+    """A file of Spark's logs has a version, then JSON in most lines, and ``-`` for nothing."""
+    try:
+        found = file.read_text("utf-8").splitlines()
+        if len(found) < lines:
+            raise ValueError(f"it has {len(found)} lines, at least {lines} are due")
+        if not found[0].startswith("v"):
+            raise ValueError(f"it begins with {found[0][:20]!r}, not with a version")
+        for line in found[1:]:
+            if line[:1] in ("{", "[", "\0"):
+                json.loads(line)
+    except ValueError as error:
+        raise _cut_off(file, error, remedy) from None
+
+
+def _with_checksum(file: Path) -> str:
+    return f"{file} (and {file.with_name(f'.{file.name}.crc').name} beside it)"
+
+
+def _cut_off(file: Path | str, reason: object, remedy: str) -> CorruptCheckpointError:
+    return CorruptCheckpointError(
+        f"the file {file} of the checkpoint is not whole ({reason}), as it may be after a crash of the"
+        f" machine or on a full disk. To go on, {remedy}."
+    )
+
+
+# ---------------------------------------------------------------------- comparing
+
+
+def _check_file_sinks(session: SparkSession, graph: JobGraph, new: bool) -> None:
+    """A file sink owns its directory: what it writes in a batch replaces what is there of it."""
+    paths: set[str] = set()
+    for vertex in graph.sinks:
+        sink = vertex.head.content
+        if not isinstance(sink, FileSink):
+            continue
+        directory = Directory(session, sink.path)
+        if directory.path in paths:
+            raise InvalidProgramError(
+                f"{vertex.head.name}: two FileSinks write to {sink.path}. Give each a directory of"
+                " its own, or write the union of the streams to one."
+            )
+        paths.add(directory.path)
+        if new and directory.holds("batch=*"):
+            raise InvalidProgramError(
+                f"{vertex.head.name}: {sink.path} holds the output of another run, which this one"
+                " would replace batch by batch. Use a new directory, remove that one, or go on from"
+                " its checkpoint with enableCheckpointing(directory)."
+            )
+
+
+def _described(graph: JobGraph, settings: TaskSettings, earlier: Identities) -> dict[str, Any]:
+    nodes = {}
+    for uid, identity in graph.identities().items():
+        nodes[uid] = identity.asDict()
+        nodes[uid]["states"] = earlier[uid].states if uid in earlier else ()
+    plan = {
+        "version": FORMAT,
+        "flinkish": _version(),
+        "maxParallelism": settings.maxParallelism,
+        "parallelism": settings.parallelism,
+        "keyGroups": settings.keyGroups,
+        "stages": graph.levels,
+        "sources": [[vertex.uid, vertex.head.name] for vertex in graph.sources],
+        "operators": {
+            vertex.uid: {
+                "name": vertex.head.name,
+                "stage": vertex.level,
+                "state": _state(vertex, settings),
+            }
+            for level in range(1, graph.levels)
+            for vertex in graph.stage(level)
+        },
+        "nodes": nodes,
+    }
+    described: dict[str, Any] = json.loads(json.dumps(plan))
+    return described
+
+
+def _state(vertex: JobVertex, settings: TaskSettings) -> str:
+    """How a vertex keeps its state: the same words, the same pages in the same place."""
+    operator = vertex.head.operator
+    layout = f"{operator.kind} {operator.stateLayout}".strip()
+    if operator.keyed and vertex.head.parallelism == 1 and settings.keyGroups > 1:
+        return f"{layout} of setParallelism(1)"
+    return layout
+
+
+def _problems(old: dict[str, Any], new: dict[str, Any], earlier: Identities) -> Iterator[str]:
+    for setting in ("maxParallelism", "parallelism"):
+        if old[setting] != new[setting]:
+            yield (
+                f"{setting} was {old[setting]} and is {new[setting]}, but it stays what it was: leave"
+                f" out env.set{setting[0].upper()}{setting[1:]}(...). How many cores Spark has may"
+                " change"
+            )
+    if [s[0] for s in old["sources"]] != [s[0] for s in new["sources"]]:
+        was = ", ".join(f"{name} ({uid})" for uid, name in old["sources"])
+        now = ", ".join(f"{name} ({uid})" for uid, name in new["sources"])
+        yield f"the sources were {was} and are {now}"
+    if old["stages"] != new["stages"]:
+        yield f"the job had {old['stages'] - 1} stages after shuffles and has {new['stages'] - 1}"
+    operators = {uid: earlier[uid] for uid in old["operators"] if uid in earlier}
+    yield from missing(operators, new["operators"])
+    for uid, operator in old["operators"].items():
+        now_there = new["operators"].get(uid)
+        if now_there is None:
+            continue
+        if now_there["state"] != operator["state"]:
+            yield (
+                f"the operator {operator['name']!r} ({uid}) kept its state as"
+                f" {operator['state']} and would keep it as {now_there['state']}"
+            )
+        elif now_there["stage"] != operator["stage"]:
+            yield (
+                f"the operator {operator['name']!r} ({uid}) was in stage {operator['stage']} and is"
+                f" in stage {now_there['stage']}"
+            )

@@ -1,0 +1,63 @@
+"""Directories in the temporary folder: for their owner only, and gone with the job, also after a crash."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import uuid
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+_PREFIX = "flinkish-"
+
+
+_LOCK = ".lock"
+
+
+class TemporaryDirectory:
+    """A new one. Its lock is held as long as this process lives or until it is removed, so that the
+    next run knows whose directories a crash has left, and removes them."""
+
+    def __init__(self) -> None:
+        folder = Path(tempfile.gettempdir())
+        _clear_left_behind(folder)
+        # It gets its name once its lock is held: whoever clears the folder knows it by the name.
+        draft = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+        self._lock = os.open(draft / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.path = draft.rename(folder / f"{_PREFIX}{uuid.uuid4().hex[:12]}")
+        self._removed = False
+
+    def remove(self) -> None:
+        """Remove it and what is in it. Done twice it is done once."""
+        if not self._removed:
+            self._removed = True
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+
+
+@lru_cache
+def _clear_left_behind(folder: Path) -> None:
+    """Remove the directories of runs that are no more. Once in a process is enough."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX):
+                with suppress(OSError):
+                    _remove_unlocked(entry)
+
+
+def _remove_unlocked(entry: os.DirEntry[str]) -> None:
+    # Others may write to the folder: nothing is followed, and nothing of theirs is touched.
+    if not entry.is_dir(follow_symlinks=False):
+        return
+    if entry.stat(follow_symlinks=False).st_uid != os.getuid():
+        return
+    lock = os.open(Path(entry.path, _LOCK), os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(entry.path, ignore_errors=True)
+    finally:
+        os.close(lock)

@@ -1,0 +1,170 @@
+"""Keeps off the screen what Spark and py4j log of a job, which the job's own error says in one sentence.
+
+A session of our own has ``log4j2.properties``. In one that the user built, Spark's loggers are quiet as
+long as a job runs and have the level they had afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+LOGGING = Path(__file__).with_name("log4j2.properties")
+"""How a session of our own logs."""
+
+
+_LOGGERS = (
+    "org.apache.spark.api.python",
+    "org.apache.spark.executor",
+    "org.apache.spark.scheduler",
+    "org.apache.spark.sql.execution.adaptive",
+    "org.apache.spark.sql.execution.datasources",
+    "org.apache.spark.sql.execution.python",
+    "org.apache.spark.sql.execution.streaming",
+    "org.apache.spark.storage",
+    "org.apache.spark.util",
+    "org.apache.spark.TaskContextImpl",
+)
+"""Those of Spark that tell of a batch that failed or was stopped."""
+
+
+_AFTERWARDS_SECONDS = 5.0
+"""Tasks and workers of a query that was stopped end, and log it, a little later."""
+
+
+_CONFIGURATOR = "'org.apache.logging.log4j.core.config.Configurator', 'setLevel'"
+
+
+_MANAGER = "'org.apache.logging.log4j.LogManager', 'getLogger'"
+
+
+_NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")
+"""pyspark's default is INFO with a filter for WARN, which a logger that has a level of its own passes."""
+
+
+class QuietLoggers:
+    """Spark's loggers in the JVM of this process while jobs run, through Spark's SQL function
+    ``reflect``. One for all sessions: they share the loggers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs = 0
+        self._before: dict[str, str] = {}
+
+    def begin(self, session: SparkSession) -> None:
+        """Called when a job begins."""
+        with self._lock:
+            self._jobs += 1
+            if not self._before:
+                self._before = _silenced(session)
+
+    def end(self, session: SparkSession) -> None:
+        """Called when a job has ended: after the last the loggers have their levels again."""
+        with self._lock:
+            self._jobs -= 1
+            if self._jobs or not self._before:
+                return
+        timer = threading.Timer(_AFTERWARDS_SECONDS, self._restore, (session,))
+        timer.daemon = True
+        timer.start()
+
+    def _restore(self, session: SparkSession) -> None:
+        with self._lock:
+            if self._jobs == 0 and self._before:
+                calls = [
+                    f"reflect({_CONFIGURATOR}, '{name}', '{level}')"
+                    for name, level in self._before.items()
+                ]
+                # The session may have been stopped: the next one's jobs then see to it.
+                with quiet_py4j():
+                    if _asked(session, calls):
+                        self._before = {}
+
+
+def _silenced(session: SparkSession) -> dict[str, str]:
+    calls = [
+        f"reflect({_MANAGER}, '{name}'), reflect({_CONFIGURATOR}, '{name}', 'OFF')"
+        for name in _LOGGERS
+    ]
+    said = _asked(session, calls)[::2]
+    # As in "org.apache.spark.scheduler:WARN in 1dbd16a6"
+    levels = (text.rpartition(":")[2].partition(" ")[0] for text in said)
+    return {name: _NOT_RESTORED.get(level, level) for name, level in zip(_LOGGERS, levels)}
+
+
+def _asked(session: SparkSession, calls: list[str]) -> list[str]:
+    # FROM VALUES, since Spark then asks in the driver and without a job. A Spark with another logging,
+    # or one that allows no reflect(), stays as loud as it is.
+    try:
+        row = session.sql(f"SELECT {', '.join(calls)} FROM VALUES (1)").collect()[0]
+    except Exception:
+        return []
+    return [str(value) for value in row]
+
+
+_QUIET = QuietLoggers()
+
+
+@contextmanager
+def quiet_loggers(session: SparkSession) -> Iterator[None]:
+    """Spark's loggers are quiet inside, and where several jobs run, until the last has ended."""
+    # The logs of a server of Spark Connect are not on this screen.
+    remote = type(session).__module__.startswith("pyspark.sql.connect")
+    options = "" if remote else session.conf.get("spark.driver.extraJavaOptions", None)
+    if remote or LOGGING.as_uri() in (options or ""):
+        yield
+        return
+    _QUIET.begin(session)
+    try:
+        yield
+    finally:
+        _QUIET.end(session)
+
+
+class BatchAbortedError(Exception):
+    """Told to Spark in place of what ended a batch, which the job keeps."""
+
+
+class _Py4jFilter(logging.Filter):
+    """Drops what py4j logs of calls that ended because a job or the JVM did."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        raised = record.exc_info[1] if record.exc_info else None
+        # That the JVM is gone is raised wherever it is called, and so need not be logged.
+        told = isinstance(raised, BatchAbortedError) or type(raised).__name__ == _NETWORK_ERROR
+        of_ours = told or getattr(_thread, "quiet", False)
+        return not (of_ours and "py4j" in record.pathname)
+
+
+_NETWORK_ERROR = "Py4JNetworkError"
+
+
+_thread = threading.local()
+
+
+_FILTER = _Py4jFilter()
+
+
+_PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
+"""Some of its messages py4j gives to the root logger."""
+
+
+@contextmanager
+def quiet_py4j() -> Iterator[None]:
+    """Let py4j log no traces of calls made here."""
+    for name in _PY4J_LOGGERS:
+        logging.getLogger(name).addFilter(_FILTER)
+    before = getattr(_thread, "quiet", False)
+    _thread.quiet = True
+    try:
+        yield
+    finally:
+        _thread.quiet = before

@@ -1,0 +1,211 @@
+"""What a batch does at its end: elements to the sinks, metrics to the job."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial, singledispatchmethod
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.errors import NotSupportedError, hide_elements, said_by
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.attribute_changes import AttributeWarnings
+from flinkish.runtime.metrics import MetricsTotals, decode_reports
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.task.gates import FrameRow
+from flinkish.runtime.task.stage import METRICS
+from flinkish.runtime.user_code import mapped, user_code_of
+from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.frame_rows import frame_rows
+from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
+from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames, csv_line
+from flinkish.spark.sinks.json_lines import JsonLine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+_INTERRUPTED = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling the sinks of a job that was stopped"
+    "\n: java.lang.InterruptedException"
+)
+"""By these words Spark knows, of a query that is being stopped, that no error has ended it."""
+
+
+_SAID = 500
+
+
+_POLL_SECONDS = 0.01
+
+
+def _place(row: FrameRow) -> tuple[int, int, int]:
+    return row.gate, row.slice, row.sequence
+
+
+class BatchSinks:
+    """Writes each batch to all sinks of a job; the function of ``foreachBatch``.
+
+    A batch that failed or was not committed comes again with its id, and is then written again:
+    files of that id are replaced, the driver's own sinks get what a first try gave them only once
+    within one run.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[StreamNode],
+        metrics: MetricsTotals,
+        plan: CheckpointPlan,
+        elementsHidden: bool = False,
+    ) -> None:
+        self._sinks = {node.uid: node for node in sinks}
+        self._files = {
+            node.uid: sink_schema(node) for node in sinks if isinstance(node.content, FileSink)
+        }
+        self._metrics = metrics
+        self._plan = plan
+        self._changes = AttributeWarnings()
+        self.elementsHidden = elementsHidden
+        self._refusing = threading.Event()
+        self._stopped: Callable[[], bool] = bool
+        self._cancelled = False
+        self._thread: int | None = None
+        self.refused = threading.Event()
+        """Set when a batch has come that is not written: the one before is committed."""
+        self.failure: BaseException | None = None
+        """What ended the job in here; the first of them."""
+
+    def refuseBatches(self, stopped: Callable[[], bool]) -> None:
+        """Write no batch from now on; the one that is being written is finished. A next one waits
+        until the query is ``stopped``."""
+        self._stopped = stopped
+        self._refusing.set()
+
+    def cancel(self, stopped: Callable[[], bool]) -> None:
+        """Write nothing from now on."""
+        self._cancelled = True
+        self.refuseBatches(stopped)
+
+    @property
+    def isCaller(self) -> bool:
+        """Whether a sink of the job asks, which cannot wait for the end of its own batch."""
+        return self._thread == threading.get_ident()
+
+    def __call__(self, frame: DataFrame, batchId: int) -> None:
+        """Write a batch."""
+        with quiet_py4j():
+            hide_elements(self.elementsHidden)
+            self._thread = threading.get_ident()
+            try:
+                self._check_wanted()
+                self._write_batch(frame, batchId)
+            except BaseException as error:
+                # Whatever it is, the JVM waits for an answer. A short one: Spark searches it for an
+                # interruption, and overflows its stack on one with a trace of Java's.
+                if self._refusing.is_set() and (self._cancelled or self.refused.is_set()):
+                    self._await_stop()
+                    raise BatchAbortedError(_INTERRUPTED) from None
+                self.failure = self.failure or error
+                said = said_by(error).partition("\n")[0]
+                raise BatchAbortedError(f"batch {batchId}: {said[:_SAID]}") from None
+            finally:
+                self._thread = None
+
+    def _check_wanted(self) -> None:
+        if self._refusing.is_set():
+            self.refused.set()
+            raise BatchAbortedError
+
+    def _await_stop(self) -> None:
+        """Wait until Spark takes the end of the batch for what it is, and logs no error."""
+        while not self._stopped():
+            time.sleep(_POLL_SECONDS)
+
+    def _write_batch(self, frame: DataFrame, batchId: int) -> None:
+        from pyspark.sql import functions as F
+
+        if self._files:
+            # The files are written by other Spark jobs than the one that collects.
+            frame = frame.persist()
+        try:
+            rows = frame
+            if self._files:
+                content = F.when(~F.col("target").isin(list(self._files)), F.col("frame"))
+                rows = frame.withColumn("frame", content)
+            by_target: dict[str, list[Any]] = {}
+            for row in sorted(frame_rows(rows.collect()), key=_place):
+                by_target.setdefault(row.target, []).append(row.frame)
+            for uid in self._files:
+                if uid in by_target:
+                    self._write_files(self._sinks[uid], frame, batchId)
+            for uid, node in self._sinks.items():
+                if uid in by_target and uid not in self._files:
+                    values = [
+                        v for data in by_target[uid] for v in decode_frame(data).records.values
+                    ]
+                    if self._cancelled:
+                        raise BatchAbortedError
+                    self._write(node.content, node.name, values, batchId)
+            for data in by_target.get(METRICS, ()):
+                reports, changes = decode_reports(data)
+                self._metrics.add(reports)
+                self._changes.warn(changes)
+            self._plan.noteStates(self._metrics.states)
+            self._metrics.endBatch()
+        finally:
+            if self._files:
+                frame.unpersist()
+
+    @singledispatchmethod
+    def _write(self, sink: Sink[Any], name: str, values: list[Any], batchId: int) -> None:
+        raise NotSupportedError(
+            f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Use a FileSink,"
+            " print(), forEachBatch(function), or toDataFrame() and Spark's writers."
+        )
+
+    @_write.register
+    def _print(self, sink: PrintSink, name: str, values: list[Any], batchId: int) -> None:
+        stream = sys.stderr if sink.standardError else sys.stdout
+        prefix = f"{sink.identifier}> " if sink.identifier else ""
+        stream.write("".join(mapped(name, lambda value: f"{prefix}{value}\n", values)))
+        stream.flush()
+
+    @_write.register
+    def _call(self, sink: ForEachBatchSink, name: str, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]
+        with user_code_of(name, partial(list, values)):
+            sink.function(values, batchId)
+
+    def _write_files(self, node: StreamNode, frame: DataFrame, batchId: int) -> None:
+        sink = node.content
+        assert isinstance(sink, FileSink)
+        rows = frame.filter(frame["target"] == node.uid).sortWithinPartitions(
+            "gate", "slice", "sequence"
+        )
+        schema, options = self._files[node.uid], sink.options
+        if schema is None:
+            lines = LinesFunction(node.name, _line(sink.format, frame), self.elementsHidden)
+            written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
+        else:
+            written, format_ = to_columns(rows, schema), sink.format
+        if format_ == "json":
+            options = {"ignoreNullFields": "false", **options}
+        # A directory a batch: a batch that comes again replaces just what it wrote before.
+        target = f"{sink.path}/batch={batchId}"
+        written.write.format(format_).options(**options).mode("overwrite").save(target)
+
+
+def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
+    """Rows of frames of columns as rows of ``schema``, which the columns have."""
+    return rows.mapInArrow(columns_of_frames, schema)
+
+
+def _line(format_: str, frame: DataFrame) -> Callable[[Any], str]:
+    """An element as a line of that format."""
+    if format_ == "json":
+        return JsonLine(frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC")
+    return csv_line if format_ == "csv" else str

@@ -1,0 +1,71 @@
+"""Frames to the columns or lines that a sink writes."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from flinkish.api.errors import UnfitElementError, hide_elements, shown
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.user_code import mapped
+
+
+def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of frames of columns to those columns, for ``mapInArrow``."""
+    for batch in batches:
+        for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
+            values = decode_frame(data).records.values
+            assert isinstance(values, RowColumns)
+            yield values.batch
+
+
+@dataclass(frozen=True)
+class LinesFunction:
+    """Rows of frames to lines of text, for ``mapInArrow``; an error names ``operator``."""
+
+    operator: str
+    line: Callable[[Any], str]
+    elementsHidden: bool = False
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        hide_elements(self.elementsHidden)
+        for batch in batches:
+            for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
+                values = decode_frame(data).records.values
+                lines = mapped(self.operator, self.line, values)
+                yield pa.RecordBatch.from_pydict({"value": self._column(values, lines)})
+
+    def _column(self, values: Sequence[Any], lines: list[str]) -> pa.Array:
+        try:
+            return pa.array(lines, pa.string())
+        except UnicodeEncodeError as error:
+            culprit = next(v for v, line in zip(values, lines) if line == error.object)
+            raise UnfitElementError(
+                f"the element {shown(culprit)} holds text that UTF-8 cannot write, half of a surrogate"
+                ' pair. Take it out with text.encode("utf-8", "replace").decode() before the sink.',
+                self.operator,
+            ) from None
+
+
+def csv_line(value: Any) -> str:
+    """An element as a line of CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(_plain_fields(value))
+    return text.getvalue()
+
+
+def _plain_fields(value: Any) -> Sequence[Any]:
+    if isinstance(value, (tuple, list)):
+        return value
+    if hasattr(value, "_fields"):
+        return list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    return list(value.values()) if isinstance(value, dict) else (value,)

@@ -1,0 +1,220 @@
+"""Arrow batches of a source to runs of records."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.errors import MalformedRecordError, shown
+from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, no_timestamps, untimed
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.user_code import emitted
+from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+
+END_OF_SOURCE = None
+"""In place of records: the source has ended with this part."""
+
+
+DESCRIPTOR = "value"
+"""The column of the descriptors of a planned source."""
+
+
+PART = "__part"
+"""The column that says, in materialised sources, which part of the source a row is."""
+
+
+class ArrowDecoder(ABC):
+    """Gives the records in a batch of a source, part by part.
+
+    A part is a piece of the source that keeps its place in the source's order: None stands for the
+    Spark partition that the batch is of.
+    """
+
+    @abstractmethod
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
+        """The records of ``batch``, in order, and those that do not fit; END_OF_SOURCE in their place
+        says that nothing comes any more."""
+
+
+class PieceDecoder(ArrowDecoder):
+    """Reads the pieces of a planned source that its descriptors name."""
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
+        for descriptor in _list(batch, DESCRIPTOR):
+            part, *piece = json.loads(descriptor)
+            if not piece:
+                yield part, END_OF_SOURCE
+                continue
+            for records in self.read(*piece):
+                yield part, records
+
+    @abstractmethod
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        """The records of a piece, as its planner names it."""
+
+
+@dataclass(frozen=True)
+class FilePieceDecoder(PieceDecoder):
+    """Ranges of files."""
+
+    format: FileFormat
+
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        yield from self.format.read(FileSplit(*piece))
+
+
+@dataclass(frozen=True)
+class FramePieceDecoder(PieceDecoder):
+    """Elements that were pickled into frames of one file when the job started."""
+
+    file: str
+
+    def read(self, *piece: Any) -> Iterator[Records]:
+        start, length = piece
+        with open(self.file, "rb") as frames:
+            frames.seek(start)
+            yield decode_frame(frames.read(length)).records
+
+
+@dataclass(frozen=True)
+class NumberPieceDecoder(PieceDecoder):
+    """Numbers, or what ``generator`` makes of each number."""
+
+    generator: Callable[[int], Any] | None
+
+    def read(self, *piece: Any) -> Iterator[Records]:
+        yield from _numbers(self.generator, *piece)
+
+
+@dataclass(frozen=True)
+class FrameDecoder(ArrowDecoder):
+    """Elements that were pickled into frames when the job started."""
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
+            yield part, decode_frame(frame).records
+
+
+@dataclass(frozen=True)
+class RangeDecoder(ArrowDecoder):
+    """Ranges of numbers, or what ``generator`` makes of each number."""
+
+    generator: Callable[[int], Any] | None
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        columns = (_list(batch, PART), _list(batch, "first"), _list(batch, "last"))
+        for part, first, last in zip(*columns):
+            for records in _numbers(self.generator, first, last):
+                yield part, records
+
+
+@dataclass(frozen=True)
+class GeneratorDecoder(ArrowDecoder):
+    """What ``generator`` makes of the numbers of a rate source."""
+
+    generator: Callable[[int], Any]
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        numbers = _list(batch, "value")
+        yield None, untimed(emitted("Data Generator Source", self.generator, numbers))
+
+
+@dataclass(frozen=True)
+class SingleColumnDecoder(ArrowDecoder):
+    """The values of one column, such as the lines of a text."""
+
+    column: str
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        yield None, untimed(_list(batch, self.column))
+
+
+@dataclass(frozen=True)
+class LinesDecoder(ArrowDecoder):
+    """Lines of CSV or JSON, in the column ``value``, as Rows: where Spark reads the lines of files in
+    ``path``, and does not say which line of which file each is."""
+
+    format: LineFormat
+    path: str
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        lines = batch.column(batch.schema.get_field_index("value"))
+        whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+        text = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
+        for result in self.format.recordsOf(text, self.path):
+            if isinstance(result, MalformedRecord):
+                raise MalformedRecordError(
+                    f"FileSource: the record {shown(result.text)} of a file in {result.path} does not"
+                    f" fit: {result.reason}. Fix the file or the schema."
+                )
+            yield None, result
+
+
+@dataclass(frozen=True)
+class RowDecoder(ArrowDecoder):
+    """The columns as Rows; ``timestamp`` names the column that is the element's timestamp."""
+
+    fields: tuple[str, ...]
+    timestamp: str | None = None
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        yield None, Records(RowColumns(batch.select(self.fields)), self._timestamps(batch))
+
+    def _timestamps(self, batch: pa.RecordBatch) -> Any:
+        if self.timestamp is None:
+            return no_timestamps(batch.num_rows)
+        column = batch.column(batch.schema.get_field_index(self.timestamp))
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
+        return column.cast(pa.int64()).fill_null(NO_TIMESTAMP).to_numpy().copy()
+
+
+@dataclass(frozen=True)
+class PartDecoder(ArrowDecoder):
+    """What ``rows`` decodes, where a column says which part of the source a row is of."""
+
+    rows: ArrowDecoder
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
+        parts = batch.column(batch.schema.get_field_index(PART)).to_numpy()
+        borders = (np.flatnonzero(np.diff(parts)) + 1).tolist()
+        for start, end in pairwise([0, *borders, len(parts)]):
+            for _, records in self.rows.decode(batch.slice(start, end - start)):
+                yield int(parts[start]), records
+
+
+@dataclass(frozen=True)
+class ArrowFrameDecoder(ArrowDecoder):
+    """Arrow batches that were written as values of a column when the job started."""
+
+    rows: RowDecoder
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+        for part, data in zip(_list(batch, PART), _list(batch, "frame")):
+            for _, records in self.rows.decode(RowColumns.ofBytes(data).batch):
+                yield part, records
+
+
+NUMBERS_A_RUN = 1 << 15
+
+
+def _numbers(generator: Callable[[int], Any] | None, first: int, last: int) -> Iterator[Records]:
+    for start in range(first, last + 1, NUMBERS_A_RUN):
+        numbers: Sequence[Any] = range(start, min(start + NUMBERS_A_RUN, last + 1))
+        if generator is not None:
+            numbers = emitted("Data Generator Source", generator, numbers)
+        yield untimed(list(numbers))
+
+
+def _list(batch: pa.RecordBatch, name: str) -> list[Any]:
+    return python_values(batch.column(batch.schema.get_field_index(name)))

@@ -1,0 +1,144 @@
+"""Which format reads the files of a ``FileSource`` in the worker, without the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.errors import NotSupportedError
+from flinkish.spark.arrow_types import arrow_schema
+from flinkish.spark.formats.base import FileFormat, FileSplit
+from flinkish.spark.formats.csv_format import CsvFormat
+from flinkish.spark.formats.json_format import JsonFormat
+from flinkish.spark.formats.json_values import json_object
+from flinkish.spark.formats.parquet_format import ParquetFormat
+from flinkish.spark.formats.text_format import TextFormat
+from flinkish.spark.formats.text_values import value_type
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+__all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "file_format"]
+
+
+_CORRUPT_RECORD = "_corrupt_record"
+"""The column that Spark's readers write what does not fit into, if the schema has it."""
+
+
+def file_format(
+    source: FileSource[Any], schema: StructType | None, timeZone: str = "UTC"
+) -> FileFormat | None:
+    """What reads the files of ``source``, whose schema Spark has parsed (None: lines), None if only
+    Spark's reader can: it has options or types that are not known here. ``timeZone`` is the
+    session's, for timestamps that name none."""
+    options = _Options(source.options)
+    found: FileFormat | None = None
+    if schema is None:
+        found = TextFormat()
+    elif not schema.fields or _CORRUPT_RECORD in schema.names:
+        return None
+    elif source.format == "csv":
+        found = _csv(schema, timeZone, options)
+    elif source.format == "json" and options.strict():
+        root = json_object(schema, timeZone)
+        found = None if root is None else JsonFormat(root)
+    elif source.format == "parquet":
+        found = _parquet(schema, timeZone)
+    return found if options.known() else None
+
+
+def check_dead_letters(source: FileSource[Any], format: FileFormat | None) -> None:  # noqa: A002
+    """Raises NotSupportedError if malformed records of ``source`` are to go to a side output, and
+    Spark's reader reads it."""
+    if source.malformedRecords is not None and format is None:
+        options = ", ".join(f"{name}={value!r}" for name, value in source.options.items())
+        raise NotSupportedError(
+            f"FileSource.withMalformedRecords: with {options or 'this schema or path'} the"
+            f" {source.format} files of {source.path} are read by Spark, which does not say what does"
+            " not fit. Leave the options out, read columns of unusual types as strings and convert"
+            " them in a map, and read files that every worker can open; or leave"
+            " withMalformedRecords out."
+        )
+
+
+class _Options:
+    """The options of Spark's reader, whose names it takes in any case; what nobody has asked for is
+    not known here."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._values = {name.lower(): str(value) for name, value in options.items()}
+
+    def take(self, default: str, *names: str) -> str:
+        """The value of the option, by the first of its names that is given."""
+        taken = [self._values.pop(name, None) for name in names]
+        return next((value for value in taken if value is not None), default)
+
+    def flag(self, name: str) -> bool | None:
+        """The value of an option that is true or false, None if it is neither."""
+        return {"true": True, "false": False}.get(self.take("false", name).lower())
+
+    def strict(self) -> bool:
+        """Whether what holds for CSV and JSON is as it is read here: a record a line, of UTF-8, and
+        what does not fit is an error."""
+        encoding = self.take("utf-8", "encoding", "charset").lower()
+        mode = self.take("FAILFAST", "mode").upper()
+        multi_line = self.flag("multiline")
+        return encoding in ("utf-8", "utf8") and mode == "FAILFAST" and multi_line is False
+
+    def known(self) -> bool:
+        """Whether all options there were have been taken."""
+        return not self._values
+
+
+def _csv(schema: StructType, timeZone: str, options: _Options) -> FileFormat | None:
+    kinds = [value_type(field.dataType, timeZone) for field in schema]
+    separator = options.take(",", "sep", "delimiter")
+    separator = "\t" if separator == "\\t" else separator
+    quote = options.take('"', "quote")
+    escape = options.take('"', "escape")
+    null = options.take("", "nullvalue")
+    header = options.flag("header")
+    characters = [separator, quote, escape]
+    if (
+        not options.strict()
+        or header is None
+        or any(len(c) != 1 or not c.isascii() or c in "\r\n\0 " for c in characters)
+        or any(c.isalnum() or c in "+-." for c in characters)
+        or separator in (quote, escape)
+        or any(c in null for c in ("\r", "\n", separator, quote))
+        or len(set(schema.names)) < len(schema.names)
+    ):
+        return None
+    known = tuple(kind for kind in kinds if kind is not None)
+    if len(known) < len(kinds):
+        return None
+    return CsvFormat(tuple(schema.names), known, separator, quote, escape, null, header)
+
+
+def _parquet(schema: StructType, timeZone: str) -> FileFormat | None:
+    try:
+        columns = arrow_schema(schema)
+    except NotSupportedError:
+        return None
+    kinds = [field.type for field in columns]
+    return ParquetFormat(
+        pa.schema([(n, _in_zone(kind, timeZone)) for n, kind in zip(columns.names, kinds)])
+    )
+
+
+def _in_zone(kind: pa.DataType, timeZone: str) -> pa.DataType:
+    """``kind`` with its timestamps in the session's time zone, as Spark hands them over."""
+    if pa.types.is_struct(kind):
+        return pa.struct([(part.name, _in_zone(part.type, timeZone)) for part in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_in_zone(kind.key_type, timeZone), _in_zone(kind.item_type, timeZone))
+    if pa.types.is_list(kind):
+        return pa.list_(_in_zone(kind.value_type, timeZone))
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp("us", timeZone)
+    return kind

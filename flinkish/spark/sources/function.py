@@ -1,0 +1,152 @@
+"""What runs before the first shuffle: a source's chain, as a function over Arrow batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cloudpickle
+import pyarrow as pa
+
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.errors import hide_elements
+from flinkish.runtime.closing import closed_at_end, closed_on_error
+from flinkish.runtime.task.gates import FrameRow, Slice
+from flinkish.runtime.task.plan import TaskSettings, VertexPlan
+from flinkish.runtime.task.stage import metrics_row
+from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
+from flinkish.runtime.task.ticks import clock_ticks
+from flinkish.runtime.task.vertex import SourceTask
+from flinkish.spark.frame_rows import arrow_batch
+from flinkish.spark.sources.decoding import END_OF_SOURCE, ArrowDecoder
+
+END_OF_INPUT = "end"
+
+
+CLOCK_TICK = "tick "
+"""Followed by who wants the clock, as JSON: the ``due`` of ``clock_ticks``."""
+
+
+NO_CLOCK = 0
+"""No source asks for the clock. Its frames get the batch's timestamp when they leave it: a column of
+every row that goes in would cost more than parsing it."""
+
+
+_LAST_SLICE = 1 << 62
+"""The end of the input comes after all slices of its batch."""
+
+
+@dataclass(frozen=True)
+class SourceFunction:
+    """Runs the chain of one source over a partition's slice of a batch.
+
+    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder). ``run`` and ``uid`` say where the
+    worker keeps what it opened for the next batch; None: it is closed after each.
+    """
+
+    payload: bytes
+    run: JobRun | None = None
+    uid: str = ""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        # The same for every partition, and so for every task: a source is one subtask
+        key = None if self.run is None else TaskKey(self.run, f"source {self.uid}", 0)
+        opened: _OpenedSource = (key and OPEN_TASKS.take(key)) or _OpenedSource(self.payload)
+        task, settings, decoder = opened.task, opened.settings, opened.decoder
+        # Another job may have had this worker since the task was opened.
+        hide_elements(settings.elementsHiddenInErrors)
+        with closed_on_error(task):
+            part: int | None = None
+            for batch in batches:
+                if batch.num_rows == 0:
+                    continue
+                for number, records in decoder.decode(batch):
+                    number = partition if number is None else number
+                    if number != part:
+                        if part is not None:
+                            yield from _finished(task, settings, part)
+                        part = number
+                        task.begin(Slice(part, NO_CLOCK))
+                    if records is END_OF_SOURCE:
+                        task.endInput()
+                    elif isinstance(records, MalformedRecord):
+                        yield from _batches(task.malformed(records))
+                    else:
+                        yield from _batches(task.process(records))
+            if part is not None:
+                yield from _finished(task, settings, part)
+            if key is not None and task.reusable:
+                task.endBatch()
+                OPEN_TASKS.keep(key, opened)
+                return
+        task.close()
+
+
+class _OpenedSource:
+    """A source's task, opened, and what reads its input."""
+
+    def __init__(self, payload: bytes) -> None:
+        plan, self.settings, self.decoder = _loaded(payload)
+        self.task = SourceTask(plan, self.settings, held=self.decoder)
+        with closed_on_error(self.task):
+            self.task.open()
+
+    def close(self) -> None:
+        """Close the user functions."""
+        self.task.close()
+
+
+@dataclass(frozen=True)
+class ControlFunction:
+    """Turns the job's own signals into frames: the end of bounded sources, and the clock's ticks.
+
+    ``payload`` is the pickled ([bounded VertexPlan], [VertexPlan after a shuffle], TaskSettings).
+    """
+
+    payload: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sources, vertices, settings = cloudpickle.loads(self.payload)
+        hide_elements(settings.elementsHiddenInErrors)
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            signals = batch.column(0).to_pylist()
+            for signal in signals:
+                if signal.startswith(CLOCK_TICK):
+                    due = json.loads(signal.removeprefix(CLOCK_TICK))
+                    yield from _batches(clock_ticks(vertices, settings, NO_CLOCK, due))
+            if END_OF_INPUT in signals:
+                for plan in sources:
+                    yield from self._end(plan, settings)
+
+    def _end(self, plan: VertexPlan, settings: TaskSettings) -> Iterator[pa.RecordBatch]:
+        task = SourceTask(plan, settings)
+        with closed_at_end(task):
+            task.open()
+            task.begin(Slice(_LAST_SLICE, NO_CLOCK))
+            task.endInput()
+            rows, _ = task.finish()
+            yield from _batches(rows)
+
+
+def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
+    plan, settings, decoder = cloudpickle.loads(payload)
+    hide_elements(settings.elementsHiddenInErrors)
+    return plan, settings, decoder
+
+
+def _finished(task: SourceTask, settings: TaskSettings, part: int) -> Iterator[pa.RecordBatch]:
+    rows, reports = task.finish()
+    changes = task.attributeChanges()
+    yield from _batches([*rows, metrics_row(settings, part, NO_CLOCK, reports, changes)])
+
+
+def _batches(rows: list[FrameRow]) -> Iterator[pa.RecordBatch]:
+    if rows:
+        yield arrow_batch(rows)

@@ -1,0 +1,134 @@
+"""The log of a planned source: what each of its steps reads, kept in the checkpoint.
+
+A step is what one batch reads of a source. It is logged before Spark hears of it, so that a batch that
+was planned and not run is the next one after a crash, as it was planned.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.spark.checkpoint.storage import write_whole
+
+Piece = Sequence[Any]
+"""What a planner says of a file, a range of numbers, a frame: texts and numbers."""
+
+
+_STEP = ".step"
+
+
+_SNAPSHOT = ".snapshot"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one batch reads of a source. ``last``: the source has ended with it."""
+
+    pieces: Sequence[Piece]
+    last: bool = False
+
+
+class PlanLog:
+    """The steps of one source, from 1 on, a file each; old ones are folded into a snapshot.
+
+    ``retained``: as many steps as may be asked for again are kept (Spark keeps 100 batches).
+    """
+
+    def __init__(self, directory: str | Path, retained: int = 100) -> None:
+        self._directory = Path(directory)
+        self._retained = retained
+        self._latest = max(self._numbers(_STEP), default=0)
+        self._folded = max(self._numbers(_SNAPSHOT), default=0)
+
+    @property
+    def latest(self) -> int:
+        """The number of the last step, 0 if there is none."""
+        return self._latest
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last step is the source's last."""
+        return self._latest > 0 and self._header(self._latest)["last"] is True
+
+    def append(self, step: Step) -> int:
+        """Log the next step, all of it or nothing, and give its number."""
+        number = self._latest + 1
+        _write_lines(self._file(number, _STEP), {"last": step.last}, step.pieces)
+        self._latest = number
+        return number
+
+    def read(self, number: int) -> Step:
+        """The step of that number.
+
+        Raises IncompatibleCheckpointError if it is not there.
+        """
+        try:
+            lines = _lines(self._file(number, _STEP))
+            return Step(lines[1:], lines[0]["last"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise self._broken(number, _STEP, error) from None
+
+    def restored(self) -> tuple[list[Any] | None, Iterator[Step]]:
+        """The last snapshot, None if there is none, and the steps after it."""
+        snapshot = None
+        if self._folded:
+            try:
+                snapshot = _lines(self._file(self._folded, _SNAPSHOT))[1:]
+            except (OSError, ValueError) as error:
+                raise self._broken(self._folded, _SNAPSHOT, error) from None
+        return snapshot, (self.read(n) for n in range(self._folded + 1, self._latest + 1))
+
+    @property
+    def isDue(self) -> bool:
+        """Whether there are enough steps for a snapshot."""
+        return self._latest - self._folded >= 2 * self._retained
+
+    def fold(self, snapshot: Iterable[Any]) -> None:
+        """Keep ``snapshot``, which says what all steps so far have come to, and drop old steps."""
+        self._folded = self._latest
+        _write_lines(self._file(self._folded, _SNAPSHOT), {"steps": self._folded}, snapshot)
+        for suffix, keep in ((_SNAPSHOT, 0), (_STEP, self._retained)):
+            for number in self._numbers(suffix):
+                if number < self._folded - keep:
+                    self._file(number, suffix).unlink(missing_ok=True)
+
+    def _header(self, number: int) -> dict[str, Any]:
+        try:
+            with self._file(number, _STEP).open(encoding="utf-8") as stream:
+                header: dict[str, Any] = json.loads(stream.readline())
+            return header
+        except (OSError, ValueError) as error:
+            raise self._broken(number, _STEP, error) from None
+
+    def _numbers(self, suffix: str) -> list[int]:
+        if not self._directory.is_dir():
+            return []
+        names = (os.path.splitext(name) for name in os.listdir(self._directory))
+        return [int(stem) for stem, ending in names if ending == suffix and stem.isdigit()]
+
+    def _file(self, number: int, suffix: str) -> Path:
+        return self._directory / f"{number:012d}{suffix}"
+
+    def _broken(self, number: int, suffix: str, error: Exception) -> IncompatibleCheckpointError:
+        reason = "is not there" if isinstance(error, FileNotFoundError) else f"is broken ({error})"
+        return IncompatibleCheckpointError(
+            f"the checkpoint's plan of a source {reason}: {self._file(number, suffix)}. The job cannot"
+            " go on without it: restore the checkpoint's directory from a copy, or begin anew with"
+            " another one. What toDataFrame() reads is planned there too: give it a directory that"
+            " stays, with env.enableCheckpointing(directory)."
+        )
+
+
+def _write_lines(file: Path, header: dict[str, Any], lines: Iterable[Any]) -> None:
+    texts = (json.dumps(line, ensure_ascii=True) for line in (header, *lines))
+    write_whole(file, "".join(f"{text}\n" for text in texts))
+
+
+def _lines(file: Path) -> list[Any]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]

@@ -1,0 +1,384 @@
+"""What decides how much of a source a batch reads: files as they are there, numbers, a clock.
+
+A planner makes steps, which the plan log keeps, and goes on from them after a restart. What a step reads
+goes to the workers as *descriptors*, texts that say which piece is meant; they read the pieces themselves.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.spark.sources.plan_log import Piece, Step
+
+Task = list[Piece]
+"""What one Spark task reads, in order: one slice of the source's channel."""
+
+
+class SourcePlanner(ABC):
+    """Plans the steps of one source. It goes to another process pickled before it has planned any."""
+
+    @abstractmethod
+    def plan(self) -> Step | None:
+        """What the next batch reads; None if there is nothing to read now, or ever."""
+
+    @abstractmethod
+    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
+        """Go on after ``steps``, which come after those that ``snapshot`` was made of."""
+
+    @abstractmethod
+    def snapshot(self) -> list[Any]:
+        """What all steps so far have come to, as a list of what JSON can hold."""
+
+    @abstractmethod
+    def tasks(self, step: Step) -> list[Task]:
+        """The pieces of a step, cut and dealt out in their order. The same for the same step."""
+
+    def freeze(self) -> None:
+        """Plan only what is there now from here on. What is bounded is all there."""
+
+    def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
+        """A step as texts for the workers, a list for each task: its part, counted from ``firstPart``,
+        and the piece; only the part says that the source has ended."""
+        tasks = [
+            [json.dumps([part, *piece]) for piece in task]
+            for part, task in enumerate(self.tasks(step), firstPart)
+        ]
+        if step.last:
+            end = json.dumps([firstPart + len(tasks)])
+            tasks[-1:] = [[*(tasks[-1] if tasks else []), end]]
+        return tasks
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+SMALLEST_SPLIT = 1 << 20
+
+
+LARGEST_SPLIT = 128 << 20
+
+
+OPENING = 256 << 10
+"""A file costs as much as so many bytes more."""
+
+
+@dataclass(frozen=True)
+class FileToRead:
+    """A file that was found, with when it was changed, in nanoseconds."""
+
+    changed: int
+    path: str
+    size: int
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Oldest first, and among files of one time by path."""
+        return self.changed, self.path
+
+
+LISTING_PAUSE = 5
+"""A directory is not listed again before so many times as long as listing it took."""
+
+
+class FilePlanner(SourcePlanner):
+    """The files at ``path``, each once, oldest first.
+
+    ``path`` is a file, a directory with all below it, or a pattern; what begins with ``_`` or ``.`` is
+    passed over. A step has ``filesPerBatch`` of those that are there, or all. Files that are older than
+    the newest by more than ``maxAge`` milliseconds are left out; None: none are. Not ``monitored``,
+    the source ends when all that were there have been read; a job that goes on after that reads what has
+    come since. ``splits`` says of a path whether the file
+    may be cut for several of ``parallelism`` tasks.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        filesPerBatch: int | None,
+        maxAge: int | None,
+        monitored: bool,
+        splits: Callable[[str], bool],
+        parallelism: int,
+    ) -> None:
+        self._path = path
+        self._filesPerBatch = filesPerBatch
+        self._maxAge = maxAge
+        self._monitored = monitored
+        self._splits = splits
+        self._parallelism = parallelism
+        self._seen: set[str] = set()
+        self._newest = 0
+        self._waiting: list[FileToRead] = []
+        self._ended = False
+        self._had_ended = False
+        self._frozen = False
+        self._next_look = 0.0
+
+    def plan(self) -> Step | None:
+        if self._ended:
+            return None
+        if not self._waiting:
+            self._look()
+        if not self._waiting and (self._monitored or self._had_ended):
+            return None
+        count = self._filesPerBatch or len(self._waiting)
+        files, self._waiting = self._waiting[:count], self._waiting[count:]
+        self._take(files)
+        if not self._waiting and not self._monitored:
+            # Whether it ends with this step is said in this step: it saves a batch that is empty.
+            self._look()
+            self._ended = not self._waiting
+        return Step([(file.changed, file.path, file.size) for file in files], self._ended)
+
+    def freeze(self) -> None:
+        self._next_look = 0.0
+        self._look()
+        self._frozen = True
+
+    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
+        if snapshot is not None:
+            (self._newest, self._had_ended), *paths = snapshot
+            self._seen.update(paths)
+        for step in steps:
+            self._take([FileToRead(*piece) for piece in step.pieces])
+            self._had_ended = step.last
+
+    def snapshot(self) -> list[Any]:
+        return [(self._newest, self._ended or self._had_ended), *self._seen]
+
+    def tasks(self, step: Step) -> list[Task]:
+        files = [FileToRead(*piece) for piece in step.pieces]
+        weight = sum(file.size + OPENING for file in files)
+        target = min(max(weight // self._parallelism, SMALLEST_SPLIT), LARGEST_SPLIT)
+        tasks: list[Task] = [[]]
+        room = target
+        for file in files:
+            start, splits = 0, self._splits(file.path)
+            room -= OPENING
+            while True:
+                left = file.size - start
+                if splits and left > room + SMALLEST_SPLIT // 2 and room >= SMALLEST_SPLIT // 4:
+                    tasks[-1].append((file.path, start, room, file.size))
+                    start += room
+                elif left <= room + target // 4 or not tasks[-1]:
+                    tasks[-1].append((file.path, start, left, file.size))
+                    room -= left
+                    break
+                tasks.append([])
+                room = target - OPENING
+            if room < SMALLEST_SPLIT // 4:
+                tasks.append([])
+                room = target
+        return [task for task in tasks if task]
+
+    def _take(self, files: Sequence[FileToRead]) -> None:
+        self._seen.update(file.path for file in files)
+        self._newest = max([self._newest, *(file.changed for file in files)])
+
+    def _look(self) -> None:
+        """Let what is new wait, behind what waits."""
+        began = time.monotonic()
+        if self._frozen or (self._monitored and began < self._next_look):
+            return
+        waiting = {file.path for file in self._waiting}
+        found = [file for file in files_at(self._path, self._seen) if file.path not in waiting]
+        if self._maxAge is not None:
+            found = self._young(found)
+        self._waiting += sorted(found, key=lambda file: file.order)
+        # Spark asks a hundred times a second, and a large directory takes a while to list.
+        ended = time.monotonic()
+        self._next_look = ended + LISTING_PAUSE * (ended - began)
+
+    def _young(self, found: list[FileToRead]) -> list[FileToRead]:
+        assert self._maxAge is not None
+        newest = max([self._newest, *(file.changed for file in found)])
+        young = [file for file in found if file.changed >= newest - self._maxAge * 1_000_000]
+        if len(young) < len(found):
+            kept = {file.path for file in young}
+            self._seen.update(file.path for file in found if file.path not in kept)
+            warnings.warn(
+                f"FileSource of {self._path}: {len(found) - len(young)} files are older than the newest"
+                f" by more than {self._maxAge} ms, and are not read: withMaxFileAge says so.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return young
+
+
+def files_at(path: str, seen: set[str] | frozenset[str] = frozenset()) -> Iterator[FileToRead]:
+    """The files of a path or pattern that are not among those ``seen``."""
+    if not is_pattern(path):
+        roots = [path]
+    else:
+        matches = (match for pattern in _alternatives(path) for match in glob.iglob(pattern))
+        roots = sorted({match for match in matches if not _is_hidden(os.path.basename(match))})
+    for root in roots:
+        if os.path.isdir(root):
+            yield from _files_below(root, seen)
+        elif root not in seen:
+            yield from _file(root, root)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether ``path`` has wildcards, as Hadoop's patterns have them."""
+    return re.search(r"[*?\[{]", path) is not None and not os.path.exists(path)
+
+
+def _files_below(directory: str, seen: set[str] | frozenset[str]) -> Iterator[FileToRead]:
+    try:
+        entries = list(os.scandir(directory))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if _is_hidden(entry.name):
+            continue
+        if entry.path not in seen:
+            if entry.is_dir():
+                yield from _files_below(entry.path, seen)
+            else:
+                yield from _file(entry, entry.path)
+
+
+def _file(entry: os.DirEntry[str] | str, path: str) -> Iterator[FileToRead]:
+    try:
+        status = os.stat(entry) if isinstance(entry, str) else entry.stat()
+    except FileNotFoundError:
+        # It went between the listing and the look.
+        return
+    yield FileToRead(status.st_mtime_ns, path, status.st_size)
+
+
+def _is_hidden(name: str) -> bool:
+    # A directory such as _year=2024 is a partition.
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that a pattern with ``{a,b}`` stands for, as Python reads patterns."""
+    found = re.search(r"\{([^{}]*)\}", pattern)
+    if found is None:
+        return [pattern.replace("[^", "[!")]
+    before, after = pattern[: found.start()], pattern[found.end() :]
+    return [p for part in found.group(1).split(",") for p in _alternatives(before + part + after)]
+
+
+# ---- numbers -----------------------------------------------------------------------------------
+
+FEWEST_NUMBERS = 10_000
+"""No task has fewer, unless there are no more."""
+
+
+class NumberPlanner(SourcePlanner):
+    """The numbers from ``first`` to ``last``, ``perBatch`` in a step."""
+
+    def __init__(self, first: int, last: int, perBatch: int, parallelism: int) -> None:
+        self._next = first
+        self._last = last
+        self._perBatch = perBatch
+        self._parallelism = parallelism
+        self._ended = False
+
+    def plan(self) -> Step | None:
+        if self._ended:
+            return None
+        end = min(self._next + self._available(), self._last + 1)
+        if end == self._next <= self._last:
+            return None
+        step = Step([(self._next, end - 1)] if end > self._next else [], end > self._last)
+        self.restore(None, [step])
+        return step
+
+    def _available(self) -> int:
+        return self._perBatch
+
+    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
+        if snapshot is not None:
+            [[self._next, self._ended]] = snapshot
+        for step in steps:
+            for _, last in step.pieces:
+                self._next = last + 1
+            self._ended = step.last
+
+    def snapshot(self) -> list[Any]:
+        return [(self._next, self._ended)]
+
+    def tasks(self, step: Step) -> list[Task]:
+        tasks: list[Task] = []
+        for first, last in step.pieces:
+            each = max(-(-(last - first + 1) // self._parallelism), FEWEST_NUMBERS)
+            starts = range(first, last + 1, each)
+            tasks += ([(start, min(start + each - 1, last))] for start in starts)
+        return tasks
+
+
+class RatedNumberPlanner(NumberPlanner):
+    """Numbers from ``first`` on as the clock lets them go, ``perSecond`` a second.
+
+    The clock stands while the job does: it goes on after a restart where it was.
+    """
+
+    def __init__(
+        self,
+        first: int,
+        last: int,
+        perSecond: int,
+        parallelism: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(first, last, perSecond, parallelism)
+        self._clock = clock
+        self._began: tuple[float, int] | None = None
+        self._frozen_at: float | None = None
+
+    def freeze(self) -> None:
+        self._available()
+        self._frozen_at = self._clock()
+
+    def _available(self) -> int:
+        now = self._clock() if self._frozen_at is None else self._frozen_at
+        if self._began is None:
+            self._began = now, self._next
+        since, first = self._began
+        # The first comes at once.
+        return max(first + 1 + int((now - since) * self._perBatch) - self._next, 0)
+
+
+class FramePlanner(SourcePlanner):
+    """The frames of a collection: as many pieces a step as ``index`` says, a file of a list a line."""
+
+    def __init__(self, index: str, parallelism: int) -> None:
+        self._index = index
+        self._parallelism = parallelism
+        self._next = 0
+        self._steps: list[list[Piece]] | None = None
+
+    def plan(self) -> Step | None:
+        if self._steps is None:
+            with open(self._index, encoding="utf-8") as lines:
+                self._steps = [json.loads(line) for line in lines]
+        if self._next >= len(self._steps):
+            return None
+        self._next += 1
+        return Step(self._steps[self._next - 1], self._next == len(self._steps))
+
+    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
+        if snapshot is not None:
+            [self._next] = snapshot
+        self._next += sum(1 for _ in steps)
+
+    def snapshot(self) -> list[Any]:
+        return [self._next]
+
+    def tasks(self, step: Step) -> list[Task]:
+        each = -(-len(step.pieces) // self._parallelism) or 1
+        return [
+            list(step.pieces[start : start + each]) for start in range(0, len(step.pieces), each)
+        ]

@@ -1,0 +1,463 @@
+"""Sources as streaming DataFrames, with what turns their rows into records.
+
+What a batch reads is planned here wherever this machine reaches both the source and the checkpoint: the
+rows only say which piece is meant, and the workers read it. What is one step is planned when the job
+starts, and its plan is a file of Spark's; what is more is planned as it runs, by ``PlannedSource``. The
+rest Spark reads: files on other file systems or with options that are not known here, sockets, streaming
+DataFrames. For a checkpoint elsewhere what is bounded and not in files is written there as a table.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.source import (
+    CollectionSource,
+    DataFrameSource,
+    DataGeneratorSource,
+    SequenceSource,
+    SocketSource,
+    Source,
+)
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.records.copies import copied_values
+from flinkish.runtime.records.elements import untimed
+from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
+from flinkish.spark.formats.base import LineFormat
+from flinkish.spark.sources.decoding import (
+    DESCRIPTOR,
+    PART,
+    ArrowDecoder,
+    ArrowFrameDecoder,
+    FilePieceDecoder,
+    FrameDecoder,
+    FramePieceDecoder,
+    GeneratorDecoder,
+    LinesDecoder,
+    NumberPieceDecoder,
+    PartDecoder,
+    RangeDecoder,
+    RowDecoder,
+    SingleColumnDecoder,
+)
+from flinkish.spark.sources.file_formats import FileFormat, check_dead_letters, file_format
+from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.planned_source import planned_stream
+from flinkish.spark.sources.planners import (
+    FilePlanner,
+    FramePlanner,
+    NumberPlanner,
+    RatedNumberPlanner,
+    SourcePlanner,
+    is_pattern,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql.types import StructType
+
+
+ELEMENTS_A_FRAME = 10_000
+
+
+NUMBERS_A_BATCH = 1_000_000
+
+
+MOST_BATCHES = 64
+"""A sequence comes in batches of a million, or in so many batches if it is very long."""
+
+
+PARTS_A_BATCH = 64
+
+
+EVERY_AGE = "36500d"
+"""Spark leaves files out that are older than the newest by more than a week, unless told otherwise."""
+
+
+_STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAST"}}
+"""What does not fit the schema is an error, and CSV doubles a quote within quotes (RFC 4180)."""
+
+
+_FRAMES = f"{PART} long, frame binary"
+
+
+_RANGES = f"{PART} long, first long, last long"
+
+
+@dataclass(frozen=True)
+class SourceStream:
+    """A streaming DataFrame and how to decode it. ``whole``: all of it comes in one batch.
+
+    ``path``: where its files are, if Spark decides how many of them a batch reads. ``endsItself``: the
+    end of a bounded source comes with its rows. ``log``: the directory of its plan log, if it has one.
+    """
+
+    dataframe: DataFrame
+    decoder: ArrowDecoder
+    whole: bool
+    path: str | None = None
+    endsItself: bool = False
+    log: str | None = None
+
+
+class SourceReader:
+    """Opens the sources of one job."""
+
+    def __init__(
+        self, session: SparkSession, storage: CheckpointStorage, elementsPerBatch: int | None
+    ) -> None:
+        self._session = session
+        self._storage = storage
+        self._local = storage.localPath
+        self._elementsPerBatch = elementsPerBatch
+        # As many tasks read a batch as keyed operators run in.
+        self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+
+    @singledispatchmethod
+    def streamOf(self, source: Source[Any], uid: str) -> SourceStream:
+        """The stream of ``source``, whose node has that uid."""
+        raise NotSupportedError(
+            f"{type(source).__name__} is not a source that flinkish can read on Spark. Read it with"
+            " Spark and pass the DataFrame to env.fromDataFrame(...)."
+        )
+
+    @streamOf.register
+    def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        values = list(source.values)
+        a_batch = max(min(self._elementsPerBatch or len(values), len(values)), 1)
+        local = self._local
+        if local is None:
+            return self._collection_table(values, a_batch, uid)
+        directory = os.path.join(local, "sources", uid)
+        index, frames = (os.path.join(directory, name) for name in ("index", "frames"))
+        if not self._written(f"sources/{uid}"):
+            # What a job that was killed while it wrote has left.
+            shutil.rmtree(directory, ignore_errors=True)
+            _write_frames(values, a_batch, index, frames)
+            self._finish(f"sources/{uid}")
+        planner = FramePlanner(index, self._tasks)
+        return self._planned(planner, FramePieceDecoder(frames), uid, whole=a_batch >= len(values))
+
+    @streamOf.register
+    def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
+        return self._numbers(source.start, source.end, uid, None)
+
+    @streamOf.register
+    def _generator(self, source: DataGeneratorSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        if source.count is not None and source.elementsPerSecond is None:
+            return self._numbers(0, source.count - 1, uid, source.generator)
+        if self._local is not None:
+            last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
+            planner = RatedNumberPlanner(0, last, source.rate, self._tasks)
+            return self._planned(planner, NumberPieceDecoder(source.generator), uid, whole=False)
+        if source.count is not None:
+            raise NotSupportedError(
+                "DataGeneratorSource: a count and elementsPerSecond go together only if the checkpoint"
+                f" is on this machine's file system, and it is at {self._storage.path}. Leave one of"
+                " them out."
+            )
+        rows = self._session.readStream.format("rate").option("rowsPerSecond", source.rate)
+        stream = rows.load()
+        return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
+
+    @streamOf.register
+    def _dataframe(self, source: DataFrameSource, uid: str) -> SourceStream:
+        frame = source.dataframe
+        rows = RowDecoder(tuple(frame.columns), source.timestamp)
+        if frame.isStreaming:
+            return SourceStream(frame, rows, False)
+        name = f"sources/{uid}"
+        if not self._written(name):
+            self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
+            self._finish(name)
+        return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), None)
+
+    @streamOf.register
+    def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        with _refused(source):
+            return self._files_of(source, uid)
+
+    def _files_of(self, source: FileSource[Any], uid: str) -> SourceStream:
+        local = Directory(self._session, source.path).localPath
+        schema = _parsed(source.schema)
+        zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
+        format_ = file_format(source, schema, zone)
+        check_dead_letters(source, format_)
+        if local is not None and _has_partition_columns(local, schema):
+            format_ = None
+        elif format_ is not None and self._local is not None and local is not None:
+            return self._planned_files(source, local, format_, uid)
+        check_dead_letters(source, None)
+        return self._files_of_spark(source, format_)
+
+    def _planned_files(
+        self, source: FileSource[Any], path: str, format_: FileFormat, uid: str
+    ) -> SourceStream:
+        if not is_pattern(path) and not os.path.exists(path):
+            raise _nowhere(source)
+        planner = FilePlanner(
+            path,
+            source.filesPerBatch,
+            source.maxFileAge,
+            source.monitored,
+            format_.splits,
+            self._tasks,
+        )
+        whole = source.bounded and source.filesPerBatch is None
+        return self._planned(planner, FilePieceDecoder(format_), uid, whole)
+
+    def _planned(
+        self, planner: SourcePlanner, decoder: ArrowDecoder, uid: str, whole: bool
+    ) -> SourceStream:
+        assert self._local is not None
+        directory = os.path.join(self._local, "sources", uid)
+        log = os.path.join(directory, "plan")
+        if not whole:
+            stream = planned_stream(self._session, planner, log, uid)
+            return SourceStream(stream, decoder, False, endsItself=True, log=log)
+        _plan_now(planner, PlanLog(log), Path(directory, "descriptors"))
+        descriptors = self._session.readStream.text(
+            self._storage.child(f"sources/{uid}/descriptors")
+        )
+        return SourceStream(descriptors.select(DESCRIPTOR), decoder, True, endsItself=True)
+
+    def _files_of_spark(self, source: FileSource[Any], format_: FileFormat | None) -> SourceStream:
+        if source.schema is None:
+            return self._in_order(self._lines(source), SingleColumnDecoder("value"), source)
+        reader = self._reader(source).format(source.format).schema(source.schema)
+        options = {**_STRICT.get(source.format, {}), **source.options}
+        stream = reader.options(**options).load(_directory_or_pattern(source.path))
+        if isinstance(format_, LineFormat) and not source.options:
+            return self._in_order(self._lines(source), LinesDecoder(format_, source.path), source)
+        return self._in_order(stream, RowDecoder(tuple(stream.columns)), source)
+
+    def _in_order(
+        self, stream: DataFrame, decoder: ArrowDecoder, source: FileSource[Any]
+    ) -> SourceStream:
+        """Rows of files that Spark reads in parts by the time, the path and the place in the file."""
+        from pyspark.sql import functions as F
+
+        changed = F.unix_millis("_metadata.file_modification_time") * (1 << 20)
+        path = F.pmod(F.hash("_metadata.file_path"), F.lit(1 << 10)) * (1 << 10)
+        block = F.least(F.col("_metadata.file_block_start") / (1 << 20), F.lit((1 << 10) - 1))
+        part = (changed + path + block.cast("long")).alias(PART)
+        ordered = stream.select(part, *(F.col(f"`{name}`") for name in stream.columns))
+        return SourceStream(ordered, PartDecoder(decoder), False, source.path)
+
+    def _lines(self, source: FileSource[Any]) -> DataFrame:
+        reader = self._reader(source).options(**source.options if source.format == "text" else {})
+        return reader.text(_directory_or_pattern(source.path))
+
+    def _reader(self, source: FileSource[Any]) -> DataStreamReader:
+        reader = self._session.readStream
+        if source.filesPerBatch is not None:
+            reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
+        age = EVERY_AGE if source.maxFileAge is None else f"{source.maxFileAge}ms"
+        return reader.option("maxFileAge", age)
+
+    @streamOf.register
+    def _socket(self, source: SocketSource, uid: str) -> SourceStream:
+        reader = self._session.readStream.format("socket")
+        stream = reader.option("host", source.host).option("port", source.port).load()
+        return SourceStream(stream, SingleColumnDecoder("value"), False)
+
+    def _numbers(
+        self, first: int, last: int, uid: str, generator: Callable[[int], Any] | None
+    ) -> SourceStream:
+        count = last - first + 1
+        wanted = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
+        a_batch = max(min(wanted, count), 1)
+        if self._local is None:
+            return self._number_table(first, last, a_batch, uid, RangeDecoder(generator))
+        planner = NumberPlanner(first, last, a_batch, self._tasks)
+        return self._planned(planner, NumberPieceDecoder(generator), uid, whole=a_batch >= count)
+
+    # Where the checkpoint is not on this machine's file system: tables in it, which Spark reads.
+
+    def _collection_table(self, values: list[Any], a_batch: int, uid: str) -> SourceStream:
+        name = f"sources/{uid}"
+        rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
+        if not self._written(name):
+            for start in range(0, max(len(values), 1), a_batch):
+                frames = _frames(values[start : start + a_batch], start)
+                self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
+            self._finish(name)
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < len(values) else None
+        return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
+
+    def _number_table(
+        self, first: int, last: int, a_batch: int, uid: str, decoder: ArrowDecoder
+    ) -> SourceStream:
+        name = f"sources/{uid}"
+        a_part = max(math.ceil(a_batch / PARTS_A_BATCH), ELEMENTS_A_FRAME)
+        rows_a_batch = math.ceil(a_batch / a_part)
+        if not self._written(name):
+            for start in range(first, last + 1, a_batch):
+                end = min(start + a_batch, last + 1)
+                ranges = [
+                    (part, part, min(part + a_part, end) - 1) for part in range(start, end, a_part)
+                ]
+                self._write_batch(name, ranges, _RANGES, start == first, rows_a_batch)
+            self._finish(name)
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < last - first + 1 else None
+        return self._materialised(name, _RANGES, decoder, files_a_batch)
+
+    def _materialised(
+        self, name: str, schema: str, decoder: ArrowDecoder, filesABatch: int | None
+    ) -> SourceStream:
+        reader = self._session.readStream.schema(schema)
+        if filesABatch is not None:
+            reader = reader.option("maxFilesPerTrigger", filesABatch)
+        stream = reader.parquet(self._storage.child(name))
+        return SourceStream(stream, decoder, filesABatch is None, self._storage.child(name))
+
+    def _written(self, name: str) -> bool:
+        return self._storage.readText(f"{name}-written") is not None
+
+    def _finish(self, name: str) -> None:
+        self._storage.writeText(f"{name}-written", "written")
+
+    def _write_batch(
+        self, name: str, rows: list[Any], schema: str, first: bool, rowsABatch: int
+    ) -> None:
+        # Every batch but the last has as many files as a throttled source reads in one.
+        rows_a_file = math.ceil(rowsABatch / self._tasks)
+        frame = self._session.createDataFrame(rows, schema).coalesce(1)
+        self._write(name, frame, first, rows_a_file)
+
+    def _files_a_batch(self, rowsABatch: int) -> int:
+        return math.ceil(rowsABatch / math.ceil(rowsABatch / self._tasks))
+
+    def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
+        # The first write replaces what a job that was killed while it wrote has left.
+        self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
+
+
+@contextmanager
+def _refused(source: FileSource[Any]) -> Iterator[None]:
+    """What Spark says of a path that is not there, or of a schema it cannot read, in one sentence."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    name = f"FileSource of {source.path}"
+    try:
+        yield
+    except ParseException as error:
+        said = str(error).strip().splitlines()[0]
+        raise IllegalArgumentError(
+            f"{name}: the schema {shown(source.schema)} cannot be read: {said} Give columns and their"
+            ' types, such as "user STRING, at BIGINT", or a StructType.'
+        ) from None
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise _nowhere(source) from None
+
+
+def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
+    return IllegalArgumentError(
+        f"FileSource of {source.path}: there is no such file or directory. Fix the path; a directory that"
+        " is to be watched must be there before the job starts."
+    )
+
+
+def _plan_now(planner: SourcePlanner, log: PlanLog, directory: Path) -> None:
+    """Plan all that is there as one step, and write the descriptors into ``directory``, a file a task.
+
+    A job that goes on after its end plans what has come since.
+    """
+    planner.restore(*log.restored())
+    planner.freeze()
+    step = planner.plan()
+    if step is not None:
+        log.append(step)
+    for number in range(1, log.latest + 1):
+        tasks = planner.descriptors(log.read(number), firstPart=number << 32)
+        for task, descriptors in enumerate(tasks):
+            file = directory / f"{number:06d}-{task:06d}.txt"
+            if not file.exists():
+                write_whole(file, "".join(f"{descriptor}\n" for descriptor in descriptors))
+
+
+def _parsed(schema: str | StructType | None) -> StructType | None:
+    from pyspark.sql.types import StructType
+
+    if not isinstance(schema, str):
+        return schema
+    parsed = StructType.fromDDL(schema)
+    # A single type, such as "long", is a schema of one column for Spark.
+    return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
+
+
+def _has_partition_columns(path: str, schema: StructType | None) -> bool:
+    """Whether names of directories, such as ``year=2024``, hold columns of ``schema``."""
+    if schema is None or is_pattern(path) or not os.path.isdir(path):
+        return False
+    with os.scandir(path) as entries:
+        found = [e for e in entries if "=" in e.name and e.is_dir()]
+    names = {e.name.partition("=")[0] for e in found}
+    return not names.isdisjoint(schema.fieldNames()) or any(
+        _has_partition_columns(e.path, schema) for e in found[:1]
+    )
+
+
+def _write_frames(values: list[Any], a_batch: int, index: str, frames: str) -> None:
+    """Write ``values`` as pickled frames, and where those of each batch are as a line of the index."""
+    os.makedirs(os.path.dirname(index), exist_ok=True)
+    lines = []
+    with open(frames, "wb") as file:
+        for start in range(0, max(len(values), 1), a_batch):
+            places = []
+            for _, frame in _frames(values[start : start + a_batch], start):
+                places.append((file.tell(), len(frame)))
+                file.write(frame)
+            lines.append(json.dumps(places) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    write_whole(Path(index), "".join(lines))
+
+
+def _directory_or_pattern(path: str) -> str:
+    """``path`` as Spark's streaming reader takes it: a single file only as a pattern."""
+    if os.path.isfile(path.removeprefix("file:")):
+        return f"{path[:-1]}[{path[-1]}]"
+    return path
+
+
+def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
+    return [
+        (start + i, _encoded(values[i : i + ELEMENTS_A_FRAME]))
+        for i in range(0, len(values), ELEMENTS_A_FRAME)
+    ]
+
+
+def _encoded(values: list[Any]) -> bytes:
+    # In one pickle, an object that is in two elements would stay one
+    values = list(copied_values(values))
+    return encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
+
+
+def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    part = (context.partitionId() if context else 0) << 32
+    for batch in batches:
+        data = RowColumns(batch).toBytes()
+        yield pa.RecordBatch.from_pydict({PART: pa.array([part], pa.int64()), "frame": [data]})
+        part += 1
