@@ -238,8 +238,8 @@ class MetricsTotals:
     def due(self, now: int) -> dict[str, list[int]]:
         """By operator, the key groups that wanted the clock at ``now`` (ms) or before."""
         due: dict[str, list[int]] = {}
-        for time, report in self._wanted():
-            if time <= now:
+        for wanted, report in self._wanted():
+            if wanted <= now:
                 due.setdefault(report.uid, []).append(report.keyGroup)
         return due
 

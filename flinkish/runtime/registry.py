@@ -1,4 +1,9 @@
-"""Makes the running operator of a description."""
+"""Which operator runs a description: one table for all of them.
+
+The core's descriptions are in ``api/plan``, their operators in ``runtime/operators`` and
+``runtime/windowing``. A package of another system, in ``compat``, brings its own operators with
+``register_operator``; the core imports none of them.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +57,6 @@ from flinkish.runtime.operators.one_input import (
     StreamInOrder,
     StreamMap,
 )
-from flinkish.runtime.operators.policy_factory import POLICY_OPERATORS
 from flinkish.runtime.operators.timestamps import (
     SourceWatermarksOperator,
     TimestampsAndWatermarksOperator,
@@ -70,28 +74,29 @@ from flinkish.runtime.windowing.content_windows import ContentWindowOperator
 from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
 
-_FACTORIES: dict[type[OperatorDescription], Callable[[OperatorContext, Any], StreamOperator]] = {
+OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
+
+
+def _window_operator(
+    context: OperatorContext, description: WindowOperatorDescription
+) -> StreamOperator:
+    """The quickest operator that gives the results of ``WindowOperator``."""
+    if description.isContent:
+        return ContentWindowOperator(context, description)
+    if description.evictor is not None:
+        return EvictingWindowOperator(context, description)
+    if description.isAligned:
+        return AlignedWindowOperator(context, description)
+    if description.isSession:
+        return SessionWindowOperator(context, description)
+    return WindowOperator(context, description)
+
+
+_OPERATORS: dict[type[OperatorDescription], OperatorFactory] = {
     MapDescription: StreamMap,
     FilterDescription: StreamFilter,
     FlatMapDescription: StreamFlatMap,
     InOrderDescription: StreamInOrder,
-    TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
-    SourceWatermarksDescription: SourceWatermarksOperator,
-    ArrivalTimeDescription: ArrivalTimeOperator,
-    WindowOperatorDescription: create_window_operator,
-    **PROCESS_OPERATORS,
-    **POLICY_OPERATORS,
-}
-
-
-def create_operator(context: OperatorContext, description: OperatorDescription) -> StreamOperator:
-    """The operator that does what ``description`` says."""
-    return _FACTORIES[type(description)](context, description)
-
-
-PROCESS_OPERATORS: dict[
-    type[OperatorDescription], Callable[[OperatorContext, Any], StreamOperator]
-] = {
     ProcessDescription: ProcessOperator,
     ProcessUnderKeyDescription: ProcessUnderKeyOperator,
     KeyedProcessDescription: KeyedProcessOperator,
@@ -108,19 +113,22 @@ PROCESS_OPERATORS: dict[
     BroadcastProcessDescription: CoBroadcastWithNonKeyedOperator,
     KeyedBroadcastProcessDescription: CoBroadcastWithKeyedOperator,
     IntervalJoinDescription: IntervalJoinOperator,
+    WindowOperatorDescription: _window_operator,
+    TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
+    SourceWatermarksDescription: SourceWatermarksOperator,
+    ArrivalTimeDescription: ArrivalTimeOperator,
 }
 
 
-def create_window_operator(
-    context: OperatorContext, description: WindowOperatorDescription
-) -> StreamOperator:
-    """The operator that does what ``description`` says, the fastest there is."""
-    if description.isContent:
-        return ContentWindowOperator(context, description)
-    if description.evictor is not None:
-        return EvictingWindowOperator(context, description)
-    if description.isAligned:
-        return AlignedWindowOperator(context, description)
-    if description.isSession:
-        return SessionWindowOperator(context, description)
-    return WindowOperator(context, description)
+def register_operator(description: type[OperatorDescription], factory: OperatorFactory) -> None:
+    """Let ``factory(context, description)`` make the operator of descriptions of that class.
+
+    Call it in the package that has the description, so that a worker, which imports the package to
+    unpickle a description, knows the operator too.
+    """
+    _OPERATORS[description] = factory
+
+
+def create_operator(context: OperatorContext, description: OperatorDescription) -> StreamOperator:
+    """The operator that runs ``description``."""
+    return _OPERATORS[type(description)](context, description)

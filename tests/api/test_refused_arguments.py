@@ -12,8 +12,7 @@ from flinkish.api.errors import (
     InvalidProgramError,
     UnstableKeyError,
 )
-from flinkish.compat import streaminsight
-from flinkish.compat.atlas import pipeline as atlas
+from flinkish.compat import atlas, streaminsight
 from flinkish.compat.storm.windows import (
     Event,
     TimeEvictionPolicy,

@@ -20,8 +20,8 @@ from flinkish import (
     TimeWindow,
     Watermark,
 )
+from flinkish.compat import atlas
 from flinkish.compat.atlas import Boundary, Interval
-from flinkish.compat.atlas import pipeline as atlas
 from flinkish.testing import StreamTestHarness
 from tests.compat.atlas_example import IDLENESS, LATENESS, WATERMARKS, at, step
 from tests.runtime.micro_batches import MicroBatches

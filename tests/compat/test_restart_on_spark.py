@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flinkish.api.errors import UserFunctionError
-from flinkish.compat.atlas import pipeline as atlas
+from flinkish.compat import atlas
 from flinkish.compat.storm import BaseWindowedBolt, Duration, setBolt
 from tests.compat.atlas_example import LATENESS, at
 from tests.compat.storm_example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WINDOWS, example_bolt

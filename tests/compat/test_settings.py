@@ -8,17 +8,14 @@ import pytest
 
 import flinkish as fl
 from flinkish import Duration, IllegalArgumentError, InvalidProgramError
+from flinkish.compat import atlas, storm, stream_analytics, streaminsight
 from flinkish.compat.atlas import Interval
-from flinkish.compat.atlas import pipeline as atlas
-from flinkish.compat.storm import topology as storm
 from flinkish.compat.stream_analytics import EventOrdering, Offset
-from flinkish.compat.stream_analytics import queries as stream_analytics
 from flinkish.compat.streaminsight import (
     AdvanceTimeGenerationSettings,
     AdvanceTimeImportSettings,
     AdvanceTimeSettings,
 )
-from flinkish.compat.streaminsight import queries as streaminsight
 from flinkish.testing import StreamTestHarness
 
 MINUTE = Interval(1, "minute")

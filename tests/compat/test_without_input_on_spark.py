@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flinkish import FileSource, StreamExecutionEnvironment
-from flinkish.compat.atlas import pipeline as atlas
-from flinkish.compat.stream_analytics import queries as stream_analytics
+from flinkish.compat import atlas, stream_analytics
 from tests.spark.waiting import wait_for
 
 

@@ -13,7 +13,8 @@ from flinkish import (
     SingleOutputStreamOperator,
     WatermarkStrategy,
 )
-from flinkish.compat.atlas import pipeline as atlas
+from flinkish.compat import atlas
+from flinkish.compat.atlas import withIdleAdvance
 from flinkish.compat.stream_analytics import SlidingWindow, SnapshotWindow, timestampBy
 
 
@@ -82,7 +83,7 @@ def strategies(readings: DataStream[Reading]) -> None:
     assert_type(
         readings.assignTimestampsAndWatermarks(by_arrival), SingleOutputStreamOperator[Reading]
     )
-    idle = WatermarkStrategy[Reading].forMonotonousTimestamps().withIdleAdvance(1_000, every=500)
+    idle = withIdleAdvance(WatermarkStrategy[Reading].forMonotonousTimestamps(), 1_000, every=500)
     assert_type(idle, WatermarkStrategy[Reading])
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_type
 
 from flinkish import Collector, DataStream, Duration, OutputTag, SingleOutputStreamOperator
+from flinkish.compat import storm
 from flinkish.compat.storm import (
     BaseWindowedBolt,
     CountEvictionPolicy,
@@ -23,7 +24,6 @@ from flinkish.compat.storm import (
     setBolt,
     unionWithLag,
 )
-from flinkish.compat.storm import topology as storm
 
 
 @dataclass

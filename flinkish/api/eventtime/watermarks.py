@@ -5,20 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Union, overload
+from typing import Any, Generic, NoReturn, Union, overload
 
 from typing_extensions import TypeVar
 
 from flinkish.api.arguments import length_from_zero, positive_length
-from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.clock import ManualClock, RelativeClock
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
-
-if TYPE_CHECKING:
-    from flinkish.compat.atlas.idle_advance import IdleAdvance
 
 # For what an assigner alone decides. pyright takes an unknown parameter of a lambda to be of the
 # bound, mypy of the default.
@@ -163,8 +160,6 @@ class WatermarkStrategy(Generic[T_contra]):
     timestampAssigner: TimestampAssignerLike[T_contra] | None = None
     idleTimeout: int | None = None
     """Milliseconds of processing time without an element after which the input is idle."""
-    idleAdvance: IdleAdvance | None = None
-    """How the watermark goes on when the input is idle, if it does."""
 
     def __post_init__(self) -> None:
         supplied = "f(context), which makes a WatermarkGenerator"
@@ -221,30 +216,7 @@ class WatermarkStrategy(Generic[T_contra]):
 
         Raises IllegalArgumentError unless it is above 0.
         """
-        _refuse_both(self.idleAdvance)
         return replace(self, idleTimeout=positive_length("withIdleness: idleTimeout", idleTimeout))
-
-    def withIdleAdvance(
-        self,
-        idleTimeout: TimeLike,
-        every: TimeLike,
-        offset: TimeLike = 0,
-        allowedLateness: TimeLike = 0,
-    ) -> WatermarkStrategy[T_contra]:
-        """Let an idle input close windows: once no element has come for ``idleTimeout`` of
-        processing time, the watermark goes on to where the last window closes that ended at least
-        ``idleTimeout`` ago by the clock. Flink's ``withIdleness`` only stops holding others back.
-
-        Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
-        For this event time has to keep up with the clock: elements that come after an idle stretch
-        may be late. An input that had no element yet is not idle.
-        """
-        from flinkish.compat.atlas.idle_advance import IdleAdvance
-
-        _refuse_both(self.idleTimeout)
-        return replace(
-            self, idleAdvance=IdleAdvance.of(idleTimeout, every, offset, allowedLateness)
-        )
 
     def withWatermarkAlignment(self, *arguments: object) -> NoReturn:
         """Refused: Spark reads sources in batches, and no source can be told to wait for another."""
@@ -260,11 +232,7 @@ class WatermarkStrategy(Generic[T_contra]):
         self, context: WatermarkGeneratorContext | None = None
     ) -> WatermarkGenerator[T_contra]:
         """A new generator of this strategy, which runs with ``context``."""
-        known = context or WatermarkGeneratorContext()
-        generator = self.generatorSupplier(known)
-        if self.idleAdvance is None:
-            return generator
-        return self.idleAdvance.generator(generator, known.getInputActivityClock())
+        return self.generatorSupplier(context or WatermarkGeneratorContext())
 
 
 def assigner_call(method: str, assigner: TimestampAssignerLike[T]) -> Callable[[T, int], int]:
@@ -272,11 +240,3 @@ def assigner_call(method: str, assigner: TimestampAssignerLike[T]) -> Callable[[
     if isinstance(assigner, TimestampAssigner):
         return assigner.extractTimestamp
     return checked_callable(method, assigner, "a TimestampAssigner or f(element, timestamp)", 2)
-
-
-def _refuse_both(other: object) -> None:
-    if other is not None:
-        raise IllegalArgumentError(
-            "withIdleness stops the watermark of an idle input and withIdleAdvance lets it go on: use"
-            " one of the two."
-        )

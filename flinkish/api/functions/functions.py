@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from flinkish.api.errors import IllegalStateError, InvalidProgramError
-from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext
+
+if TYPE_CHECKING:
+    from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext
 
 T = TypeVar("T")
 R = TypeVar("R")

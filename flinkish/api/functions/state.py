@@ -10,10 +10,11 @@ from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import NotSupportedError
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.functions import AggregateFunction, ReduceLike
 from flinkish.api.types.type_info import TypeInformation
 
 if TYPE_CHECKING:
-    from flinkish.api.functions.functions import AggregateFunction, ReduceLike
     from flinkish.api.functions.ttl import StateTtlConfig
 
 T = TypeVar("T", default=Any)
@@ -233,8 +234,6 @@ class ReducingStateDescriptor(StateDescriptor[T]):
         reduceFunction: ReduceLike[T],
         type: _TypeLike[T] = None,  # noqa: A002 - Flink's name
     ) -> None:
-        from flinkish.api.functions.adapt import reduce_call
-
         super().__init__(name, type)
         self.reduceFunction = reduceFunction
         reduce_call(reduceFunction, f"ReducingStateDescriptor({name!r})")
@@ -250,8 +249,6 @@ class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
         aggregateFunction: AggregateFunction[IN, ACC, OUT],
         type: _TypeLike[ACC] = None,  # noqa: A002 - Flink's name
     ) -> None:
-        from flinkish.api.functions.functions import AggregateFunction
-
         super().__init__(name, type)
         mend = "Pass one, with createAccumulator, add and getResult."
         self.aggregateFunction = instance(

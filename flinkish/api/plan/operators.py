@@ -1,6 +1,6 @@
 """What each operator is to do, as data: the function and the settings, none of the running.
 
-``runtime.operators.factory`` makes the running operator of a description.
+``runtime/registry.py`` says which operator runs a description.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy, T, TimeCall, time_call
+from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy, TimeCall, time_call
 from flinkish.api.eventtime.watermarks import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,

@@ -16,7 +16,6 @@ from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
 from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
 from flinkish.api.windowing.windows import Window
-from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Window)
@@ -126,7 +125,7 @@ class WindowOperatorBuilder(Generic[T, W]):
     ) -> WindowOperatorDescription:
         self._check_merging(self._trigger)
         self._check_window_type()
-        self._check_closing()
+        self._trigger.checkWindows(self._assigner, self._lateness)
         self._check_content()
         return WindowOperatorDescription(
             self._assigner,
@@ -154,17 +153,6 @@ class WindowOperatorBuilder(Generic[T, W]):
                 f"window: {self._trigger!r} works on a {wanted.__name__}, but"
                 f" {self._assigner!r} makes a {made.__name__}, which has no end to wait for. Use a"
                 " trigger for it, such as CountTrigger.of(3), or a window assigner of time windows."
-            )
-
-    def _check_closing(self) -> None:
-        trigger = self._trigger
-        if not isinstance(trigger, AfterAllowedLatenessTrigger):
-            return
-        if trigger.allowedLateness != self._lateness or not self._assigner.isEventTime():
-            raise InvalidProgramError(
-                f"trigger: {trigger!r} fires when a window closes, but windows of {self._assigner!r}"
-                f" have an allowed lateness of {self._lateness} ms. Use it with event-time windows,"
-                f" and call allowedLateness({trigger.allowedLateness}) too."
             )
 
     def _check_content(self) -> None:

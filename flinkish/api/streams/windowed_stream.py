@@ -1,12 +1,11 @@
-"""What ``WindowedStream`` and ``AllWindowedStream`` share beside their functions: late data, aggregations by field."""
+"""Streams cut into windows: ``WindowedStream`` by key, ``AllWindowedStream`` all in one place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.arguments import instance
-from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.functions.aggregations import (
     ComparableAggregator,
     FieldAggregator,
@@ -41,6 +40,9 @@ from flinkish.api.streams.window_builder import WindowSettings
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import WindowAssigner
 from flinkish.api.windowing.windows import Window
+
+if TYPE_CHECKING:
+    from flinkish.api.environment.environment import StreamExecutionEnvironment
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Window)

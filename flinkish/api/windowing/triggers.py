@@ -6,7 +6,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import add
-from typing import Any, Generic, Self, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union, overload
 
 from flinkish.api.arguments import instance, integer, milliseconds, number, positive_length
 from flinkish.api.errors import MissingTimestampError, NotSupportedError
@@ -30,6 +30,9 @@ from flinkish.api.time.durations import TimeLike, remainder
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.windows import TimeWindow, Window
+
+if TYPE_CHECKING:
+    from flinkish.api.windowing.assigners import WindowAssigner
 
 T = TypeVar("T")
 IN = TypeVar("IN")
@@ -194,6 +197,10 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         """What windows the trigger works on. A job in which the assigner makes others is refused
         when it is put together; in Flink it fails on the first element."""
         return Window
+
+    def checkWindows(self, assigner: WindowAssigner[Any, Any], allowedLateness: int) -> None:
+        """Called when the job is put together: raise InvalidProgramError if the trigger cannot work
+        with the windows of ``assigner``, kept for ``allowedLateness`` ms. By default it can."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

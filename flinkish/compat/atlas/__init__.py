@@ -9,6 +9,7 @@ from flinkish.compat.atlas.closing_trigger import (
     AfterAllowedLatenessTrigger as AfterAllowedLatenessTrigger,
 )
 from flinkish.compat.atlas.idle_advance import IdleAdvance as IdleAdvance
+from flinkish.compat.atlas.idle_advance import withIdleAdvance as withIdleAdvance
 from flinkish.compat.atlas.pipeline import Boundary as Boundary
 from flinkish.compat.atlas.pipeline import Interval as Interval
 from flinkish.compat.atlas.pipeline import Unit as Unit

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flinkish.api.arguments import length_from_zero
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.windowing.assigners import WindowAssigner
 from flinkish.api.windowing.triggers import OnMergeContext, Trigger, TriggerContext, TriggerResult
 from flinkish.api.windowing.windows import TimeWindow, Window
 
@@ -65,6 +69,14 @@ class AfterAllowedLatenessTrigger(Trigger[object, TimeWindow]):
 
     def windowType(self) -> type[Window]:
         return TimeWindow
+
+    def checkWindows(self, assigner: WindowAssigner[Any, Any], allowedLateness: int) -> None:
+        if self.allowedLateness != allowedLateness or not assigner.isEventTime():
+            raise InvalidProgramError(
+                f"trigger: {self!r} fires when a window closes, but windows of {assigner!r}"
+                f" have an allowed lateness of {allowedLateness} ms. Use it with event-time windows,"
+                f" and call allowedLateness({self.allowedLateness}) too."
+            )
 
     def _closing(self, window: TimeWindow) -> int:
         return min(window.maxTimestamp() + self.allowedLateness, MAX_TIMESTAMP)

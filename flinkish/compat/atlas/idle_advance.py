@@ -1,20 +1,68 @@
-"""A watermark that goes on by the clock once its input has been idle for long enough."""
+"""A watermark that goes on by the clock once its input has been idle for long enough: an idle input
+closes windows, where Flink's ``withIdleness`` only stops holding others back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
+from flinkish.api.eventtime.watermarks import (
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
 from flinkish.api.time.clock import RelativeClock
 from flinkish.api.time.durations import TimeLike, to_milliseconds
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
 
+T = TypeVar("T")
+
+
+def withIdleAdvance(
+    strategy: WatermarkStrategy[T],
+    idleTimeout: TimeLike,
+    every: TimeLike,
+    offset: TimeLike = 0,
+    allowedLateness: TimeLike = 0,
+) -> WatermarkStrategy[T]:
+    """``strategy``, whose watermark goes on when the input is idle: once no element has come for
+    ``idleTimeout`` of processing time, it goes to where the last window closes that ended at least
+    ``idleTimeout`` ago by the clock. All lengths are Durations or ms.
+
+    Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
+    For this event time has to keep up with the clock: elements that come after an idle stretch
+    may be late. An input that had no element yet is not idle.
+
+    Raises IllegalArgumentError for a length out of range, or a strategy with ``withIdleness``.
+    """
+    if strategy.idleTimeout is not None:
+        raise _not_both()
+    advance = IdleAdvance.of(idleTimeout, every, offset, allowedLateness)
+    supplier = strategy.generatorSupplier
+    return IdleAdvanceStrategy(
+        lambda context: advance.generator(supplier(context), context.getInputActivityClock()),
+        strategy.timestampAssigner,
+    )
+
+
+class IdleAdvanceStrategy(WatermarkStrategy[T]):
+    """A strategy whose watermark goes on when the input is idle, so that it cannot stop too."""
+
+    def withIdleness(self, idleTimeout: TimeLike) -> NoReturn:
+        raise _not_both()
+
+
+def _not_both() -> IllegalArgumentError:
+    return IllegalArgumentError(
+        "withIdleness stops the watermark of an idle input and withIdleAdvance lets it go on: use"
+        " one of the two."
+    )
+
 
 @dataclass(frozen=True)
 class IdleAdvance:
-    """What ``WatermarkStrategy.withIdleAdvance`` says, in ms.
+    """What ``withIdleAdvance`` says, in ms.
 
     Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
     An input that has been idle for ``idleTimeout`` closes every window that ended so long ago.

@@ -31,6 +31,7 @@ from flinkish.api.windowing.assigners import (
 )
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.compat.atlas.idle_advance import withIdleAdvance
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -245,7 +246,7 @@ def _stage(
     if timeout:
         strategy = WatermarkStrategy[T].forMonotonousTimestamps()
         stream = stream.assignTimestampsAndWatermarks(
-            strategy.withIdleAdvance(timeout, slide, (offset + size) % slide, lateness)
+            withIdleAdvance(strategy, timeout, slide, (offset + size) % slide, lateness)
         )
     late: OutputTag[T] | None = (
         OutputTag("dead letters") if options.get("deadLetterQueue") else None

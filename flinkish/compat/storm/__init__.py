@@ -20,6 +20,7 @@ A bolt is described as in Storm and set on streams with ``setBolt``:
 docs/compat/storm.md has Storm's words beside flinkish's.
 """
 
+import flinkish.compat.storm.operator  # noqa: F401  # registers its operators
 from flinkish.compat.storm.topology import BaseWindowedBolt as BaseWindowedBolt
 from flinkish.compat.storm.topology import Duration as Duration
 from flinkish.compat.storm.topology import OutputCollector as OutputCollector

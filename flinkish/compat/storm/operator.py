@@ -24,6 +24,7 @@ from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
 
 Action = EvictionPolicy.Action
@@ -290,3 +291,6 @@ class ManagerContext(TriggerPolicyContext):
             for event in self.manager.events
             if event.timestamp <= until and (after is None or event.timestamp > after)
         ]
+
+
+register_operator(PolicyWindowDescription, PolicyWindowOperator)

@@ -27,6 +27,8 @@ IntervalEvent(startTime=120000, endTime=240000, payload=1)
 A tick is a millisecond. docs/compat/streaminsight.md has StreamInsight's words beside flinkish's.
 """
 
+import flinkish.compat.streaminsight.advance_time_operator  # registers its operators
+import flinkish.compat.streaminsight.lifetime_operators  # noqa: F401  # registers its operators
 from flinkish.compat.streaminsight.advance_time import (
     AdvanceTimeGenerationSettings as AdvanceTimeGenerationSettings,
 )

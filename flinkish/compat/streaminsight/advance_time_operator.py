@@ -23,6 +23,7 @@ from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.timestamps import WatermarkEmitter
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.registry import register_operator
 
 
 class IncrementGeneration:
@@ -174,3 +175,6 @@ class AdvanceTimeOperator(TwoInputOperator):
 
     def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
         """A stream without events does not advance, idle or not: nobody is to wait for less."""
+
+
+register_operator(AdvanceTimeDescription, AdvanceTimeOperator)

@@ -35,6 +35,7 @@ from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.operators.timestamps import WatermarkEmitter
 from flinkish.runtime.records.elements import Records
+from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
 
 OPEN = MAX_TIMESTAMP
@@ -430,3 +431,7 @@ class ResultCollector(Collector[Any]):
     def collect(self, value: Any) -> None:
         event = self._description.result(self.window, value)
         self._output.collect(event, event.startTime)
+
+
+register_operator(LifetimeChangeDescription, LifetimeChangeOperator)
+register_operator(LifetimeWindowDescription, LifetimeWindowOperator)

@@ -290,8 +290,8 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         self._multiplexer = WatermarkOutputMultiplexer(self._emitter)
         self._multiplexer.restore(joined)
         self._splits: dict[Any, _Split] = {}
-        for index, (split, generation) in enumerate(generations.items()):
-            self._splits[split] = self._split(index, generation)
+        for number, (split, generation) in enumerate(generations.items()):
+            self._splits[split] = self._split(number, generation)
 
     def _snapshot_generators(self) -> Any:
         generations = {name: split.generation.snapshot() for name, split in self._splits.items()}

@@ -20,15 +20,17 @@ from flinkish import (
     WatermarkStatus,
     WatermarkStrategy,
 )
+from flinkish.compat.atlas import withIdleAdvance
 from flinkish.testing import StreamTestHarness
 from tests.compat.atlas_example import IDLENESS, MINUTE, at, step
 from tests.runtime.micro_batches import MicroBatches
 
-STRATEGY = (
+STRATEGY = withIdleAdvance(
     WatermarkStrategy[int]
     .forMonotonousTimestamps()
-    .withTimestampAssigner(lambda event, timestamp: event)
-    .withIdleAdvance(Time.minutes(1), every=Time.minutes(3))
+    .withTimestampAssigner(lambda event, timestamp: event),
+    Time.minutes(1),
+    every=Time.minutes(3),
 )
 Closed = list[tuple[int, list[int]]]
 """Windows that closed: when, in minutes after 12:00, and the events in them."""
@@ -102,7 +104,7 @@ class Pausing(WatermarkGenerator[int]):
 def test_what_the_generator_says_of_idleness_goes_on() -> None:
     strategy = WatermarkStrategy[int].forGenerator(lambda context: Pausing())
     harness = StreamTestHarness(
-        lambda s: s.assignTimestampsAndWatermarks(strategy.withIdleAdvance(70, every=100))
+        lambda s: s.assignTimestampsAndWatermarks(withIdleAdvance(strategy, 70, every=100))
     )
     for event in (0, 1):
         harness.processElement(event, event)
@@ -140,7 +142,7 @@ def test_it_closes_at_the_first_look_if_the_timeout_is_over_by_then() -> None:
 
 def test_lateness_and_offset_say_where_windows_close() -> None:
     strategy = WatermarkStrategy[int].forBoundedOutOfOrderness(5)
-    strategy = strategy.withIdleAdvance(1_000, every=100, offset=30, allowedLateness=7)
+    strategy = withIdleAdvance(strategy, 1_000, every=100, offset=30, allowedLateness=7)
     harness = StreamTestHarness(
         lambda s: s.assignTimestampsAndWatermarks(
             strategy.withTimestampAssigner(lambda event, timestamp: event)
@@ -160,7 +162,7 @@ def test_lateness_and_offset_say_where_windows_close() -> None:
 def test_the_watermark_never_falls_and_keeps_a_timeout_behind_the_clock(
     steps: list[tuple[int, int | None]],
 ) -> None:
-    strategy = WatermarkStrategy[int].forMonotonousTimestamps().withIdleAdvance(70, every=100)
+    strategy = withIdleAdvance(WatermarkStrategy[int].forMonotonousTimestamps(), 70, every=100)
     harness = StreamTestHarness(
         lambda s: s.assignTimestampsAndWatermarks(strategy), autoWatermarkInterval=1
     )
@@ -186,17 +188,17 @@ def test_the_watermark_never_falls_and_keeps_a_timeout_behind_the_clock(
 def test_idleness_that_stops_the_watermark_cannot_be_had_too() -> None:
     plain = WatermarkStrategy[int].noWatermarks()
     with pytest.raises(IllegalArgumentError, match="use one of the two"):
-        plain.withIdleness(5).withIdleAdvance(5, every=5)
+        withIdleAdvance(plain.withIdleness(5), 5, every=5)
     with pytest.raises(IllegalArgumentError, match="use one of the two"):
-        plain.withIdleAdvance(5, every=5).withIdleness(5)
+        withIdleAdvance(plain, 5, every=5).withIdleness(5)
 
 
 @pytest.mark.parametrize("lengths", [(0, 1, 0), (1, 0, 0), (1, 1, -1)])
 def test_lengths_that_will_not_do(lengths: tuple[int, int, int]) -> None:
     timeout, every, lateness = lengths
     with pytest.raises(IllegalArgumentError, match="the first two must be greater than zero"):
-        WatermarkStrategy[int].noWatermarks().withIdleAdvance(
-            timeout, every, allowedLateness=lateness
+        withIdleAdvance(
+            WatermarkStrategy[int].noWatermarks(), timeout, every, allowedLateness=lateness
         )
 
 
