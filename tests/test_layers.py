@@ -1,5 +1,6 @@
 """Imports point one way, as docs/architecture.md says:
-``spark`` and ``testing`` -> ``runtime`` -> ``api``, ``graph`` -> ``api`` and ``compat`` -> ``api``."""
+``spark`` and ``testing`` -> ``runtime`` -> ``api``, ``graph`` -> ``api`` and ``compat`` -> ``runtime``;
+and never in a circle."""
 
 from __future__ import annotations
 
@@ -12,9 +13,13 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "flinkish"
 
+ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
+"""The folders whose classes make one another, as those of Flink do: a stream keyed is a
+``KeyedStream``, and one of that processed is a ``DataStream``."""
+
 MAY_IMPORT = {
     "api": {"api"},
-    "compat": {"compat", "api"},
+    "compat": {"compat", "runtime", "api"},
     "graph": {"graph", "api"},
     "runtime": {"runtime", "api"},
     "spark": {"spark", "runtime", "graph", "api"},
@@ -99,6 +104,90 @@ def test_every_package_is_a_layer() -> None:
 def test_only_the_top_of_the_package_lies_above_the_layers() -> None:
     modules = {file.name for file in PACKAGE.glob("*.py")}
     assert modules == {"__init__.py"}
+
+
+def import_graph(package: Path) -> dict[str, set[str]]:
+    """By module, what it imports of its package at run time, lazily too. ``__init__`` modules, which
+    only collect names, are left out."""
+    files = {
+        ".".join(file.relative_to(package.parent).with_suffix("").parts): file
+        for file in package.rglob("*.py")
+        if file.name != "__init__.py"
+    }
+    return {
+        module: {name for name in _modules_imported(file, package.name) if name in files}
+        for module, file in files.items()
+    }
+
+
+def _modules_imported(file: Path, package: str) -> Iterator[str]:
+    module = ast.parse(file.read_text("utf-8"))
+    for_type_checkers = set(_lines_for_type_checkers(module))
+    for node in ast.walk(module):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno not in for_type_checkers:
+            for name in _imported(node):
+                yield name
+            if isinstance(node, ast.ImportFrom):
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of nodes that reach one another."""
+    reached = {node: _reachable(graph, node) for node in graph}
+    groups = {
+        tuple(sorted(other for other in reached[node] if node in reached[other]))
+        for node in graph
+        if node in reached[node]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    open_ends = list(graph[start])
+    while open_ends:
+        node = open_ends.pop()
+        if node not in found:
+            found.add(node)
+            open_ends.extend(graph.get(node, ()))
+    return found
+
+
+def _room(module: str) -> str:
+    """The folder of a module; one that lies directly in a layer is a room of its own."""
+    folder = module.rpartition(".")[0]
+    return module if folder.count(".") < 2 and not folder.endswith(("spark", "graph")) else folder
+
+
+def _rooms(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    rooms: dict[str, set[str]] = {_room(module): set() for module in graph}
+    for module, imported in graph.items():
+        rooms[_room(module)].update({_room(other) for other in imported} - {_room(module)})
+    return rooms
+
+
+def test_no_circle_of_imports_runs_inside_a_folder() -> None:
+    found = [
+        circle
+        for circle in circles(import_graph(PACKAGE))
+        if {module.rpartition(".")[0] for module in circle} - ROOMS_OF_MUTUAL_RECURSION
+    ]
+    assert not found
+
+
+def test_no_circle_of_imports_runs_across_folders() -> None:
+    assert not circles(_rooms(import_graph(PACKAGE)))
+
+
+def test_a_circle_is_found_also_where_an_import_is_lazy(tmp_path: Path) -> None:
+    package = tmp_path / "p"
+    package.mkdir()
+    (package / "a.py").write_text("from p import b\n")
+    (package / "b.py").write_text("def f():\n    from p.c import x\n")
+    (package / "c.py").write_text("import p.a\nfrom p.d import y\n")
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import z\n"
+    (package / "d.py").write_text(typed)
+    assert circles(import_graph(package)) == [["p.a", "p.b", "p.c"]]
 
 
 @pytest.mark.parametrize(
