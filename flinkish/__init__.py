@@ -1,5 +1,8 @@
 """A Flink-compatible DataStream API on PySpark."""
 
+from typing import NoReturn
+
+from flinkish.api.absent import absent_name
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.malformed_record import MalformedRecord
@@ -440,3 +443,7 @@ def _spark_executor() -> "PipelineExecutor":
 
 
 StreamExecutionEnvironment.executorLoader = staticmethod(_spark_executor)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent_name(name)

@@ -125,8 +125,7 @@ def _modules_imported(file: Path, package: str) -> Iterator[str]:
     for_type_checkers = set(_lines_for_type_checkers(module))
     for node in ast.walk(module):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno not in for_type_checkers:
-            for name in _imported(node):
-                yield name
+            yield from _imported(node)
             if isinstance(node, ast.ImportFrom):
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
 

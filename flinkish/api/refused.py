@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.errors import NotSupportedError
 
 
-class RefusedStreamMethods:
+class RefusedStreamMethods(AbsentMethods):
     """What Flink's ``DataStream`` and ``SingleOutputStreamOperator`` have and flinkish refuses."""
 
     def iterate(self, *arguments: object) -> NoReturn:
@@ -71,7 +72,7 @@ class RefusedKeyedStreamMethods:
         )
 
 
-class RefusedEnvironmentMethods:
+class RefusedEnvironmentMethods(AbsentMethods):
     """What Flink's ``StreamExecutionEnvironment`` has and flinkish refuses."""
 
     def addSource(self, *arguments: object) -> NoReturn:
