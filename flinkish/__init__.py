@@ -40,6 +40,7 @@ from flinkish.api.eventtime.arrival_time import (
     DeadLetterReason,
     OrderingPolicy,
 )
+from flinkish.api.eventtime.clock import ManualClock, RelativeClock
 from flinkish.api.eventtime.watermarks import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,
@@ -174,7 +175,6 @@ from flinkish.api.streams.partition_window import (
     PartitionWindowedStream,
 )
 from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream
-from flinkish.api.time.clock import ManualClock, RelativeClock
 from flinkish.api.time.durations import Duration, Time
 from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.api.types.row import Row, rowType

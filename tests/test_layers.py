@@ -155,7 +155,7 @@ def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 def _room(module: str) -> str:
     """The folder of a module; one that lies directly in a layer is a room of its own."""
     folder = module.rpartition(".")[0]
-    return module if folder.count(".") < 2 and not folder.endswith(("spark", "graph")) else folder
+    return module if folder.count(".") < 2 else folder
 
 
 def _rooms(graph: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish.api.time.clock import ManualClock
+from flinkish.api.eventtime.clock import ManualClock
 from flinkish.compat import storm
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.copies import is_plain, keeps_nothing
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.user_code import emitted, mapped
+from flinkish.runtime.records.user_code import emitted, mapped
 
 LIMIT = 3
 SEEN: list[object] = []

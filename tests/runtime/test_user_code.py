@@ -11,7 +11,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
-from flinkish.runtime.user_code import mapped, user_code_of
+from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 

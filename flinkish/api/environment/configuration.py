@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Self
 
 from flinkish.api.arguments import (
+    MAX_KEY_GROUPS,
     instance,
     length_from_zero,
     member,
@@ -88,10 +89,6 @@ class Configuration(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Configuration({self._options!r})"
-
-
-MAX_KEY_GROUPS = 1 << 15
-"""Flink's upper bound for maxParallelism."""
 
 
 class ExecutionConfig:

@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from flinkish.api.arguments import instance, member, milliseconds, positive
+from flinkish.api.arguments import MAX_KEY_GROUPS, instance, member, milliseconds, positive
 from flinkish.api.environment.configuration import (
-    MAX_KEY_GROUPS,
     CheckpointConfig,
     CheckpointingMode,
     Configuration,

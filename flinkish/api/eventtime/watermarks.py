@@ -11,9 +11,9 @@ from typing_extensions import TypeVar
 
 from flinkish.api.arguments import length_from_zero, positive_length
 from flinkish.api.errors import NotSupportedError
+from flinkish.api.eventtime.clock import ManualClock, RelativeClock
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.stored_names import stored_as
-from flinkish.api.time.clock import ManualClock, RelativeClock
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
-from flinkish.api.arguments import instance, positive, text, whole_number
+from flinkish.api.arguments import MAX_KEY_GROUPS, instance, positive, text, whole_number
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
-from flinkish.api.environment.configuration import MAX_KEY_GROUPS
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
 from flinkish.api.eventtime.watermarks import WatermarkStrategy

@@ -1,9 +1,4 @@
-"""MongoDB Atlas Stream Processing: its sources and window stages, over flinkish streams.
-
-The watermark is the highest event time seen. A window takes events of ``[start, end)`` and closes
-once, when the watermark less its allowed lateness reaches its end; what comes later goes to the dead
-letter queue. docs/compat/atlas.md sets the two side by side.
-"""
+"""A pipeline of Atlas's stages, as a function from stream to stream."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ import flinkish.compat.storm.operator  # noqa: F401  # registers its operators
 from flinkish.compat.storm.topology import BaseWindowedBolt as BaseWindowedBolt
 from flinkish.compat.storm.topology import Duration as Duration
 from flinkish.compat.storm.topology import OutputCollector as OutputCollector
+from flinkish.compat.storm.topology import TupleWindow as TupleWindow
 from flinkish.compat.storm.topology import setBolt as setBolt
 from flinkish.compat.storm.watermarks import LagWatermarks as LagWatermarks
 from flinkish.compat.storm.watermarks import unionWithLag as unionWithLag

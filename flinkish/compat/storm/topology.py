@@ -1,24 +1,4 @@
-"""Apache Storm's windowed bolts: windows by length and slide, each a count or a duration.
-
-A bolt is described as in Storm and set on streams with ``setBolt``:
-
->>> class Sums(BaseWindowedBolt[tuple[int, int], int]):
-...     def execute(self, inputWindow, collector):
-...         collector.emit(sum(value for value, _ in inputWindow.get()))
->>> bolt = Sums().withWindow(Duration.seconds(20), Duration.seconds(10)).withTimestampField(1)
->>> from flinkish import StreamRecord
->>> from flinkish.testing import StreamTestHarness
->>> harness = StreamTestHarness(
-...     lambda readings: setBolt(bolt.withLag(Duration.seconds(5)), readings)
-... )
->>> for reading in ((1, 4_000), (2, 12_000), (4, 33_000)):
-...     harness.processElement(reading)
->>> harness.endInput()
->>> [element.value for element in harness.getOutput() if isinstance(element, StreamRecord)]
-[1, 3, 2, 4, 4]
-
-docs/compat/storm.md has Storm's words beside flinkish's.
-"""
+"""Bolts with windows, and how they are set on streams."""
 
 from __future__ import annotations
 

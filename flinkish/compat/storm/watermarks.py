@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from flinkish.api.arguments import instance, length_from_zero, positive, positive_length
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.eventtime.clock import RelativeClock
 from flinkish.api.eventtime.watermarks import (
     TimestampAssignerLike,
     WatermarkGenerator,
@@ -16,7 +17,6 @@ from flinkish.api.eventtime.watermarks import (
 )
 from flinkish.api.stored_names import stored_as
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.time.clock import RelativeClock
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import Watermark
 

@@ -1,9 +1,4 @@
-"""Azure Stream Analytics: event ordering, windows and metrics, over flinkish streams.
-
-``timestampBy`` is the ``TIMESTAMP BY`` of a query, the windows go into ``window`` and ``windowAll``
-of a stream, and what they give carries ``System.Timestamp``. docs/compat/stream_analytics.md sets
-the two side by side.
-"""
+"""Queries in Azure's words: TIMESTAMP BY, policies and windows."""
 
 from __future__ import annotations
 

@@ -51,6 +51,7 @@ from flinkish.compat.streaminsight.lifetimes import alterEventLifetime as alterE
 from flinkish.compat.streaminsight.lifetimes import shiftEventTime as shiftEventTime
 from flinkish.compat.streaminsight.queries import countByStartTimeWindow as countByStartTimeWindow
 from flinkish.compat.streaminsight.queries import hoppingWindow as hoppingWindow
+from flinkish.compat.streaminsight.queries import join as join
 from flinkish.compat.streaminsight.queries import snapshotWindow as snapshotWindow
 from flinkish.compat.streaminsight.queries import toEdgeStreamable as toEdgeStreamable
 from flinkish.compat.streaminsight.queries import toIntervalStreamable as toIntervalStreamable

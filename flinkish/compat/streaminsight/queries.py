@@ -1,31 +1,4 @@
-"""Microsoft StreamInsight: events with lifetimes, and time by current-time increments (CTIs).
-
-Streams become streams of events with ``toPointStreamable`` and its kin, which also say how their
-time advances:
-
->>> from flinkish import Duration, StreamRecord
->>> from flinkish.testing import StreamTestHarness
->>> settings = AdvanceTimeSettings(
-...     AdvanceTimeGenerationSettings(10, Duration.ofSeconds(5), True), None, AdvanceTimePolicy.Adjust
-... )
->>> def volumes(ticks):
-...     trades = toPointStreamable(ticks, lambda tick: PointEvent(tick[0], tick[1]), settings)
-...     windows = hoppingWindow(trades, Duration.ofMinutes(2), Duration.ofMinutes(1))
-...     return windows.apply(lambda window, events: [sum(event.payload for event in events)])
->>> harness = StreamTestHarness(volumes)
->>> for tick in ((10_000, 5), (70_000, 3), (130_000, 1)):
-...     harness.processElement(tick)
->>> harness.endInput()
->>> for element in harness.getOutput():
-...     if isinstance(element, StreamRecord):
-...         print(element.value)
-IntervalEvent(startTime=-60000, endTime=60000, payload=5)
-IntervalEvent(startTime=0, endTime=120000, payload=8)
-IntervalEvent(startTime=60000, endTime=180000, payload=4)
-IntervalEvent(startTime=120000, endTime=240000, payload=1)
-
-A tick is a millisecond. docs/compat/streaminsight.md has StreamInsight's words beside flinkish's.
-"""
+"""Queries in StreamInsight's words: input, operators and joins of event streams."""
 
 from __future__ import annotations
 

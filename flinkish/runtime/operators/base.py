@@ -36,9 +36,9 @@ from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.operators.output import Input, Output, TimestampedCollector
 from flinkish.runtime.records.copies import keeps_nothing
 from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, user_method_of
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.user_code import emitted, mapped, user_code_of, user_method_of
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.contexts import ElementContext

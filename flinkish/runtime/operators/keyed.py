@@ -13,9 +13,9 @@ from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService, Triggerable
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.user_code import raise_named
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
-from flinkish.runtime.user_code import raise_named
 
 
 class KeyedOperator(StreamOperator):

@@ -20,13 +20,13 @@ from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.copies import copied, keeps_nothing
 from flinkish.runtime.records.elements import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
+from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
     WatermarkGeneration,
     WatermarkOutputMultiplexer,
 )
-from flinkish.runtime.user_code import user_method_of
 
 
 class TimestampsAndWatermarksOperator(OneInputOperator):

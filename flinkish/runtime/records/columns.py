@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from flinkish.api.errors import UnfitElementError, shown
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.user_code import user_code_of
+from flinkish.runtime.records.user_code import user_code_of
 
 
 class Misfit(Exception):

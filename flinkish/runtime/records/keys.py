@@ -28,7 +28,7 @@ from flinkish.api.errors import UnstableKeyError
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.records.elements import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.user_code import mapped, user_code_of
+from flinkish.runtime.records.user_code import mapped, user_code_of
 
 _MIX = 0x9E3779B1
 

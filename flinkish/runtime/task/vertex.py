@@ -21,6 +21,7 @@ from flinkish.runtime.metrics import OperatorReport
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
@@ -44,7 +45,6 @@ from flinkish.runtime.task.writer import (
     SinkRecordWriter,
 )
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.user_code import user_method_of
 
 
 @contextmanager

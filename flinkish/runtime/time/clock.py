@@ -12,7 +12,7 @@ from typing import Any
 
 import cloudpickle
 
-from flinkish.api.time.clock import RelativeClock
+from flinkish.api.eventtime.clock import RelativeClock
 
 
 class ProcessingTimeService(RelativeClock):

@@ -16,9 +16,9 @@ from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.metrics import MetricsTotals, decode_reports
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
-from flinkish.runtime.user_code import mapped, user_code_of
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j

@@ -14,7 +14,7 @@ import pyarrow as pa
 from flinkish.api.errors import UnfitElementError, hide_elements, shown
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.user_code import mapped
+from flinkish.runtime.records.user_code import mapped
 
 
 def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
