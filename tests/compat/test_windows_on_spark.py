@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compat import test_atlas as atlas
-from tests.compat import test_storm as storm
-from tests.compat import test_streaminsight as streaminsight
+from tests.compat.atlas import test_pipeline as atlas
+from tests.compat.storm import test_topology as storm
+from tests.compat.streaminsight import test_increments as streaminsight
 
 
 @pytest.mark.slow("a job with thirteen window operators in four stages, in several batches")

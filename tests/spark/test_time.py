@@ -14,8 +14,8 @@ import flinkish as fl
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.compat.stream_analytics import StreamAnalyticsMetrics, timestampBy
 from flinkish.testing import StreamTestHarness
-from tests.runtime.operators.test_time_seen import SeesTime
-from tests.runtime.test_processing_time import Heartbeat
+from tests.runtime.time.test_processing_time import Heartbeat
+from tests.runtime.time.test_time_seen import SeesTime
 from tests.spark.waiting import wait_for
 
 

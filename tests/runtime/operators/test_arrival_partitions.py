@@ -24,7 +24,7 @@ from flinkish import (
 )
 from flinkish.api.connectors.source import CollectionSource
 from flinkish.testing import StreamTestHarness
-from tests.compat.stream_analytics_example import clock
+from tests.compat.stream_analytics.example import clock
 from tests.runtime.micro_batches import MicroBatches
 
 

@@ -24,7 +24,7 @@ from flinkish import (
     Watermark,
 )
 from flinkish.testing import StreamTestHarness
-from tests.compat.stream_analytics_example import (
+from tests.compat.stream_analytics.example import (
     ALL_POLICIES,
     NO_EARLY_POLICY,
     READINGS,

@@ -15,7 +15,7 @@ import pytest
 
 from tests.spark.waiting import wait_for
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEYS = 100_000
 
 
@@ -31,7 +31,14 @@ def write_input(directory):
 def started(tmp_path, master, parallelism, log):
     arguments = [str(tmp_path / part) for part in ("input", "output", "checkpoint")]
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.many_keys_job", master, parallelism, *arguments],
+        [
+            sys.executable,
+            "-m",
+            "tests.spark.checkpoint.many_keys_job",
+            master,
+            parallelism,
+            *arguments,
+        ],
         cwd=ROOT,
         env={
             **os.environ,

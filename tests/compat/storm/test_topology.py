@@ -7,7 +7,7 @@ import pytest
 import flinkish as fl
 from flinkish.compat.storm import BaseWindowedBolt, Count, Duration, setBolt
 from flinkish.testing import StreamTestHarness
-from tests.compat.storm_example import (
+from tests.compat.storm.example import (
     FIRST,
     FIRST_WINDOWS,
     SECOND,

@@ -1,6 +1,6 @@
 """The job that test_many_keys kills.
 
-python -m tests.spark.many_keys_job MASTER PARALLELISM INPUT OUTPUT CHECKPOINT, with 0 for no parallelism
+python -m tests.spark.checkpoint.many_keys_job MASTER PARALLELISM INPUT OUTPUT CHECKPOINT, with 0 for no parallelism
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from flinkish import (
 )
 from flinkish.compat.atlas import withIdleAdvance
 from flinkish.testing import StreamTestHarness
-from tests.compat.atlas_example import IDLENESS, MINUTE, at, step
+from tests.compat.atlas.example import IDLENESS, MINUTE, at, step
 from tests.runtime.micro_batches import MicroBatches
 
 STRATEGY = withIdleAdvance(

@@ -38,7 +38,7 @@ from flinkish.compat.stream_analytics import (
     timestampBy,
 )
 from flinkish.testing import StreamTestHarness
-from tests.compat.stream_analytics_example import (
+from tests.compat.stream_analytics.example import (
     ALL_POLICIES,
     NO_EARLY_POLICY,
     READINGS,

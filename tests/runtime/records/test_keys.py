@@ -61,7 +61,7 @@ KEYS = [
 def test_hashes_are_the_same_in_another_process():
     program = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
-        "from tests.runtime.test_key_groups import KEYS, stable_hash\n"
+        "from tests.runtime.records.test_keys import KEYS, stable_hash\n"
         "print([stable_hash(key) for key in KEYS])"
     )
     other = subprocess.run(

@@ -1,4 +1,4 @@
-"""The job that test_recovery kills: python -m tests.spark.killed_job INPUT OUTPUT CHECKPOINT"""
+"""The job that test_recovery kills: python -m tests.spark.checkpoint.killed_job INPUT OUTPUT CHECKPOINT"""
 
 from __future__ import annotations
 

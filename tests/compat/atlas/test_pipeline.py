@@ -23,7 +23,7 @@ from flinkish import (
 from flinkish.compat import atlas
 from flinkish.compat.atlas import Boundary, Interval
 from flinkish.testing import StreamTestHarness
-from tests.compat.atlas_example import IDLENESS, LATENESS, WATERMARKS, at, step
+from tests.compat.atlas.example import IDLENESS, LATENESS, WATERMARKS, at, step
 from tests.runtime.micro_batches import MicroBatches
 
 Windows = AllWindowedStream[int, TimeWindow]

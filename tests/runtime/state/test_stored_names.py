@@ -17,7 +17,7 @@ from flinkish.runtime.state.page_codec import Envelope
 from flinkish.runtime.task.stage import DIRECTORY
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
-from tests.runtime.test_operator_metrics import AT, ONE_INPUT, TWO_INPUTS, key, points
+from tests.runtime.test_metrics import AT, ONE_INPUT, TWO_INPUTS, key, points
 
 
 class Globals(pickle.Unpickler):

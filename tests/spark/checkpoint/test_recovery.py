@@ -17,7 +17,7 @@ import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError, UserFunctionError
 from tests.spark.waiting import wait_for
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KILLS = 10
 BATCHES = 26
 
@@ -37,7 +37,7 @@ def write_input(directory):
 def started(tmp_path, name, log):
     arguments = [str(tmp_path / part) for part in ("input", f"{name}-output", f"{name}-checkpoint")]
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.killed_job", *arguments],
+        [sys.executable, "-m", "tests.spark.checkpoint.killed_job", *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=log,

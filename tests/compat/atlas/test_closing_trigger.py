@@ -25,7 +25,7 @@ from flinkish import (
 from flinkish.api.windowing.triggers import Trigger
 from flinkish.compat.atlas import AfterAllowedLatenessTrigger
 from flinkish.testing import StreamTestHarness
-from tests.compat.atlas_example import LATENESS, MINUTE, at
+from tests.compat.atlas.example import LATENESS, MINUTE, at
 from tests.runtime.micro_batches import MicroBatches
 
 LATE = OutputTag[int]("late")

@@ -7,7 +7,7 @@ from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.elements import Records
 from flinkish.runtime.records.frames import encode_frame
 from flinkish.runtime.task.gates import FrameRow, Gate, InputGates
-from tests.runtime.test_frames import frame_of
+from tests.runtime.records.test_frames import frame_of
 
 
 class Recorder(Input):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flinkish import WatermarkStatus
 from flinkish.runtime.task.valve import StatusWatermarkValve
-from tests.runtime.test_input_gates import Recorder
+from tests.runtime.task.test_gates import Recorder
 
 
 def valve_of(channels):
