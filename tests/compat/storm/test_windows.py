@@ -49,7 +49,7 @@ def stamped(harness):
 
 def arriving(harness, *arrivals):
     for number, second in enumerate(arrivals, start=1):
-        harness.setProcessingTime(second * 1000)
+        harness.setProcessingTime(round(second * 1000))
         harness.processElement(f"e{number}")
 
 

@@ -37,7 +37,7 @@ def task_of(source, *, read=True, strategy=None):
     (vertex,) = graph.sources
     task = SourceTask(
         cloudpickle.loads(cloudpickle.dumps(vertex_plan(vertex))),
-        TaskSettings(1, 1, graph.levels, 200),
+        TaskSettings(1, 1, graph.levels, 200, 1),
     )
     names = {sink.uid: sink.head.name for sink in graph.sinks}
     task.open()
