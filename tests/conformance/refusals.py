@@ -141,7 +141,7 @@ REFUSALS = (
         False,
         (
             "{assigner}: windows were merged into TimeWindow(",
-            "with an allowed lateness of {allowedLateness} ms is past the largest timestamp",
+            "plus the allowed lateness of {allowedLateness} ms exceeds the largest timestamp",
             "Choose a smaller allowedLateness.",
         ),
     ),

@@ -1,4 +1,9 @@
-"""Which windows the elements of a run fall into, all at once."""
+"""``AlignedWindowOperator``: tumbling and sliding event-time windows, a whole run at a time.
+
+Windows are *aligned* when all keys share them: [12:00, 12:05) is the same window for every key. Then
+numpy can compute the windows of a run of elements at once, and one lookup of due windows serves all
+keys, where ``WindowOperator`` does both for each element and each key.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +42,9 @@ Positions = NDArray[np.intp]
 
 
 class AlignedWindows:
-    """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after it.
+    """Windows of ``size`` ms that start at ``offset`` and every ``slide`` ms before and after it.
 
-    Tumbling windows are those whose slide is their size.
+    Tumbling windows have a slide equal to their size. All times are in ms.
     """
 
     __slots__ = ("offset", "size", "slide")
@@ -62,22 +67,28 @@ class AlignedWindows:
         return self.slide < self.size
 
     def lastStarts(self, timestamps: Timestamps) -> Timestamps:
-        """For each timestamp where the last of its windows begins, were they long enough."""
+        """For each timestamp the latest start of a window at or before it.
+
+        In a gap between windows, that window does not contain the timestamp.
+        """
         return timestamps - np.mod(timestamps - self.offset, self.slide)
 
     def firstEnds(self, timestamps: Timestamps) -> Timestamps:
-        """For each timestamp where the first of its windows ends, were they long enough."""
+        """For each timestamp the earliest end of a window after it.
+
+        In a gap between windows, that window does not contain the timestamp.
+        """
         return timestamps - np.mod(timestamps - self.offset - self.size, self.slide) + self.slide
 
     def gaps(self, timestamps: Timestamps) -> NDArray[np.bool_] | None:
-        """Which of the timestamps are in no window; None if there are no gaps between windows."""
+        """Which timestamps are in no window; None if there are no gaps between windows."""
         if self.slide <= self.size:
             return None
         return timestamps - self.lastStarts(timestamps) >= self.size
 
     def split(self, timestamps: Timestamps) -> Iterator[tuple[TimeWindow, Positions | None]]:
-        """Every window that one of ``timestamps`` falls into, the latest first, with the positions
-        of those that do, in order; None stands for all of them."""
+        """Every window that contains one of ``timestamps``, the latest first, with the ascending
+        positions of the timestamps in it; None stands for all positions."""
         size = self.size
         if len(timestamps) == 0:
             return
@@ -107,7 +118,7 @@ class AlignedWindows:
 
 
 def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
-    """The contents that ``description`` asks for."""
+    """The contents for the aggregation of ``description``."""
     aggregation = description.aggregation
     if aggregation is None:
         return ListedElements(copies=description.allowedLateness > 0)
@@ -119,14 +130,14 @@ def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
 
 
 class AlignedContents(ABC):
-    """How elements go into the pages of a window, and come out of them again.
+    """How elements are added to the pages of a window, and read from them when it fires.
 
-    As in Flink, None is nothing.
+    A page maps keys to contents; as in Flink, None means that there are none.
     """
 
     @abstractmethod
     def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        """Put every value under its key into its page."""
+        """Add each value to the contents of its key in its page."""
 
     @abstractmethod
     def addRuns(
@@ -136,11 +147,11 @@ class AlignedContents(ABC):
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        """Put the next ``count`` of ``values`` under every key into its page."""
+        """For each key, add the next ``count`` of ``values`` to its contents in its page."""
 
     @abstractmethod
     def elements(self, contents: Any) -> Sequence[Any] | None:
-        """What the window function gets to see of one key's contents, None if nothing."""
+        """The values of one key's contents for the window function, None if there are none."""
 
 
 class Accumulators(AlignedContents):
@@ -185,8 +196,11 @@ class Accumulators(AlignedContents):
 
 
 class Reductions(AlignedContents):
-    """One reduced value a key. Where windows overlap, each begins with a copy of the element: the
-    function may change it."""
+    """One reduced value a key.
+
+    The function may change its first argument, so where windows overlap each begins with a copy
+    of the element.
+    """
 
     def __init__(self, reduce: Callable[[Any, Any], Any], overlap: bool) -> None:
         self._reduce = reduce
@@ -228,7 +242,7 @@ class Reductions(AlignedContents):
 
 
 class ListedElements(AlignedContents):
-    """All elements of a key; ``copies``: they are needed again after the window has fired."""
+    """All elements of a key; ``copies`` says that they are needed again after the window fired."""
 
     def __init__(self, copies: bool) -> None:
         self._copies = copies
@@ -260,12 +274,15 @@ class ListedElements(AlignedContents):
 
 
 class AlignedWindowOperator(KeyedOperator, OneInputOperator):
-    """What ``WindowOperator`` does where all keys share their windows and the watermark alone fires
-    them: the same results, and the same count of timers.
+    """A ``WindowOperator`` for aligned windows under ``EventTimeTrigger``: the same results, but a
+    run of elements is added to one window after another.
 
-    A run is put into one window after another. There are no timers: what is due follows from the
-    windows that are there. Only an element of a window that has fired already, within the allowed
-    lateness, is handled by itself, as it fires the window again.
+    There are no timers: which windows are due follows from the set of open windows, which all keys
+    share. ``numEventTimeTimers`` reports the number that ``WindowOperator`` would have. Only an
+    element for a window that has fired already, within the allowed lateness, is handled by
+    itself, as it fires the window again.
+
+    A window has pages of its own in state, read when it fires and removed when it expires.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -315,7 +332,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._process_singly(records, np.flatnonzero(behind), added=True)
 
     def _process_runs(self, runs: KeyRuns) -> None:
-        """Put records that are ordered by key, and not late, into their windows key by key."""
+        """Add records that are ordered by key, and not late, to their windows key by key."""
         values: Sequence[Any] = runs.values
         if self._windows.overlap:
             values = list(values)
@@ -329,7 +346,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._note(window)
 
     def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
-        """Which elements have a window that has fired already, or are late; None: none of them."""
+        """Which elements have a window that has fired already, or are late; None if none has."""
         watermark = self.currentWatermark
         gaps = self._windows.gaps(timestamps)
         if gaps is None and lowest > watermark:
@@ -343,7 +360,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         return behind if behind.any() else None
 
     def _add(self, window: TimeWindow, records: Records, positions: Positions | None) -> None:
-        """Put records, those at ``positions`` or all, into a window that has not fired yet."""
+        """Add the records at ``positions``, or all, to a window that has not fired yet."""
         keys, values, hashes = records.keys, records.values, records.hashes
         assert keys is not None
         assert hashes is not None
@@ -362,12 +379,12 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _naming(
         self, values: Sequence[Any], remaining: Iterator[Any]
     ) -> AbstractContextManager[None]:
-        """Names the element in whatever a user function raises: what is left of ``values`` tells
-        which it was."""
+        """Names the element in an error of a user function: the number of ``values`` that are left
+        tells which one it was."""
         return self.userCodeOf(lambda: values[len(values) - sum(1 for _ in remaining) - 1])
 
     def _process_singly(self, records: Records, positions: Positions, added: bool) -> None:
-        """Take elements one by one; ``added``: windows that have not fired yet have them."""
+        """Add elements one by one; ``added`` says that windows yet to fire have them already."""
         values, keys, hashes = records.values, records.keys, records.hashes
         assert keys is not None
         assert hashes is not None
@@ -466,7 +483,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     # ------------------------------------------------------------------ windows
 
     def _note(self, window: TimeWindow) -> None:
-        """``window`` has contents."""
+        """Note that ``window`` has contents now."""
         if window not in self._open_windows:
             self._open_windows.add(window)
             due = self._lifetime.due(window, self.currentWatermark)
@@ -489,7 +506,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
 
 def _of_rows(records: Records) -> Records:
-    """A row may be in many windows: it is made of its columns once."""
+    """Records with rows made of their columns once, as a row may be in several windows."""
     return Records(
         list(records.values), records.timestamps, list(records.keys or ()), records.hashes
     )

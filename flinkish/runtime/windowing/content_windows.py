@@ -1,4 +1,4 @@
-"""``ContentWindowOperator``: windows that follow from the elements, in the order of their timestamps."""
+"""``ContentWindowOperator``: windows whose bounds depend on the elements in timestamp order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,15 @@ _timestamp = itemgetter(0)
 
 
 class ContentWindowOperator(TimerOperator, OneInputOperator):
-    """Keeps the elements of each key in order, and asks a ``ContentWindows`` assigner at the times
-    that they name. An element at or below the watermark is late.
+    """Keeps the elements of each key in timestamp order until the watermark has passed them, then
+    asks a ``ContentWindows`` assigner which windows they make.
 
-    The entry of a key is (its elements with their timestamps, the assigner's memory).
+    An element registers a timer for each time at which it may change the windows of its key
+    (``ContentWindows.changes``). When such a timer is due, all elements up to that time are known,
+    and the assigner says which window is complete, if any, and which elements later windows need
+    (``changeAt``). An element at or below the watermark is late.
+
+    The state of a key is the pair (its elements with their timestamps, the assigner's memory).
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -90,7 +95,7 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
             self._table.put(timer.key, None, (elements[change.keepFrom :], change.memory))
 
     def onProcessingTime(self, timer: Timer) -> None:
-        """There are none."""
+        """Never called: this operator registers no processing-time timers."""
 
     def _fire_window(self, window: Any, values: list[Any]) -> None:
         results = self._fold(values)

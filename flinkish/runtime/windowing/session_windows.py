@@ -1,4 +1,8 @@
-"""``SessionWindowOperator``: event-time sessions under the default trigger, with few timers."""
+"""``SessionWindowOperator``: event-time sessions under the default trigger, with few timers.
+
+To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open, and
+under which of them their contents are stored.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,17 @@ from flinkish.runtime.windowing.window_operator import WindowOperator
 
 
 class SessionWindowOperator(WindowOperator):
-    """A ``WindowOperator`` for ``EventTimeTrigger`` over sessions: the same results, but a session
+    """A ``WindowOperator`` for sessions under ``EventTimeTrigger``: the same results, but a session
     that grows leaves its timer where it is.
 
-    Timers are under the *state window*, which stays while a session grows. One that is due before
-    its session registers itself anew, for the time that the session has by then. So there always is
-    one at or before the next thing to happen to a session; ``numEventTimeTimers`` counts those that
-    ``WindowOperator`` would have.
+    ``WindowOperator`` deletes a timer and registers another with each element that extends a
+    session. Here a timer belongs to the *state window*, which stays the same. When it is due and
+    the session has grown meanwhile, it is registered again for the end that the session has by
+    then. With a gap of 10 ms and elements at 0, 6 and 12, a timer at 9 finds the session [0, 22)
+    and is moved to 21, where the session fires.
+
+    So a session always has a timer at or before the time when it fires or expires.
+    ``numEventTimeTimers`` reports the number of timers that ``WindowOperator`` would have.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -29,7 +37,7 @@ class SessionWindowOperator(WindowOperator):
         self._lifetime = WindowLifetime(description.allowedLateness)
         self._timer_count = 0
         self._woken = False
-        """Whether a session that had fired has grown."""
+        """Whether the current element extended a session that had fired already."""
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -89,7 +97,7 @@ class SessionWindowOperator(WindowOperator):
         sessions = self._merging_windows()
         session = sessions.windowOf(state_window)
         if session is None:
-            return  # it has become part of another
+            return  # merged into another session, which has a timer of its own
         expiry = self._lifetime.expiry(session)
         if time == session.maxTimestamp():
             self._timer_count -= 1

@@ -1,4 +1,8 @@
-"""What a window function gets to see where the elements themselves are kept."""
+"""The contents of panes: elements, or one value that they are aggregated to as they come.
+
+``reduce`` and ``aggregate`` without an evictor keep one value a pane, whatever the number of elements;
+anything else keeps the elements themselves.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,11 @@ from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
 
 
 def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
-    """The elements, or the one value that ``aggregation`` makes of them; the reduction of nothing is
-    None, its aggregate that of a new accumulator."""
+    """A function from the elements of a pane to the values for the window function: the elements
+    themselves, or the one value that ``aggregation`` makes of them.
+
+    With no elements ``reduce`` makes None, ``aggregate`` the result of a new accumulator.
+    """
     if aggregation is None:
         return lambda values: values
     if isinstance(aggregation, AggregateFunction):
@@ -43,14 +50,14 @@ def _aggregate(function: AggregateFunction[Any, Any, Any], values: list[Any]) ->
 
 
 def merge_call(descriptor: StateDescriptor[Any]) -> Callable[[Any, Any], Any]:
-    """How two entries of the state become one.
+    """A function that merges two entries of the state described by ``descriptor``.
 
-    Raises InvalidProgramError for a state that does not merge.
+    Raises InvalidProgramError for a state that cannot be merged.
     """
     if descriptor.ttlConfig is not None and descriptor.ttlConfig.isEnabled():
         raise InvalidProgramError(
             f"mergePartitionedState: {descriptor!r} has a time to live, and entries of different age"
-            " do not merge. Leave enableTimeToLive out of the descriptor of a trigger's state."
+            " cannot be merged. Leave enableTimeToLive out of the descriptor of a trigger's state."
         )
     if isinstance(descriptor, ReducingStateDescriptor):
         return partial(reduced, reduce_call(descriptor.reduceFunction))
@@ -71,7 +78,8 @@ def merge_namespaces(
     sources: Iterable[Any],
     merge: Callable[[Any, Any], Any],
 ) -> None:
-    """Move the entries of ``sources`` into that of ``target`` (Flink: ``mergeNamespaces``)."""
+    """Merge the entries of ``sources`` into that of ``target``, and remove them (Flink:
+    ``mergeNamespaces``)."""
     entries = []
     for source in sources:
         entry = table.get(key, source)
@@ -90,7 +98,7 @@ TABLE = "window-contents"
 def window_contents(
     description: WindowOperatorDescription, backend: KeyedStateBackend
 ) -> WindowContents:
-    """The contents that ``description`` asks for."""
+    """The contents for the aggregation and evictor of ``description``."""
     if description.evictor is not None:
         return TimestampedContents(backend)
     aggregation = description.aggregation
@@ -102,7 +110,7 @@ def window_contents(
 
 
 class WindowContents(ABC):
-    """What is in the windows of the current key. As in Flink, None is nothing."""
+    """The contents of the panes of the current key; as in Flink, None means that a pane is empty."""
 
     def __init__(self, backend: KeyedStateBackend) -> None:
         self._backend = backend
@@ -114,23 +122,23 @@ class WindowContents(ABC):
 
     @abstractmethod
     def elements(self, window: Any) -> Sequence[Any] | None:
-        """What the window function gets to see of ``window``, or None if there is nothing."""
+        """The values of ``window`` for the window function, None if the pane is empty."""
 
     @abstractmethod
     def _merge(self, one: Any, other: Any) -> Any:
-        """The state of both."""
+        """Merge the contents of two panes."""
 
     def clear(self, window: Any) -> None:
-        """Drop what is in ``window``."""
+        """Remove the contents of ``window``."""
         self._table.remove(self._backend.currentKey, window)
 
     def merge(self, target: Any, sources: Iterable[Any]) -> None:
-        """Put what is in ``sources`` into ``target``."""
+        """Move the contents of ``sources`` into ``target``."""
         merge_namespaces(self._table, self._backend.currentKey, target, sources, self._merge)
 
 
 class ReducedContents(WindowContents):
-    """The reduction of the elements."""
+    """One reduced value a pane."""
 
     def __init__(self, backend: KeyedStateBackend, function: Any) -> None:
         super().__init__(backend)
@@ -142,7 +150,7 @@ class ReducedContents(WindowContents):
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
         kept = self._table.get(key, window)
-        # The function may change what it begins with, and another window have the same element
+        # A copy, as the function may change its first argument, and other windows share the element
         kept = copied(value) if kept is None else reduced(self._reduce, kept, value)
         self._table.put(key, window, kept)
 
@@ -152,7 +160,7 @@ class ReducedContents(WindowContents):
 
 
 class AggregatedContents(WindowContents):
-    """The accumulator of the elements."""
+    """One accumulator a pane."""
 
     def __init__(
         self, backend: KeyedStateBackend, function: AggregateFunction[Any, Any, Any]
@@ -176,7 +184,7 @@ class AggregatedContents(WindowContents):
 
 
 class ListContents(WindowContents):
-    """The elements in the order they came."""
+    """The elements of a pane in the order of their arrival."""
 
     def _merge(self, one: Any, other: Any) -> Any:
         return one + other
@@ -196,13 +204,13 @@ class ListContents(WindowContents):
 
 
 class TimestampedContents(ListContents):
-    """The elements with their timestamps, for an evictor."""
+    """The elements of a pane with their timestamps, for an evictor."""
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         super().add(window, TimestampedValue(value, timestamp), timestamp)
 
     def replace(self, window: Any, elements: list[TimestampedValue[Any]]) -> None:
-        """Set what is in ``window``."""
+        """Replace the contents of ``window``."""
         if elements:
             self._table.put(self._backend.currentKey, window, elements)
         else:

@@ -1,6 +1,7 @@
-"""What triggers, evictors, assigners and window functions are given: views on the operator.
+"""The context objects of triggers, evictors, assigners and window functions.
 
-One object of each serves all keys and windows; the operator sets the window before a call.
+Each is a view of the operator. One object serves all keys and windows, as one per element would cost
+too much: the operator sets the current key and window before a call.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class WindowEvictorContext(EvictorContext):
 
 
 class WindowProcessContext(WindowContext[Any]):
-    """The context of a window function; ``current`` is its window."""
+    """The context of a window function; ``current`` is the window that fires."""
 
     __slots__ = ("_global_state", "_operator", "_window_state", "current")
 
@@ -135,13 +136,13 @@ class WindowProcessContext(WindowContext[Any]):
 
 
 class MergingWindowStateStore(KeyedStateStore):
-    """Refuses per-window state: of merging windows nobody could merge it
-    (Flink: the same name)."""
+    """Refuses per-window state, as a window function has no hook to merge it when windows merge
+    (Flink: ``MergingWindowStateStore``)."""
 
     def __init__(self, function: object, assigner: object) -> None:
         self._message = (
             f"windowState: {type(function).__name__} asks for state per window, but windows of"
-            f" {assigner!r} merge, and nobody could merge such state. Use globalState(), or a window"
+            f" {assigner!r} merge, and such state cannot be merged. Use globalState(), or a window"
             " assigner that does not merge."
         )
 

@@ -1,4 +1,4 @@
-"""Calls the window function of an operator, or emits the contents where there is none."""
+"""``WindowFunctionRunner``: calls the window function, or emits the contents if there is none."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from flinkish.runtime.windowing.window_contexts import MergingWindowStateStore, 
 
 
 class WindowFunctionRunner:
-    """The window function as the operator calls it (Flink: ``InternalWindowFunction``).
+    """The window function of an operator, of whatever form (Flink: ``InternalWindowFunction``).
 
-    ``window_states`` is the operator's per-window state, whose namespace the operator sets.
+    ``window_states`` holds per-window state; the operator sets its namespace to the window before
+    a call. Results carry ``window.maxTimestamp()``.
     """
 
     def __init__(
@@ -41,11 +42,11 @@ class WindowFunctionRunner:
 
     @property
     def clears(self) -> bool:
-        """Whether the function wants to know when a window goes."""
+        """Whether the function has a ``clear`` to call when a window is removed."""
         return self._clears
 
     def process(self, key: Any, window: Any, elements: Sequence[Any]) -> None:
-        """Hand ``elements`` of a window that fires to the function."""
+        """Call the function with the ``elements`` of a window that fires, and emit its results."""
         if self._call is None:
             timestamp, collect = window.maxTimestamp(), self._output.collect
             for element in elements:
@@ -60,7 +61,7 @@ class WindowFunctionRunner:
             collector.collect(result)
 
     def clear(self, window: Any) -> None:
-        """``window`` goes."""
+        """Let the function clear its per-window state, as ``window`` is removed."""
         if self._clears:
             self._context.current = window
             self._function.clear(self._context)

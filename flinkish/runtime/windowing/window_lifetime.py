@@ -1,4 +1,4 @@
-"""When event-time windows fire and go, under the default trigger."""
+"""``WindowLifetime``: when event-time windows under the default trigger fire and are removed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from flinkish.api.windowing.windows import Window
 
 
 class WindowLifetime:
-    """The times of event-time windows under ``EventTimeTrigger``, with an allowed lateness: they
-    fire at their end and go at their expiry."""
+    """When event-time windows under ``EventTimeTrigger`` fire and are removed.
+
+    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. The operators
+    without a timer for each pane compute with it the timers that ``WindowOperator`` would have.
+    """
 
     __slots__ = ("_lateness",)
 
@@ -16,7 +19,7 @@ class WindowLifetime:
         self._lateness = allowedLateness
 
     def expiry(self, window: Window) -> int | None:
-        """When ``window`` goes; None if it never does, as the job ends before."""
+        """When ``window`` is removed; None if the end of the input comes first."""
         end = window.maxTimestamp()
         time = end + self._lateness
         if time < MAX_TIMESTAMP:
@@ -24,11 +27,11 @@ class WindowLifetime:
         return end if end == MAX_TIMESTAMP else None
 
     def isLate(self, window: Window, watermark: int) -> bool:
-        """Whether ``window`` has gone."""
+        """Whether ``window`` has expired."""
         return min(window.maxTimestamp() + self._lateness, MAX_TIMESTAMP) <= watermark
 
     def due(self, window: Window, now: int) -> int | None:
-        """When something next happens to ``window`` after ``now``; None if nothing does."""
+        """When ``window`` next fires or expires after ``now``; None if neither will happen."""
         end = window.maxTimestamp()
         if end > now:
             return end
@@ -36,7 +39,7 @@ class WindowLifetime:
         return expiry if expiry is not None and expiry > now else None
 
     def timers(self, window: Window, watermark: int) -> int:
-        """How many timers ``WindowOperator`` has of ``window``: that of the trigger and that of the
-        cleanup, which are one if they are due together."""
+        """How many timers ``WindowOperator`` would have for a pane of ``window``: one to fire and one
+        to clean up, or a single one where both are due at the same time."""
         end, expiry = window.maxTimestamp(), self.expiry(window)
         return (end > watermark) + (expiry is not None and expiry != end)

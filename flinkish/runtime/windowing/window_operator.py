@@ -1,4 +1,8 @@
-"""``WindowOperator``: windows of any assigner under any trigger, element by element."""
+"""``WindowOperator``: windows of any assigner under any trigger, element by element.
+
+The general form, and the definition of what a window does: the quicker operators of this folder
+(``AlignedWindowOperator``, ``SessionWindowOperator``) give the same results for the common cases.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,36 @@ from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 
 
 class WindowOperator(TimerOperator, OneInputOperator):
-    """Puts elements into windows and asks the trigger (Flink: ``WindowOperator``).
+    """Groups elements by key and window, and emits a group when a trigger says so (Flink:
+    ``WindowOperator``).
 
-    Where windows merge, contents are kept under a *state window* (``MergingWindowSet``), while the
-    trigger's state and the timers are under the window itself.
+    The elements with the same key and the same window are a *pane*. An assigner names the windows
+    of an element, so one element may be in several panes. Each pane has contents in keyed state
+    (the elements, or one accumulator for ``reduce`` and ``aggregate``), trigger state and timers.
+
+    For every window of an element:
+
+    1. A window is late once the watermark has reached its cleanup time, which is its last
+       timestamp plus the allowed lateness. Late windows are skipped.
+    2. The element is added to the pane, then ``Trigger.onElement`` is asked. FIRE hands the
+       contents to the window function, PURGE drops them.
+    3. A timer is registered for the cleanup time.
+
+    Timers call ``Trigger.onEventTime`` or ``onProcessingTime`` in the same way. The cleanup timer
+    then removes the pane with everything that belongs to it: contents, trigger state, and the
+    per-window state of the function. An element that all its windows skipped, and that is late
+    itself, goes to the late side output, or is counted in ``numLateRecordsDropped``.
+
+    For the window [0, 1000) with an allowed lateness of 500 ms, the default trigger fires when the
+    watermark reaches 999. An element at 700 that comes while the watermark is at 1200 is added, and
+    the whole pane fires again. At watermark 1499 the pane is removed; from then on elements of
+    that window are late.
+
+    Results carry ``window.maxTimestamp()``, here 999. In processing time the clock takes the place
+    of the watermark, there is no lateness, and the cleanup time is the window's last timestamp.
+
+    Windows that merge keep their contents under a *state window* (``MergingWindowSet``), but
+    trigger state and timers under the window itself.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -147,14 +177,14 @@ class WindowOperator(TimerOperator, OneInputOperator):
             return
         if end > MAX_TIMESTAMP:
             raise NotSupportedError(
-                f"{self.name}: windows were merged into {window}, and its end with an allowed"
-                f" lateness of {self._lateness} ms is past the largest timestamp, {MAX_TIMESTAMP}."
+                f"{self.name}: windows were merged into {window}, and its end plus the allowed"
+                f" lateness of {self._lateness} ms exceeds the largest timestamp, {MAX_TIMESTAMP}."
                 " Choose a smaller allowedLateness."
             )
         kind = "watermark" if self._event_time else "clock"
         raise NotSupportedError(
-            f"{self.name}: windows were merged into {window}, whose time is up, as the {kind} is"
-            f" at {now}. mergeWindows must not make a window end earlier than its parts."
+            f"{self.name}: windows were merged into {window}, which has already ended, as the {kind}"
+            f" is at {now}. mergeWindows must not make a window end earlier than its parts."
         )
 
     # ------------------------------------------------------------------ time
@@ -180,7 +210,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
             merging_windows = self._merging_windows()
             state_window = merging_windows.getStateWindow(window)
             if state_window is None:
-                # a timer that its trigger has left behind
+                # the window has gone: its trigger did not delete this timer
                 return
         self._set_window(window)
         result = ask(timer.timestamp, window, self._trigger_context)
@@ -242,7 +272,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def _register_cleanup_timer(self, window: Any) -> None:
         time = self._cleanup_time(window)
         if time == MAX_TIMESTAMP:
-            return  # the job ends before
+            return  # the end of the input comes first
         if self._event_time:
             self.timers.registerEventTimeTimer(window, time)
         else:
@@ -259,10 +289,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
 
 
 class EvictingWindowOperator(WindowOperator):
-    """A ``WindowOperator`` with an evictor (Flink: the same name).
+    """A ``WindowOperator`` with an evictor (Flink: ``EvictingWindowOperator``).
 
-    What is evicted leaves the state. A window left empty still fires, as it does in Flink: the
-    reduction of nothing is None, its aggregate that of a new accumulator.
+    An evictor may remove any element before or after the window function sees them, so elements
+    are kept with their timestamps and aggregated only when the pane fires. Evicted elements leave
+    the state for good. A pane whose elements are all evicted still fires, as in Flink: ``reduce``
+    then yields None, ``aggregate`` the result of a new accumulator.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:

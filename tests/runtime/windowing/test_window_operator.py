@@ -134,7 +134,9 @@ def test_windows_must_not_be_merged_into_what_the_watermark_has_reached():
         harness.processWatermark(5)
         return values(harness)
 
-    with pytest.raises(NotSupportedError, match=r"end=5\), whose time is up.* watermark is at 4"):
+    with pytest.raises(
+        NotSupportedError, match=r"end=5\), which has already ended.* watermark is at 4"
+    ):
         merged(5)
     assert merged(6) == [("a", TimeWindow(0, 6), [("a", 1), ("a", 2)])]
 
