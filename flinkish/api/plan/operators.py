@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from flinkish.api.arguments import instance
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.errors import FlinkishError, InvalidProgramError, UserFunctionError
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy, TimeCall, time_call
 from flinkish.api.eventtime.watermarks import (
     AscendingTimestampsWatermarks,
@@ -202,7 +202,13 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
     @cached_property
     def _kind(self) -> _GeneratorKind:
         """Found once: the generator is made by the user's function."""
-        generator = self.strategy.createWatermarkGenerator()
+        try:
+            generator = self.strategy.createWatermarkGenerator()
+        except (FlinkishError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            method = "createWatermarkGenerator()"
+            raise UserFunctionError.of(self.name, None, error, method) from error
         if self.strategy.idleTimeout is not None:
             return _GeneratorKind()
         if isinstance(generator, BoundedOutOfOrdernessWatermarks) and type(generator) in _FOLDED:
