@@ -20,19 +20,11 @@ from flinkish.api.plan.operators import (
     FlatMapDescription,
     InOrderDescription,
     IntervalJoinDescription,
-    KeyedBroadcastProcessDescription,
-    KeyedCoFlatMapDescription,
-    KeyedCoMapDescription,
-    KeyedCoProcessDescription,
-    KeyedFilterDescription,
-    KeyedFlatMapDescription,
-    KeyedMapDescription,
     KeyedProcessDescription,
     KeyedReduceDescription,
     MapDescription,
     OperatorDescription,
     ProcessDescription,
-    ProcessUnderKeyDescription,
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
 )
@@ -92,32 +84,33 @@ def _window_operator(
     return WindowOperator(context, description)
 
 
-_OPERATORS: dict[type[OperatorDescription], OperatorFactory] = {
-    MapDescription: StreamMap,
-    FilterDescription: StreamFilter,
-    FlatMapDescription: StreamFlatMap,
-    InOrderDescription: StreamInOrder,
-    ProcessDescription: ProcessOperator,
-    ProcessUnderKeyDescription: ProcessUnderKeyOperator,
-    KeyedProcessDescription: KeyedProcessOperator,
-    KeyedReduceDescription: StreamGroupedReduceOperator,
-    KeyedMapDescription: KeyedStreamMap,
-    KeyedFilterDescription: KeyedStreamFilter,
-    KeyedFlatMapDescription: KeyedStreamFlatMap,
-    CoMapDescription: CoStreamMap,
-    KeyedCoMapDescription: KeyedCoStreamMap,
-    CoFlatMapDescription: CoStreamFlatMap,
-    KeyedCoFlatMapDescription: KeyedCoStreamFlatMap,
-    CoProcessDescription: CoProcessOperator,
-    KeyedCoProcessDescription: KeyedCoProcessOperator,
-    BroadcastProcessDescription: CoBroadcastWithNonKeyedOperator,
-    KeyedBroadcastProcessDescription: CoBroadcastWithKeyedOperator,
-    IntervalJoinDescription: IntervalJoinOperator,
-    WindowOperatorDescription: _window_operator,
-    TimestampsAndWatermarksDescription: TimestampsAndWatermarksOperator,
-    SourceWatermarksDescription: SourceWatermarksOperator,
-    ArrivalTimeDescription: ArrivalTimeOperator,
+_OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
+    (MapDescription, False): StreamMap,
+    (MapDescription, True): KeyedStreamMap,
+    (FilterDescription, False): StreamFilter,
+    (FilterDescription, True): KeyedStreamFilter,
+    (FlatMapDescription, False): StreamFlatMap,
+    (FlatMapDescription, True): KeyedStreamFlatMap,
+    (InOrderDescription, False): StreamInOrder,
+    (ProcessDescription, False): ProcessOperator,
+    (ProcessDescription, True): ProcessUnderKeyOperator,
+    (KeyedProcessDescription, True): KeyedProcessOperator,
+    (KeyedReduceDescription, True): StreamGroupedReduceOperator,
+    (CoMapDescription, False): CoStreamMap,
+    (CoMapDescription, True): KeyedCoStreamMap,
+    (CoFlatMapDescription, False): CoStreamFlatMap,
+    (CoFlatMapDescription, True): KeyedCoStreamFlatMap,
+    (CoProcessDescription, False): CoProcessOperator,
+    (CoProcessDescription, True): KeyedCoProcessOperator,
+    (BroadcastProcessDescription, False): CoBroadcastWithNonKeyedOperator,
+    (BroadcastProcessDescription, True): CoBroadcastWithKeyedOperator,
+    (IntervalJoinDescription, True): IntervalJoinOperator,
+    (WindowOperatorDescription, True): _window_operator,
+    (TimestampsAndWatermarksDescription, False): TimestampsAndWatermarksOperator,
+    (SourceWatermarksDescription, False): SourceWatermarksOperator,
+    (ArrivalTimeDescription, False): ArrivalTimeOperator,
 }
+"""By the class of the description, and whether it works under a key."""
 
 
 def register_operator(description: type[OperatorDescription], factory: OperatorFactory) -> None:
@@ -126,9 +119,9 @@ def register_operator(description: type[OperatorDescription], factory: OperatorF
     Call it in the package that has the description, so that a worker, which imports the package to
     unpickle a description, knows the operator too.
     """
-    _OPERATORS[description] = factory
+    _OPERATORS[description, description.keyed] = factory
 
 
 def create_operator(context: OperatorContext, description: OperatorDescription) -> StreamOperator:
     """The operator that runs ``description``."""
-    return _OPERATORS[type(description)](context, description)
+    return _OPERATORS[type(description), description.keyed](context, description)

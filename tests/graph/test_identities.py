@@ -412,3 +412,69 @@ def test_uids_of_typical_jobs_stay(job):
     graph = graph_of(lambda s: TYPICAL[job](s).print())
     found = [node.uid for node in graph if node.isSource or node.isStateful]
     assert found == PINNED[job]
+
+
+class Rich(fl.MapFunction, fl.RichFunction):
+    def map(self, value):
+        return value
+
+
+class CoMap(fl.CoMapFunction):
+    def map1(self, value):
+        return value
+
+    map2 = map1
+
+
+class CoFlatMap(fl.CoFlatMapFunction):
+    def flatMap1(self, value, out):
+        out.collect(value)
+
+    flatMap2 = flatMap1
+
+
+class CoProcess(fl.CoProcessFunction):
+    def processElement1(self, value, ctx, out):
+        out.collect(value)
+
+    processElement2 = processElement1
+
+
+class RichFilter(fl.FilterFunction, fl.RichFunction):
+    def filter(self, value):
+        return True
+
+
+class RichFlatMap(fl.FlatMapFunction, fl.RichFunction):
+    def flatMap(self, value, out):
+        out.collect(value)
+
+
+class Process(fl.ProcessFunction):
+    def processElement(self, value, ctx, out):
+        out.collect(value)
+
+
+WITH_AND_WITHOUT_KEY = {
+    "Map": lambda s: s.map(Rich()),
+    "Filter": lambda s: s.filter(RichFilter()),
+    "FlatMap": lambda s: s.flatMap(RichFlatMap()),
+    "CoMap": lambda s: s.connect(s).map(CoMap()),
+    "CoFlatMap": lambda s: s.connect(s).flatMap(CoFlatMap()),
+    "CoProcess": lambda s: s.connect(s).process(CoProcess()),
+}
+
+
+@pytest.mark.parametrize("kind", WITH_AND_WITHOUT_KEY)
+def test_what_works_with_and_without_a_key_has_a_kind_for_each(kind):
+    operation = WITH_AND_WITHOUT_KEY[kind]
+    for stream_of, expected in ((lambda s: s, kind), (lambda s: s.keyBy(key), f"Keyed{kind}")):
+        graph = graph_of(lambda s: operation(stream_of(s)).print())  # noqa: B023
+        [operator] = [node.operator for node in graph if not (node.isSource or node.isSink)]
+        assert operator.kind == expected
+        assert operator.keyed == (expected != kind)
+
+
+def test_a_process_function_without_timers_is_a_kind_of_its_own_under_a_key():
+    graph = graph_of(lambda s: s.keyBy(key).process(Process()).print())
+    assert [n.operator.kind for n in graph if n.isStateful] == ["ProcessUnderKey"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -42,23 +42,30 @@ class OperatorDescription(ABC):
     ``kind``: begins the uids of such operators and is noted in checkpoints, so it stays what it is whatever
     becomes of the class.
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
-    by key. ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
+    by key. One class describes an operator both with and without a key, and the field says which; a class
+    that is always one of the two does not take it.
+    ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
     ``seesTime``: its function may ask for the watermark and the clock, which are known after a
     shuffle; so it gets a stage if it comes before the first one. ``inOrder``: where branches of one
-    stream meet again in it, their elements come in the order of that stream. ``keepsType``: what it gives is of
-    the type of what it gets.
+    stream meet again in it, their elements come in the order of that stream. ``keepsType``: the output type
+    equals the input type.
     """
 
-    kind: ClassVar[str]
-    keyed: ClassVar[bool] = False
     seesTime: ClassVar[bool] = False
     inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
+
+    keyed: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for function in self.userFunctions:
             if isinstance(function, Function):
                 check_methods(function)
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What a checkpoint calls such operators."""
 
     @property
     def stateful(self) -> bool:
@@ -84,12 +91,14 @@ class OperatorDescription(ABC):
 
 @dataclass(frozen=True)
 class MapDescription(OperatorDescription):
-    """``DataStream.map``."""
-
-    kind: ClassVar[str] = "Map"
+    """``DataStream.map``; keyed where a rich function, which may have keyed state, is on a keyed stream."""
 
     function: Function | None
     call: Callable[[Any], Any]
+
+    @property
+    def kind(self) -> str:
+        return "KeyedMap" if self.keyed else "Map"
 
     @property
     def name(self) -> str:
@@ -116,14 +125,16 @@ class InOrderDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class FilterDescription(OperatorDescription):
-    """``DataStream.filter``."""
-
-    kind: ClassVar[str] = "Filter"
+    """``DataStream.filter``; keyed as ``MapDescription`` is."""
 
     keepsType: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any], bool]
+
+    @property
+    def kind(self) -> str:
+        return "KeyedFilter" if self.keyed else "Filter"
 
     @property
     def name(self) -> str:
@@ -137,13 +148,16 @@ class FilterDescription(OperatorDescription):
 @dataclass(frozen=True)
 class FlatMapDescription(OperatorDescription):
     """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
-    ``iterate(value)`` does not; both give an iterable or None, and just one of them is there."""
-
-    kind: ClassVar[str] = "FlatMap"
+    ``iterate(value)`` does not; both give an iterable or None, and just one of them is there. Keyed as
+    ``MapDescription`` is."""
 
     function: Function | None
     call: Callable[[Any, Any], Any] | None
     iterate: Callable[[Any], Iterable[Any]] | None
+
+    @property
+    def kind(self) -> str:
+        return "KeyedFlatMap" if self.keyed else "FlatMap"
 
     @property
     def name(self) -> str:
@@ -262,7 +276,7 @@ def process_description(function: Any) -> ProcessDescription:
 def keyed_process_description(function: Any) -> OperatorDescription:
     """What ``KeyedStream.process(function)`` is to do."""
     if isinstance(function, ProcessFunction):
-        return ProcessUnderKeyDescription(function, function.processElement)
+        return ProcessDescription(function, function.processElement, keyed=True)
     if isinstance(function, KeyedProcessFunction):
         return KeyedProcessDescription(function, function.processElement)
     return KeyedProcessDescription(None, _plain(function, "a KeyedProcessFunction"))
@@ -283,14 +297,17 @@ def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], Any]:
 
 @dataclass(frozen=True)
 class ProcessDescription(OperatorDescription):
-    """``DataStream.process``; ``call(value, ctx, out)`` is the function itself."""
-
-    kind: ClassVar[str] = "Process"
+    """``process`` of a ProcessFunction; ``call(value, ctx, out)`` is the function itself. On a keyed stream
+    it has keyed state, but no timers, as in Flink."""
 
     seesTime: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any, Any, Any], Any]
+
+    @property
+    def kind(self) -> str:
+        return "ProcessUnderKey" if self.keyed else "Process"
 
     @property
     def name(self) -> str:
@@ -302,21 +319,12 @@ class ProcessDescription(OperatorDescription):
 
 
 @dataclass(frozen=True)
-class ProcessUnderKeyDescription(ProcessDescription):
-    """``KeyedStream.process`` of a ProcessFunction: keyed state, but no timers, as in Flink."""
-
-    kind: ClassVar[str] = "ProcessUnderKey"
-
-    keyed: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
 class KeyedProcessDescription(OperatorDescription):
     """``KeyedStream.process``; without a function, ``call`` is a plain one that sees no timers."""
 
     kind: ClassVar[str] = "KeyedProcess"
 
-    keyed: ClassVar[bool] = True
+    keyed: bool = field(default=True, init=False)
 
     function: KeyedProcessFunction[Any, Any, Any] | None
     call: Callable[[Any, Any, Any], Any]
@@ -336,7 +344,7 @@ class KeyedReduceDescription(OperatorDescription):
 
     kind: ClassVar[str] = "KeyedReduce"
 
-    keyed: ClassVar[bool] = True
+    keyed: bool = field(default=True, init=False)
     keepsType: ClassVar[bool] = True
 
     function: Function | None
@@ -352,45 +360,13 @@ class KeyedReduceDescription(OperatorDescription):
         return (self.function or self.call,)
 
 
-@dataclass(frozen=True)
-class KeyedMapDescription(MapDescription):
-    """``KeyedStream.map`` of a rich function, which may have keyed state."""
-
-    kind: ClassVar[str] = "KeyedMap"
-
-    keyed: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
-class KeyedFilterDescription(FilterDescription):
-    """``KeyedStream.filter`` of a rich function, which may have keyed state."""
-
-    kind: ClassVar[str] = "KeyedFilter"
-
-    keyed: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
-class KeyedFlatMapDescription(FlatMapDescription):
-    """``KeyedStream.flatMap`` of a rich function, which may have keyed state."""
-
-    kind: ClassVar[str] = "KeyedFlatMap"
-
-    keyed: ClassVar[bool] = True
+_RICH_UNDER_KEY = (MapDescription, FilterDescription, FlatMapDescription, ProcessDescription)
 
 
 def under_key(operator: OperatorDescription) -> OperatorDescription:
     """``operator`` as it is on a keyed stream: a rich function gets keyed state there."""
-    if any(isinstance(function, RichFunction) for function in operator.userFunctions):
-        if type(operator) is MapDescription:
-            return KeyedMapDescription(operator.function, operator.call)
-        if type(operator) is FilterDescription:
-            return KeyedFilterDescription(operator.function, operator.call)
-        if type(operator) is FlatMapDescription:
-            return KeyedFlatMapDescription(operator.function, operator.call, operator.iterate)
-        if type(operator) is ProcessDescription:
-            return ProcessUnderKeyDescription(operator.function, operator.call)
-    return operator
+    rich = any(isinstance(function, RichFunction) for function in operator.userFunctions)
+    return replace(operator, keyed=True) if rich and type(operator) in _RICH_UNDER_KEY else operator
 
 
 # ---------------------------------------------------------------------- two inputs
@@ -408,11 +384,13 @@ class TwoInputDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class CoMapDescription(TwoInputDescription):
-    """``ConnectedStreams.map``."""
-
-    kind: ClassVar[str] = "CoMap"
+    """``ConnectedStreams.map``; keyed where both streams are."""
 
     function: CoMapFunction[Any, Any, Any]
+
+    @property
+    def kind(self) -> str:
+        return "KeyedCoMap" if self.keyed else "CoMap"
 
     @property
     def name(self) -> str:
@@ -424,21 +402,14 @@ class CoMapDescription(TwoInputDescription):
 
 
 @dataclass(frozen=True)
-class KeyedCoMapDescription(CoMapDescription):
-    """``ConnectedStreams.map`` where both streams are keyed."""
-
-    kind: ClassVar[str] = "KeyedCoMap"
-
-    keyed: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
 class CoFlatMapDescription(TwoInputDescription):
-    """``ConnectedStreams.flatMap``."""
-
-    kind: ClassVar[str] = "CoFlatMap"
+    """``ConnectedStreams.flatMap``; keyed where both streams are."""
 
     function: CoFlatMapFunction[Any, Any, Any]
+
+    @property
+    def kind(self) -> str:
+        return "KeyedCoFlatMap" if self.keyed else "CoFlatMap"
 
     @property
     def name(self) -> str:
@@ -450,40 +421,14 @@ class CoFlatMapDescription(TwoInputDescription):
 
 
 @dataclass(frozen=True)
-class KeyedCoFlatMapDescription(CoFlatMapDescription):
-    """``ConnectedStreams.flatMap`` where both streams are keyed."""
-
-    kind: ClassVar[str] = "KeyedCoFlatMap"
-
-    keyed: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
 class CoProcessDescription(TwoInputDescription):
-    """``ConnectedStreams.process`` where not both streams are keyed: without state and timers."""
+    """``ConnectedStreams.process``; where both streams are keyed, with keyed state and timers."""
 
-    kind: ClassVar[str] = "CoProcess"
-
-    function: CoProcessFunction[Any, Any, Any]
+    function: CoProcessFunction[Any, Any, Any] | KeyedCoProcessFunction[Any, Any, Any, Any]
 
     @property
-    def name(self) -> str:
-        return "Co-Process"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
-
-@dataclass(frozen=True)
-class KeyedCoProcessDescription(TwoInputDescription):
-    """``ConnectedStreams.process`` where both streams are keyed."""
-
-    kind: ClassVar[str] = "KeyedCoProcess"
-
-    keyed: ClassVar[bool] = True
-
-    function: KeyedCoProcessFunction[Any, Any, Any, Any] | CoProcessFunction[Any, Any, Any]
+    def kind(self) -> str:
+        return "KeyedCoProcess" if self.keyed else "CoProcess"
 
     @property
     def name(self) -> str:
@@ -499,31 +444,20 @@ class KeyedCoProcessDescription(TwoInputDescription):
 class BroadcastProcessDescription(TwoInputDescription):
     """``BroadcastConnectedStream.process``; the second input is broadcast."""
 
-    kind: ClassVar[str] = "BroadcastProcess"
-
     function: Any
     descriptors: tuple[MapStateDescriptor[Any, Any], ...]
 
     @property
+    def kind(self) -> str:
+        return "KeyedBroadcastProcess" if self.keyed else "BroadcastProcess"
+
+    @property
     def name(self) -> str:
-        return "Co-Process-Broadcast"
+        return "Co-Process-Broadcast-Keyed" if self.keyed else "Co-Process-Broadcast"
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:
         return (self.function,)
-
-
-@dataclass(frozen=True)
-class KeyedBroadcastProcessDescription(BroadcastProcessDescription):
-    """``BroadcastConnectedStream.process`` where the first stream is keyed."""
-
-    kind: ClassVar[str] = "KeyedBroadcastProcess"
-
-    keyed: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "Co-Process-Broadcast-Keyed"
 
 
 @dataclass(frozen=True)
@@ -532,7 +466,7 @@ class IntervalJoinDescription(TwoInputDescription):
 
     kind: ClassVar[str] = "IntervalJoin"
 
-    keyed: ClassVar[bool] = True
+    keyed: bool = field(default=True, init=False)
 
     function: Function | None
     call: Callable[[Any, Any, Any, Any], Any]

@@ -40,7 +40,6 @@ from flinkish.api.plan.operators import (
     CoProcessDescription,
     FlatMapDescription,
     IntervalJoinDescription,
-    KeyedCoProcessDescription,
     KeyedProcessDescription,
     MapDescription,
     OperatorDescription,
@@ -163,7 +162,6 @@ results, and the method whose ``out`` says it too."""
 @_result_type.register(KeyedProcessDescription)
 @_result_type.register(CoFlatMapDescription)
 @_result_type.register(CoProcessDescription)
-@_result_type.register(KeyedCoProcessDescription)
 @_result_type.register(BroadcastProcessDescription)
 @_result_type.register(IntervalJoinDescription)
 def _process(operator: OperatorDescription, transformation: Transformation) -> _Type:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from flinkish.api.errors import InvalidProgramError, shown
@@ -43,7 +43,7 @@ class WindowOperatorDescription(OperatorDescription):
 
     kind: ClassVar[str] = "WindowOperator"
 
-    keyed: ClassVar[bool] = True
+    keyed: bool = field(default=True, init=False)
 
     assigner: WindowAssigner[Any, Any]
     trigger: Trigger[Any, Any]

@@ -21,10 +21,6 @@ from flinkish.api.plan.operators import (
     CoFlatMapDescription,
     CoMapDescription,
     CoProcessDescription,
-    KeyedBroadcastProcessDescription,
-    KeyedCoFlatMapDescription,
-    KeyedCoMapDescription,
-    KeyedCoProcessDescription,
     TwoInputDescription,
 )
 from flinkish.api.plan.output_types import check_key_types, output_type
@@ -184,8 +180,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     ) -> SingleOutputStreamOperator[OUT]:
         """One element for each of either stream. Timestamps stay."""
         _check("map", coMapper, CoMapFunction)
-        description = KeyedCoMapDescription if self._keyed() else CoMapDescription
-        return self._transform(description(coMapper), outputType)
+        return self._transform(CoMapDescription(coMapper, keyed=self._keyed()), outputType)
 
     def flatMap(
         self,
@@ -194,8 +189,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     ) -> SingleOutputStreamOperator[OUT]:
         """Any number of elements for each of either stream. Timestamps stay."""
         _check("flatMap", coFlatMapper, CoFlatMapFunction)
-        description = KeyedCoFlatMapDescription if self._keyed() else CoFlatMapDescription
-        return self._transform(description(coFlatMapper), outputType)
+        return self._transform(CoFlatMapDescription(coFlatMapper, keyed=self._keyed()), outputType)
 
     @overload
     def process(
@@ -216,15 +210,14 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     ) -> SingleOutputStreamOperator[Any]:
         """A process function of both streams; with state and timers if both are keyed."""
         _check("process", coProcessFunction, CoProcessFunction, KeyedCoProcessFunction)
-        if self._keyed():
-            return self._transform(KeyedCoProcessDescription(coProcessFunction), outputType)
-        if isinstance(coProcessFunction, KeyedCoProcessFunction):
+        keyed = self._keyed()
+        if not keyed and isinstance(coProcessFunction, KeyedCoProcessFunction):
             raise InvalidProgramError(
                 f"{type(coProcessFunction).__name__} is a KeyedCoProcessFunction, but not both of"
                 " the connected streams are keyed. Call keyBy(key1, key2) before process, or write"
                 " a CoProcessFunction."
             )
-        return self._transform(CoProcessDescription(coProcessFunction), outputType)
+        return self._transform(CoProcessDescription(coProcessFunction, keyed=keyed), outputType)
 
     def _keyed(self) -> bool:
         first, second = self._input1, self._input2
@@ -268,10 +261,9 @@ class BroadcastConnectedStream(_TwoStreams[IN1_co, IN2_co, BroadcastStream[IN2_c
                 f"{name} is a KeyedBroadcastProcessFunction, but the stream is not keyed. Call"
                 " keyBy(...) before connect, or write a BroadcastProcessFunction."
             )
-        description = KeyedBroadcastProcessDescription if keyed else BroadcastProcessDescription
-        return self._transform(
-            description(function, self._input2.getBroadcastStateDescriptors()), outputType
-        )
+        descriptors = self._input2.getBroadcastStateDescriptors()
+        description = BroadcastProcessDescription(function, descriptors, keyed=keyed)
+        return self._transform(description, outputType)
 
 
 def _selector(fields: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar, Union
 
@@ -626,7 +626,7 @@ class PolicyWindowDescription(OperatorDescription):
 
     kind: ClassVar[str] = "PolicyWindow"
 
-    keyed: ClassVar[bool] = True
+    keyed: bool = field(default=True, init=False)
 
     triggerPolicy: TriggerPolicy[Any]
     evictionPolicy: EvictionPolicy[Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length
@@ -147,7 +147,7 @@ class LifetimeWindowDescription(OperatorDescription):
 
     kind: ClassVar[str] = "LifetimeWindow"
 
-    keyed: ClassVar[bool] = True
+    keyed: bool = field(default=True, init=False)
 
     windows: LifetimeWindows
     lateDataOutput: str | None

@@ -15,7 +15,6 @@ from flinkish.api.functions.state import MapStateDescriptor, StateDescriptor
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import (
     BroadcastProcessDescription,
-    KeyedBroadcastProcessDescription,
 )
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import (
@@ -73,9 +72,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
     and each what ``applyToKeyedState`` makes it emit for its own keys.
     """
 
-    def __init__(
-        self, context: OperatorContext, description: KeyedBroadcastProcessDescription
-    ) -> None:
+    def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
         super().__init__(context)
         self._function = description.function
         self.onTimer = description.function.onTimer

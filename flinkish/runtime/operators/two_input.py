@@ -9,7 +9,6 @@ from flinkish.api.plan.operators import (
     CoFlatMapDescription,
     CoMapDescription,
     CoProcessDescription,
-    KeyedCoProcessDescription,
 )
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
@@ -173,7 +172,7 @@ class CoProcessOperator(TwoInputOperator):
 class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):
     """``ConnectedStreams.process`` where both streams are keyed (``KeyedCoProcessOperator``)."""
 
-    def __init__(self, context: OperatorContext, description: KeyedCoProcessDescription) -> None:
+    def __init__(self, context: OperatorContext, description: CoProcessDescription) -> None:
         super().__init__(context)
         self._function = description.function
         self.onTimer = description.function.onTimer
