@@ -28,7 +28,14 @@ from flinkish.api.plan.operators import (
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
 )
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.windows import (
+    CONTENT_LAYOUT,
+    EVICTING_LAYOUT,
+    GENERAL_LAYOUT,
+    SESSION_LAYOUT,
+    AlignedLayout,
+    WindowOperatorDescription,
+)
 from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.broadcast import (
@@ -69,19 +76,20 @@ from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, W
 OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
 
 
+_WINDOW_OPERATORS: dict[str, OperatorFactory] = {
+    CONTENT_LAYOUT.name: ContentWindowOperator,
+    EVICTING_LAYOUT.name: EvictingWindowOperator,
+    AlignedLayout.name: AlignedWindowOperator,
+    SESSION_LAYOUT.name: SessionWindowOperator,
+    GENERAL_LAYOUT.name: WindowOperator,
+}
+"""By the name of the layout."""
+
+
 def _window_operator(
     context: OperatorContext, description: WindowOperatorDescription
 ) -> StreamOperator:
-    """The quickest operator that gives the results of ``WindowOperator``."""
-    if description.isContent:
-        return ContentWindowOperator(context, description)
-    if description.evictor is not None:
-        return EvictingWindowOperator(context, description)
-    if description.isAligned:
-        return AlignedWindowOperator(context, description)
-    if description.isSession:
-        return SessionWindowOperator(context, description)
-    return WindowOperator(context, description)
+    return _WINDOW_OPERATORS[description.layout.name](context, description)
 
 
 _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {

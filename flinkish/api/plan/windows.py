@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from flinkish.api.errors import InvalidProgramError, shown
@@ -30,6 +31,66 @@ from flinkish.api.windowing.assigners import (
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
 from flinkish.api.windowing.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+
+
+@dataclass(frozen=True)
+class WindowLayout:
+    """How a window operator keeps its windows.
+
+    It says which operator runs a description. A checkpoint notes the ``name``: state kept in one layout
+    cannot be read in another.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True)
+class AlignedLayout(WindowLayout):
+    """All keys share their windows, and the watermark alone fires them: a window is one unit of work,
+    whatever the number of its keys. Windows of ``size`` ms begin at ``offset`` and every ``slide`` before
+    and after it; tumbling windows are those whose slide is their size.
+    """
+
+    name: str = field(default="aligned", init=False)
+
+    size: int
+    slide: int
+    offset: int
+
+
+CONTENT_LAYOUT = WindowLayout("content")
+"""The elements in the order of their timestamps, which say where windows begin and end."""
+
+EVICTING_LAYOUT = WindowLayout("evicting")
+"""All elements with their timestamps, for an evictor."""
+
+SESSION_LAYOUT = WindowLayout("session")
+"""Sessions that the watermark alone fires."""
+
+GENERAL_LAYOUT = WindowLayout("general")
+"""A window of a key by itself, for any assigner and trigger."""
+
+
+def window_layout(
+    assigner: WindowAssigner[Any, Any],
+    trigger: Trigger[Any, Any],
+    evictor: Evictor[Any, Any] | None,
+) -> WindowLayout:
+    """The layout for windows of ``assigner`` that ``trigger`` fires: the quickest that gives the results
+    of the general one."""
+    if isinstance(assigner, ContentWindows):
+        return CONTENT_LAYOUT
+    if evictor is not None:
+        return EVICTING_LAYOUT
+    if type(trigger) is EventTimeTrigger:
+        if type(assigner) is SlidingEventTimeWindows:
+            return AlignedLayout(assigner.size, assigner.slide, assigner.offset)
+        if type(assigner) is TumblingEventTimeWindows:
+            if assigner.windowStagger is WindowStagger.ALIGNED:
+                return AlignedLayout(assigner.size, assigner.size, assigner.offset)
+        elif type(assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows):
+            return SESSION_LAYOUT
+    return GENERAL_LAYOUT
 
 
 @dataclass(frozen=True)
@@ -87,41 +148,14 @@ class WindowOperatorDescription(OperatorDescription):
         at_end = type(self.trigger) in (EventTimeTrigger, ProcessingTimeTrigger)
         return at_end and self.evictor is None and self.allowedLateness == 0
 
+    @cached_property
+    def layout(self) -> WindowLayout:
+        """How the operator keeps its windows."""
+        return window_layout(self.assigner, self.trigger, self.evictor)
+
     @property
     def stateLayout(self) -> str:
-        if self.isContent:
-            return "content"
-        if self.evictor is not None:
-            return "evicting"
-        if self.isAligned:
-            return "aligned"
-        return "session" if self.isSession else "general"
-
-    @property
-    def isContent(self) -> bool:
-        """Whether windows follow from what is in them."""
-        return isinstance(self.assigner, ContentWindows)
-
-    @property
-    def isAligned(self) -> bool:
-        """Whether all keys share their windows and fire with the watermark alone: then a window is
-        one unit of work, whatever the number of its keys."""
-        assigner = self.assigner
-        fixed = type(assigner) is SlidingEventTimeWindows or (
-            type(assigner) is TumblingEventTimeWindows
-            and assigner.windowStagger is WindowStagger.ALIGNED
-        )
-        return fixed and type(self.trigger) is EventTimeTrigger and self.evictor is None
-
-    @property
-    def isSession(self) -> bool:
-        """Whether sessions fire with the watermark alone."""
-        sessions = (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
-        return (
-            type(self.assigner) in sessions
-            and type(self.trigger) is EventTimeTrigger
-            and self.evictor is None
-        )
+        return self.layout.name
 
 
 WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], Collector[Any]], Any]

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
-from flinkish.api.windowing.assigners import TumblingEventTimeWindows
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
@@ -55,11 +54,11 @@ class AlignedWindows:
         self.offset = offset
 
     @classmethod
-    def of(cls, assigner: Any) -> AlignedWindows:
-        """The windows of ``assigner``, a TumblingEventTimeWindows or SlidingEventTimeWindows."""
-        if isinstance(assigner, TumblingEventTimeWindows):
-            return cls(assigner.size, assigner.size, assigner.offset)
-        return cls(assigner.size, assigner.slide, assigner.offset)
+    def of(cls, description: WindowOperatorDescription) -> AlignedWindows:
+        """The windows that ``description`` lays out, which are aligned."""
+        layout = description.layout
+        assert isinstance(layout, AlignedLayout)
+        return cls(layout.size, layout.slide, layout.offset)
 
     @property
     def overlap(self) -> bool:
@@ -124,9 +123,7 @@ def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
         return ListedElements(copies=description.allowedLateness > 0)
     if isinstance(aggregation, AggregateFunction):
         return Accumulators(aggregation)
-    return Reductions(
-        reduce_call(aggregation), overlap=AlignedWindows.of(description.assigner).overlap
-    )
+    return Reductions(reduce_call(aggregation), overlap=AlignedWindows.of(description).overlap)
 
 
 class AlignedContents(ABC):
@@ -290,7 +287,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._description = description
         self._assigner = description.assigner
         self._assigner_context = ClockContext(self.clock)
-        self._windows = AlignedWindows.of(self._assigner)
+        self._windows = AlignedWindows.of(description)
         self._lateness = description.allowedLateness
         self._lifetime = WindowLifetime(description.allowedLateness)
         self._late_tag = description.lateDataOutputTag
