@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias
+from typing import Any, Generic, NoReturn, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -12,10 +12,8 @@ from flinkish.api.arguments import instance, text
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction, ReduceLike
+from flinkish.api.functions.ttl import StateTtlConfig
 from flinkish.api.types.type_info import TypeInformation
-
-if TYPE_CHECKING:
-    from flinkish.api.functions.ttl import StateTtlConfig
 
 T = TypeVar("T", default=Any)
 IN = TypeVar("IN", default=Any)
@@ -177,8 +175,6 @@ class StateDescriptor(Generic[T]):
 
     def enableTimeToLive(self, ttlConfig: StateTtlConfig) -> None:
         """Let entries expire as ``ttlConfig`` says."""
-        from flinkish.api.functions.ttl import StateTtlConfig
-
         mend = "Pass one, as StateTtlConfig.newBuilder(Duration.ofHours(1)).build()."
         self.ttlConfig = instance(f"{self}: enableTimeToLive", ttlConfig, StateTtlConfig, mend)
 

@@ -13,6 +13,7 @@ from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
+from flinkish.api.execution.client import CloseableIterator, CollectResultIterator
 from flinkish.api.functions.adapt import (
     filter_call,
     flat_map_calls,
@@ -61,6 +62,7 @@ from flinkish.api.refused import RefusedStreamMethods
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
+from flinkish.api.windowing.count_windows import count_window
 from flinkish.api.windowing.windows import GlobalWindow, Window
 
 if TYPE_CHECKING:
@@ -69,7 +71,6 @@ if TYPE_CHECKING:
 
     from flinkish.api.environment.configuration import ExecutionConfig
     from flinkish.api.environment.environment import StreamExecutionEnvironment
-    from flinkish.api.execution.client import CloseableIterator
     from flinkish.api.streams.connected_streams import (
         BroadcastConnectedStream,
         BroadcastStream,
@@ -386,8 +387,6 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     ) -> AllWindowedStream[T_co, GlobalWindow]:
         """Windows of ``size`` elements of the whole stream, one after another; with ``slide`` one
         every ``slide`` elements, of the last ``size``."""
-        from flinkish.api.windowing.count_windows import count_window
-
         return count_window(self.windowAll(GlobalWindows.create()), size, slide)
 
     def fullWindowPartition(self) -> PartitionWindowedStream[T_co]:
@@ -484,8 +483,6 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def collectAsync(self) -> CloseableIterator[T_co]:
         """An iterator over this stream's elements as the job brings them, which other sinks may be
         part of: ``results = stream.collectAsync()``, ``env.executeAsync()``, then iterate."""
-        from flinkish.api.execution.client import CollectResultIterator
-
         results: CollectResultIterator[T_co] = CollectResultIterator()
         self._sink("Collect", ForEachBatchSink(results.collect))
         self._environment.registerCollectIterator(results)

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from flinkish.api.arguments import instance
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions.adapt import function_of, reduce_call
-from flinkish.api.functions.aggregations import (
-    ComparableAggregator,
-    FieldAggregator,
-    FieldLike,
-    SumAggregator,
-)
+from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import ReduceLike
 from flinkish.api.functions.process import KeyedProcessLike
 from flinkish.api.plan.operators import (
@@ -27,9 +22,11 @@ from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.plan.transformations import PartitionTransformation, Transformation
 from flinkish.api.refused import RefusedKeyedStreamMethods
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.field_aggregations import FieldAggregations
 from flinkish.api.streams.interval_join import IntervalJoin
 from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
+from flinkish.api.windowing.count_windows import count_window
 from flinkish.api.windowing.windows import GlobalWindow, Window
 
 if TYPE_CHECKING:
@@ -43,7 +40,9 @@ T2 = TypeVar("T2")
 W = TypeVar("W", bound=Window)
 
 
-class KeyedStream(RefusedKeyedStreamMethods, DataStream[T_co], Generic[T_co, K]):
+class KeyedStream(
+    RefusedKeyedStreamMethods, FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]
+):
     """A stream partitioned by key (Flink: ``KeyedStream``)."""
 
     def __init__(
@@ -90,31 +89,7 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T_co], Generic[T_co, K])
         timestamp."""
         return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
 
-    def sum(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
-        """For each element the first of its key, with the sum so far in ``field``: a position, a
-        name, or a function that reads one field, such as ``lambda flight: flight.delay``. The
-        timestamp is that of the element that came, as with all of these."""
-        return self._aggregate(SumAggregator(field))
-
-    def min(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
-        """For each element the first of its key, with the lowest value so far in ``field``."""
-        return self._aggregate(ComparableAggregator(field, "min"))
-
-    def max(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
-        """For each element the first of its key, with the highest value so far in ``field``."""
-        return self._aggregate(ComparableAggregator(field, "max"))
-
-    def minBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:
-        """For each element the one of its key with the lowest value of ``field``, which may be any
-        function of it, so far; of equal ones the first, or with ``first=False`` the last. The
-        timestamp is that of the element that came."""
-        return self._aggregate(ComparableAggregator(field, "minBy", first))
-
-    def maxBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:
-        """As ``minBy``, with the highest value."""
-        return self._aggregate(ComparableAggregator(field, "maxBy", first))
-
-    def _aggregate(self, aggregator: FieldAggregator[T_co]) -> SingleOutputStreamOperator[T_co]:
+    def _aggregated(self, aggregator: FieldAggregator[T_co]) -> SingleOutputStreamOperator[T_co]:
         aggregator.checkType(self.getType())
         return self._transform(
             KeyedReduceDescription(aggregator, aggregator.reduce, aggregation=True)
@@ -133,8 +108,6 @@ class KeyedStream(RefusedKeyedStreamMethods, DataStream[T_co], Generic[T_co, K])
     ) -> WindowedStream[T_co, K, GlobalWindow]:
         """Windows of ``size`` elements of a key, one after another; with ``slide`` one every
         ``slide`` elements, of the last ``size``."""
-        from flinkish.api.windowing.count_windows import count_window
-
         return count_window(self.window(GlobalWindows.create()), size, slide)
 
     # ------------------------------------------------------------------ interval join

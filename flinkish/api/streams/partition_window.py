@@ -17,11 +17,14 @@ from flinkish.api.functions.functions import (
     ReduceLike,
     declares_methods,
 )
+from flinkish.api.plan.windows import WindowCall
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import BaseWindowedStream
 from flinkish.api.types.fields import Field
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows
+from flinkish.api.windowing.windows import GlobalWindow
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -71,16 +74,9 @@ class PartitionWindowedStream(Generic[T]):
     ) -> SingleOutputStreamOperator[R]:
         """Hand all elements of a partition to ``f(values[, out])`` when the input has ended."""
         call = _partition_call(mapPartitionFunction)
-        windows = GlobalWindows.createWithEndOfStreamTrigger()
-        result: SingleOutputStreamOperator[R]
-        if isinstance(self._input, KeyedStream):
-            result = self._input.window(windows).apply(
-                lambda key, window, elements, out: call(elements, out), outputType
-            )
-        else:
-            result = self._input.windowAll(windows).apply(
-                lambda window, elements, out: call(elements, out), outputType
-            )
+        # A lambda, as uids say what it is called
+        function: WindowCall = lambda key, window, context, elements, out: call(elements, out)  # noqa: E731
+        result = self._windowed()._collect(function, function, outputType)
         return result.name("MapPartition")
 
     def sortPartition(
@@ -98,19 +94,19 @@ class PartitionWindowedStream(Generic[T]):
 
     def reduce(self, reduceFunction: ReduceLike[T]) -> SingleOutputStreamOperator[T]:
         """The reduction of all elements of a partition."""
-        windows = GlobalWindows.createWithEndOfStreamTrigger()
-        if isinstance(self._input, KeyedStream):
-            return self._input.window(windows).reduce(reduceFunction)
-        return self._input.windowAll(windows).reduce(reduceFunction)
+        return self._windowed()._reduce(reduceFunction, None, None)
 
     def aggregate(
         self, aggregateFunction: AggregateFunction[T, ACC, R]
     ) -> SingleOutputStreamOperator[R]:
         """The aggregate of all elements of a partition."""
+        return self._windowed()._aggregate(aggregateFunction, None, None)
+
+    def _windowed(self) -> BaseWindowedStream[T, GlobalWindow]:
         windows = GlobalWindows.createWithEndOfStreamTrigger()
         if isinstance(self._input, KeyedStream):
-            return self._input.window(windows).aggregate(aggregateFunction)
-        return self._input.windowAll(windows).aggregate(aggregateFunction)
+            return self._input.window(windows)
+        return self._input.windowAll(windows)
 
 
 def _partition_call(function: Any) -> Callable[[Iterable[Any], Collector[Any]], Any]:

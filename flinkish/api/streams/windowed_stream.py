@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.arguments import instance
-from flinkish.api.functions.aggregations import (
-    ComparableAggregator,
-    FieldAggregator,
-    FieldLike,
-    SumAggregator,
-)
+from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction, Collector, ReduceLike
 from flinkish.api.functions.window import (
     AllWindowFunction,
@@ -26,6 +21,7 @@ from flinkish.api.functions.window import (
 )
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.windows import (
+    WindowCall,
     WindowOperatorDescription,
     all_window_function_call,
     apply_all_call,
@@ -35,6 +31,7 @@ from flinkish.api.plan.windows import (
     window_function_call,
 )
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.field_aggregations import FieldAggregations
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings
 from flinkish.api.types.type_info import TypeInformation
@@ -52,15 +49,21 @@ V = TypeVar("V")
 ACC = TypeVar("ACC")
 
 
-class BaseWindowedStream(WindowSettings[T, W]):
+class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
     """A stream cut into windows, keyed or under one constant key.
 
-    What a window gives, also by field, has the timestamp ``window.maxTimestamp()``. The aggregations
-    by field raise InvalidProgramError if the type of the elements has no such field.
+    What a window gives, also by field, has the timestamp ``window.maxTimestamp()``.
     """
 
-    def __init__(self, input: KeyedStream[T, Any], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
+    def __init__(
+        self,
+        input: KeyedStream[T, Any],  # noqa: A002
+        windowAssigner: WindowAssigner[T, W],
+        windowFunctionCall: Callable[[Any], WindowCall],
+    ) -> None:
+        """``windowFunctionCall``: how to call the function after ``reduce`` or ``aggregate``."""
         super().__init__(windowAssigner)
+        self._window_function_call = windowFunctionCall
         mend = "Call it on a keyed stream: stream.keyBy(key).window(assigner)."
         self._input = instance("window", input, KeyedStream, mend)
 
@@ -77,36 +80,28 @@ class BaseWindowedStream(WindowSettings[T, W]):
         """The type of the elements that come in."""
         return self._input.getType()
 
-    # ------------------------------------------------------------------ by field
-
-    def sum(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the sum of ``field`` in it: a position, a name, or a
-        function that reads one field, such as ``lambda flight: flight.delay``."""
-        return self._aggregated(SumAggregator(field))
-
-    def min(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the lowest ``field`` in it."""
-        return self._aggregated(ComparableAggregator(field, "min"))
-
-    def max(self, field: FieldLike[T]) -> SingleOutputStreamOperator[T]:
-        """The first element of the window, with the highest ``field`` in it."""
-        return self._aggregated(ComparableAggregator(field, "max"))
-
-    def minBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the lowest ``field``, which may be any function of it; of equal ones the
-        first, or with ``first=False`` the last."""
-        return self._aggregated(ComparableAggregator(field, "minBy", first))
-
-    def maxBy(self, field: FieldLike[T], first: bool = True) -> SingleOutputStreamOperator[T]:
-        """The element with the highest ``field``, which may be any function of it; of equal ones the
-        first, or with ``first=False`` the last."""
-        return self._aggregated(ComparableAggregator(field, "maxBy", first))
-
     # ------------------------------------------------------------------ building
+
+    def _reduce(
+        self, function: Any, windowFunction: Any, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        call = None if windowFunction is None else self._window_function_call(windowFunction)
+        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+
+    def _aggregate(
+        self, function: Any, windowFunction: Any, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        call = None if windowFunction is None else self._window_function_call(windowFunction)
+        return self._result(self._builder.aggregate(function, windowFunction, call), outputType)
+
+    def _collect(
+        self, function: Any, call: WindowCall, outputType: TypeInformation[Any] | None
+    ) -> SingleOutputStreamOperator[Any]:
+        return self._result(self._builder.collect(function, call), outputType)
 
     def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
         aggregator.checkType(self.getInputType())
-        return self._result(self._builder.reduce(aggregator, None, None), None)
+        return self._reduce(aggregator, None, None)
 
     def _result(
         self, description: WindowOperatorDescription, outputType: TypeInformation[Any] | None
@@ -135,7 +130,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     """
 
     def __init__(self, input: KeyedStream[T, K], windowAssigner: WindowAssigner[T, W]) -> None:  # noqa: A002
-        super().__init__(input, windowAssigner)
+        super().__init__(input, windowAssigner, window_function_call)
 
     @overload
     def reduce(
@@ -167,8 +162,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
         """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
         ``process``, or a WindowFunction) then gets that one. Results have the timestamp
         ``window.maxTimestamp()``."""
-        call = None if windowFunction is None else window_function_call(windowFunction)
-        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+        return self._reduce(function, windowFunction, outputType)
 
     @overload
     def aggregate(
@@ -207,9 +201,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or a WindowFunction) then gets the one result. A result of None is
         no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
-        call = None if windowFunction is None else window_function_call(windowFunction)
-        description = self._builder.aggregate(aggregateFunction, windowFunction, call)
-        return self._result(description, outputType)
+        return self._aggregate(aggregateFunction, windowFunction, outputType)
 
     @overload
     def process(
@@ -239,7 +231,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(key, context, elements[, out])``
         when the window fires. Results have the timestamp ``window.maxTimestamp()``."""
-        return self._result(self._builder.collect(function, process_call(function)), outputType)
+        return self._collect(function, process_call(function), outputType)
 
     @overload
     def apply(
@@ -269,7 +261,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(key, window, elements[, out])``
         when the window fires. Results have the timestamp ``window.maxTimestamp()``."""
-        return self._result(self._builder.collect(function, apply_call(function)), outputType)
+        return self._collect(function, apply_call(function), outputType)
 
     def enableAsyncState(self) -> Self:
         """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
@@ -299,7 +291,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
         instance(
             "windowAll", input, DataStream, "Call it on the stream: stream.windowAll(assigner)."
         )
-        super().__init__(input.keyBy(constant_key), windowAssigner)
+        super().__init__(input.keyBy(constant_key), windowAssigner, all_window_function_call)
 
     @overload
     def reduce(
@@ -331,8 +323,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
         """Reduce the elements of a window to one, as they come; ``windowFunction`` (one as for
         ``process``, or an AllWindowFunction) then gets that one. Results have the timestamp
         ``window.maxTimestamp()``."""
-        call = None if windowFunction is None else all_window_function_call(windowFunction)
-        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+        return self._reduce(function, windowFunction, outputType)
 
     @overload
     def aggregate(
@@ -371,9 +362,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or an AllWindowFunction) then gets the one result. A result of None is
         no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
-        call = None if windowFunction is None else all_window_function_call(windowFunction)
-        description = self._builder.aggregate(aggregateFunction, windowFunction, call)
-        return self._result(description, outputType)
+        return self._aggregate(aggregateFunction, windowFunction, outputType)
 
     @overload
     def process(
@@ -403,8 +392,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(context, elements[, out])`` when the
         window fires. Results have the timestamp ``window.maxTimestamp()``."""
-        description = self._builder.collect(function, process_all_call(function))
-        return self._result(description, outputType)
+        return self._collect(function, process_all_call(function), outputType)
 
     @overload
     def apply(
@@ -434,7 +422,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     ) -> SingleOutputStreamOperator[R]:
         """Keep the elements and hand all of them to ``function(window, elements[, out])`` when the
         window fires. Results have the timestamp ``window.maxTimestamp()``."""
-        return self._result(self._builder.collect(function, apply_all_call(function)), outputType)
+        return self._collect(function, apply_all_call(function), outputType)
 
 
 def constant_key(element: object) -> int:
