@@ -64,10 +64,10 @@ class CollectionSource(Source[T_co]):
     values: Sequence[T_co]
 
     def getProducedType(self) -> TypeInformation[Any] | None:
-        return self._sampledType
+        return self._sampled_type
 
     @cached_property
-    def _sampledType(self) -> TypeInformation[Any] | None:
+    def _sampled_type(self) -> TypeInformation[Any] | None:
         return type_of_samples(self.values)
 
 

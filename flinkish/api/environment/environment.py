@@ -341,10 +341,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             raise IllegalStateError("no executor is registered: import flinkish, not flinkish.api.")
         return loader()
 
-    def _addSink(self, sink: SinkTransformation) -> None:
+    def _add_sink(self, sink: SinkTransformation) -> None:
         self._sinks.append(sink)
 
-    def _toDataFrame(self, stream: DataStream[Any], schema: Any) -> DataFrame:
+    def _to_data_frame(self, stream: DataStream[Any], schema: Any) -> DataFrame:
         return self._executor().toDataFrame(self, stream, schema)
 
 

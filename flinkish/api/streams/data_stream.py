@@ -502,7 +502,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         last windows stay open, and processing time goes on only with new data. The session keeps
         the settings that the query will need (RocksDB state, UTC, shuffle partitions).
         """
-        return self._environment._toDataFrame(self, schema)
+        return self._environment._to_data_frame(self, schema)
 
     # ------------------------------------------------------------------ building
 
@@ -529,7 +529,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
 
     def _sink(self, name: str, sink: Sink[T_co]) -> DataStreamSink[T_co]:
         transformation = SinkTransformation(name, sink, self._transformation)
-        self._environment._addSink(transformation)
+        self._environment._add_sink(transformation)
         return DataStreamSink(transformation)
 
 

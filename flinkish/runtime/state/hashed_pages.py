@@ -44,7 +44,7 @@ class HashedPages:
         "_catalogue",
         "_depths",
         "_dirty",
-        "_hashesOf",
+        "_hashes_of",
         "_label",
         "_named",
         "_pages",
@@ -64,7 +64,7 @@ class HashedPages:
     ) -> None:
         self._space = space
         self._label = label
-        self._hashesOf = hashesOf
+        self._hashes_of = hashesOf
         self._relieve = relieve
         self._named = named
         self.load(None)
@@ -142,8 +142,8 @@ class HashedPages:
         if self._dirty:
             entries = len(self)
             for bucket in self._dirty:
-                self._flushPage(bucket, self._page(bucket))
-            self._mergeEmpty()
+                self._flush_page(bucket, self._page(bucket))
+            self._merge_empty()
             catalogue = self._encode(entries) if entries else None
             self.load(self._catalogue if catalogue == self._catalogue else catalogue)
         return self._catalogue
@@ -193,7 +193,7 @@ class HashedPages:
             bucket = _next(bucket, depth)
         return entries, len(self._depths) - len(self._absent), bytes(depths)
 
-    def _flushPage(self, bucket: int, page: Page) -> None:
+    def _flush_page(self, bucket: int, page: Page) -> None:
         if not page:
             if bucket not in self._absent:
                 self._absent.add(bucket)
@@ -219,7 +219,7 @@ class HashedPages:
         bits = min(bits, most - depth)
         if len(page) < 2 or bits <= 0:
             return False
-        hashes = self._hashesOf(page)
+        hashes = self._hashes_of(page)
         parts = ((hashes ^ hashes >> 16) >> np.uint32(depth)) & np.uint32((1 << bits) - 1)
         if (parts == parts[0]).all():
             return False
@@ -227,10 +227,10 @@ class HashedPages:
         self._depths.update(dict.fromkeys(children, depth + bits))
         self._absent.update(children[1:])
         for child, part in zip(children, _partition(page, parts, 1 << bits)):
-            self._flushPage(child, part)
+            self._flush_page(child, part)
         return True
 
-    def _mergeEmpty(self) -> None:
+    def _merge_empty(self) -> None:
         """Give up buckets without a page, so that the catalogue shrinks with the entries."""
         for bucket in self._dirty & self._absent:
             depth = self._depths.get(bucket, 0)

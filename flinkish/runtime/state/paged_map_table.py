@@ -31,12 +31,12 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     __slots__ = (
         "_big",
-        "_bigPages",
+        "_big_pages",
         "_catalogue",
         "_dropped",
         "_hashes",
         "_named",
-        "_nextNumber",
+        "_next_number",
         "_space",
         "_void",
     )
@@ -44,8 +44,8 @@ class PagedMapStateTable(MapStateTable, Paged):
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
         self._space = space
         self._hashes = hashes
-        self._void = HashedPages(space, b"v", hashes_of_keys, self._promoteHeavy)
-        self._named = HashedPages(space, b"n", hashes_of_named, self._promoteHeavy, named=True)
+        self._void = HashedPages(space, b"v", hashes_of_keys, self._promote_heavy)
+        self._named = HashedPages(space, b"n", hashes_of_named, self._promote_heavy, named=True)
         self._reset(None)
 
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
@@ -54,14 +54,14 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     def flush(self) -> tuple[Any, ...] | None:
         for dropped in self._dropped:
-            self._bigPages -= dropped.numPages()
+            self._big_pages -= dropped.numPages()
             dropped.destroy()
         for (key, namespace), (number, pages) in self._big.items():
             home, name = self._home(key, namespace)
-            catalogue = self._flushBig(pages)
+            catalogue = self._flush_big(pages)
             if catalogue is not home.read(self._hashes[key])[name][1]:
                 home.write(self._hashes[key])[name] = (number, catalogue)
-        self._reset(self._flushHomes())
+        self._reset(self._flush_homes())
         return self._catalogue
 
     def get(self, key: Any, namespace: Any, mapKey: Any, default: Any = None) -> Any:
@@ -71,19 +71,19 @@ class PagedMapStateTable(MapStateTable, Paged):
             return default
         if type(entry) is dict:
             return entry.get(mapKey, default)
-        mapHash = self._stableHash(mapKey)
+        mapHash = self._stable_hash(mapKey)
         if mapHash is None:
             return default
-        return self._bigMap(key, namespace, entry).read(mapHash).get(mapKey, default)
+        return self._big_map(key, namespace, entry).read(mapHash).get(mapKey, default)
 
     def put(self, key: Any, namespace: Any, mapKey: Any, value: Any) -> None:
         home, name = self._home(key, namespace)
         keyHash = self._hashes[key]
         entry = home.read(keyHash).get(name)
         if type(entry) is tuple:
-            mapHash = self._stableHash(mapKey)
+            mapHash = self._stable_hash(mapKey)
             if mapHash is not None:
-                self._bigMap(key, namespace, entry).write(mapHash)[mapKey] = value
+                self._big_map(key, namespace, entry).write(mapHash)[mapKey] = value
                 return
             entry = dict(self.items(key, namespace))
             self.clear(key, namespace)
@@ -99,7 +99,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         keyHash = self._hashes[key]
         entry = home.read(keyHash).get(name)
         if type(entry) is tuple:
-            self._removeBig(key, namespace, self._bigMap(key, namespace, entry), mapKey)
+            self._remove_big(key, namespace, self._big_map(key, namespace, entry), mapKey)
         elif entry is not None and mapKey in entry:
             page = home.write(keyHash)
             del entry[mapKey]
@@ -110,7 +110,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         home, name = self._home(key, namespace)
         entry = home.read(self._hashes[key]).get(name)
         if type(entry) is tuple:
-            pages = self._bigMap(key, namespace, entry).all()
+            pages = self._big_map(key, namespace, entry).all()
             return chain.from_iterable(list(page.items()) for page in pages)
         return iter(list(entry.items()) if entry else ())
 
@@ -123,7 +123,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         entry = home.read(self._hashes[key]).get(name)
         if entry is not None:
             if type(entry) is tuple:
-                self._dropped.append(self._bigMap(key, namespace, entry))
+                self._dropped.append(self._big_map(key, namespace, entry))
                 del self._big[key, namespace]
             del home.write(self._hashes[key])[name]
 
@@ -139,7 +139,14 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
-        _, _, void, named, self._bigPages, self._nextNumber = catalogue or (0, 0, None, None, 0, 0)
+        _, _, void, named, self._big_pages, self._next_number = catalogue or (
+            0,
+            0,
+            None,
+            None,
+            0,
+            0,
+        )
         self._void.load(void)
         self._named.load(named)
         self._big: dict[tuple[Any, Any], tuple[int, HashedPages]] = {}
@@ -149,38 +156,38 @@ class PagedMapStateTable(MapStateTable, Paged):
         """The pages that hold the map or what stands for it, and its name in them."""
         return (self._void, key) if namespace is None else (self._named, (key, namespace))
 
-    def _stableHash(self, mapKey: Any) -> int | None:
+    def _stable_hash(self, mapKey: Any) -> int | None:
         try:
             return self._hashes[mapKey]
         except UnstableKeyError:
             return None
 
-    def _bigMap(self, key: Any, namespace: Any, entry: tuple[int, Catalogue]) -> HashedPages:
+    def _big_map(self, key: Any, namespace: Any, entry: tuple[int, Catalogue]) -> HashedPages:
         opened = self._big.get((key, namespace))
         if opened is None:
             number, catalogue = entry
-            opened = self._big[key, namespace] = number, self._newBig(number)
+            opened = self._big[key, namespace] = number, self._new_big(number)
             opened[1].load(catalogue)
         return opened[1]
 
-    def _newBig(self, number: int) -> HashedPages:
+    def _new_big(self, number: int) -> HashedPages:
         return HashedPages(self._space, b"%x." % number, hashes_of_keys)
 
-    def _removeBig(self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any) -> None:
-        mapHash = self._stableHash(mapKey)
+    def _remove_big(self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any) -> None:
+        mapHash = self._stable_hash(mapKey)
         if mapHash is not None and mapKey in pages.read(mapHash):
             page = pages.write(mapHash)
             del page[mapKey]
             if not page and not len(pages):
                 self.clear(key, namespace)
 
-    def _flushBig(self, pages: HashedPages) -> Catalogue | None:
-        self._bigPages -= pages.numPages()
+    def _flush_big(self, pages: HashedPages) -> Catalogue | None:
+        self._big_pages -= pages.numPages()
         catalogue = pages.flush()
-        self._bigPages += pages.numPages()
+        self._big_pages += pages.numPages()
         return catalogue
 
-    def _flushHomes(self) -> tuple[Any, ...] | None:
+    def _flush_homes(self) -> tuple[Any, ...] | None:
         for home in (self._void, self._named):
             for page in home.dirty():
                 for name in [name for name, entry in page.items() if len(entry) > MOST_SMALL]:
@@ -189,11 +196,11 @@ class PagedMapStateTable(MapStateTable, Paged):
         if void is None and named is None:
             return None
         maps = len(self._void) + len(self._named)
-        pages = self._void.numPages() + self._named.numPages() + self._bigPages
-        catalogue = (maps, pages, void, named, self._bigPages, self._nextNumber)
+        pages = self._void.numPages() + self._named.numPages() + self._big_pages
+        catalogue = (maps, pages, void, named, self._big_pages, self._next_number)
         return self._catalogue if catalogue == self._catalogue else catalogue
 
-    def _promoteHeavy(self, page: Page) -> bool:
+    def _promote_heavy(self, page: Page) -> bool:
         """Called for a page with too many bytes: make the maps big that have most of them."""
         encode = self._space.codec.encodeEntries
         small = [name for name, entry in page.items() if type(entry) is dict and len(entry) > 1]
@@ -207,8 +214,8 @@ class PagedMapStateTable(MapStateTable, Paged):
             hashes_of_keys(entries)
         except UnstableKeyError:
             return False
-        pages = self._newBig(self._nextNumber)
+        pages = self._new_big(self._next_number)
         pages.write(0).update(entries)
-        page[name] = (self._nextNumber, self._flushBig(pages))
-        self._nextNumber += 1
+        page[name] = (self._next_number, self._flush_big(pages))
+        self._next_number += 1
         return True

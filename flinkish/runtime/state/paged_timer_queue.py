@@ -73,11 +73,11 @@ class PagedTimerQueue(TimerQueue, Paged):
     __slots__ = (
         "_catalogue",
         "_due",
-        "_dueTimes",
+        "_due_times",
         "_horizon",
         "_log",
-        "_logTimes",
-        "_nextNumber",
+        "_log_times",
+        "_next_number",
         "_read",
         "_runs",
         "_sequence",
@@ -95,10 +95,10 @@ class PagedTimerQueue(TimerQueue, Paged):
 
     def flush(self) -> tuple[Any, ...] | None:
         if self._due or self._log or self._read:
-            unread = self._unreadPages()
-            self._readSmallPages(unread)
+            unread = self._unread_pages()
+            self._read_small_pages(unread)
             runs = [run.rest() for run in self._runs]
-            records = merged([*runs, self._newRecords()])
+            records = merged([*runs, self._new_records()])
             complete = _complete(records.timestamps, unread)
             written = self._write(settled(records, complete, distinct=not runs))
             self._reset(self._encode(sorted(unread + written)))
@@ -108,10 +108,10 @@ class PagedTimerQueue(TimerQueue, Paged):
         if timestamp <= self._horizon:
             timers = self._due.get(timestamp)
             if timers is None:
-                timers = self._newDue(timestamp)
+                timers = self._new_due(timestamp)
             timers[key, namespace] = None  # keeps its place if it is there
             return
-        log = self._logAt(timestamp)
+        log = self._log_at(timestamp)
         timer = key, namespace
         code = log.get(timer)
         if code is None:
@@ -127,11 +127,11 @@ class PagedTimerQueue(TimerQueue, Paged):
             if timers is not None:
                 timers.pop(timer, None)
             return
-        log = self._logAt(timestamp)
+        log = self._log_at(timestamp)
         log[timer] = log.get(timer, 0) & FRESH | DELETED
 
     def pollDue(self, until: int) -> Timer | None:
-        times = self._dueTimes
+        times = self._due_times
         while True:
             while times and times[0] <= until:
                 timers = self._due[times[0]]
@@ -144,13 +144,13 @@ class PagedTimerQueue(TimerQueue, Paged):
             self._advance(until)
 
     def nextTimestamp(self) -> int | None:
-        times = self._dueTimes
+        times = self._due_times
         while times and not self._due[times[0]]:
             del self._due[heappop(times)]
         first = min(
             times[0] if times else _NEVER,
-            self._logTimes[0] if self._logTimes else _NEVER,
-            self._firstUnread(),
+            self._log_times[0] if self._log_times else _NEVER,
+            self._first_unread(),
             *[run.first() for run in self._runs],
         )
         return None if first == _NEVER else first
@@ -169,41 +169,41 @@ class PagedTimerQueue(TimerQueue, Paged):
         self._catalogue = catalogue
         # Without pages everything is in memory.
         self._horizon = _NEVER if catalogue is None else -_NEVER - 1
-        _, _, _, self._nextNumber, self._sequence, _ = catalogue or (0, 0, 0, 0, 0, b"")
+        _, _, _, self._next_number, self._sequence, _ = catalogue or (0, 0, 0, 0, 0, b"")
         self._unread: list[TimerPage] | None = None
         self._read: list[int] = []
         self._runs: list[TimerRun] = []
         self._due: dict[int, _Due] = {}
-        self._dueTimes: list[int] = []
+        self._due_times: list[int] = []
         self._log: dict[int, dict[tuple[Any, Any], int]] = {}
-        self._logTimes: list[int] = []
+        self._log_times: list[int] = []
 
-    def _newDue(self, timestamp: int) -> _Due:
+    def _new_due(self, timestamp: int) -> _Due:
         timers: _Due = OrderedDict()
         self._due[timestamp] = timers
-        heappush(self._dueTimes, timestamp)
+        heappush(self._due_times, timestamp)
         return timers
 
-    def _logAt(self, timestamp: int) -> dict[tuple[Any, Any], int]:
+    def _log_at(self, timestamp: int) -> dict[tuple[Any, Any], int]:
         log = self._log.get(timestamp)
         if log is None:
             log = self._log[timestamp] = {}
-            heappush(self._logTimes, timestamp)
+            heappush(self._log_times, timestamp)
         return log
 
-    def _firstUnread(self) -> int:
+    def _first_unread(self) -> int:
         if self._unread is None:
             return _NEVER if self._catalogue is None else int(self._catalogue[2])
         return self._unread[0].first if self._unread else _NEVER
 
-    def _unreadPages(self) -> list[TimerPage]:
+    def _unread_pages(self) -> list[TimerPage]:
         """The pages that were not read, by their first timestamp."""
         if self._unread is None:
             packed = b"" if self._catalogue is None else self._catalogue[5]
             self._unread = list(map(TimerPage._make, np.frombuffer(packed, _PACKED).tolist()))
         return self._unread
 
-    def _readPage(self, page: TimerPage) -> None:
+    def _read_page(self, page: TimerPage) -> None:
         self._read.append(page.number)
         self._runs.append(
             TimerRun(decoded(self._space.codec.decode(self._space.read(b"%x" % page.number))))
@@ -213,20 +213,20 @@ class PagedTimerQueue(TimerQueue, Paged):
         """Move the horizon towards ``until``, but not past the first page: so that of many pages
         due at once only those that overlap are in memory together."""
         target = until
-        if self._firstUnread() <= until:
-            unread = self._unreadPages()
+        if self._first_unread() <= until:
+            unread = self._unread_pages()
             target = min(until, unread[0].last)
             due = bisect_right(unread, target, key=attrgetter("first"))
             for page in unread[:due]:
-                self._readPage(page)
+                self._read_page(page)
             del unread[:due]
         runs = [run.takeUpTo(target) for run in self._runs if run.first() <= target]
         if runs:
             self._runs = [run for run in self._runs if run.first() != _NEVER]
             self._replay(merged(runs))
-        while self._logTimes and self._logTimes[0] <= target:
-            timestamp = heappop(self._logTimes)
-            self._replayLog(timestamp, self._log.pop(timestamp))
+        while self._log_times and self._log_times[0] <= target:
+            timestamp = heappop(self._log_times)
+            self._replay_log(timestamp, self._log.pop(timestamp))
         self._horizon = target
 
     def _replay(self, records: TimerRecords) -> None:
@@ -237,29 +237,29 @@ class PagedTimerQueue(TimerQueue, Paged):
         ):
             timers = self._due.get(timestamp)
             if timers is None:
-                timers = self._newDue(timestamp)
+                timers = self._new_due(timestamp)
             if code & DELETED:
                 timers.pop((key, namespace), None)
             if code & REGISTERED:
                 timers[key, namespace] = None
 
-    def _replayLog(self, timestamp: int, log: dict[tuple[Any, Any], int]) -> None:
+    def _replay_log(self, timestamp: int, log: dict[tuple[Any, Any], int]) -> None:
         timers = self._due.get(timestamp)
         if timers is None:
-            timers = self._newDue(timestamp)
+            timers = self._new_due(timestamp)
         else:
             for timer in [timer for timer, code in log.items() if code & DELETED]:
                 timers.pop(timer, None)
         timers.update(dict.fromkeys([timer for timer, code in log.items() if code & REGISTERED]))
 
-    def _readSmallPages(self, unread: list[TimerPage]) -> None:
+    def _read_small_pages(self, unread: list[TimerPage]) -> None:
         small = [page for page in unread if page.records < SMALL_PAGE]
         if len(small) > MOST_SMALL_PAGES:
             for page in small:
-                self._readPage(page)
+                self._read_page(page)
             unread[:] = [page for page in unread if page.records >= SMALL_PAGE]
 
-    def _newRecords(self) -> TimerRecords:
+    def _new_records(self) -> TimerRecords:
         """What this batch did, and what is due and was not polled."""
         due = sorted(self._due.items(), key=itemgetter(0))
         log = sorted(self._log.items(), key=itemgetter(0))  # all after the horizon
@@ -293,7 +293,7 @@ class PagedTimerQueue(TimerQueue, Paged):
             if self._read:
                 free = self._read.pop()
             else:
-                free, self._nextNumber = self._nextNumber, self._nextNumber + 1
+                free, self._next_number = self._next_number, self._next_number + 1
             self._space.write(b"%x" % free, self._space.codec.encode(SECTIONS, part.encoded()))
             first, last = int(part.timestamps[0]), int(part.timestamps[-1])
             pages.append(TimerPage(first, last, free, len(part), timers_of(part.codes)))
@@ -306,7 +306,7 @@ class PagedTimerQueue(TimerQueue, Paged):
             return None
         timers = sum(page.timers for page in pages)
         packed = np.array([tuple(page) for page in pages], dtype=_PACKED).tobytes()
-        return timers, len(pages), pages[0].first, self._nextNumber, self._sequence, packed
+        return timers, len(pages), pages[0].first, self._next_number, self._sequence, packed
 
 
 def _complete(timestamps: Numbers, unread: Sequence[TimerPage]) -> NDArray[np.bool_]:

@@ -24,7 +24,7 @@ class PagedWindowTable(WindowTable, Paged):
     ``windows`` come in the order they were first used.
     """
 
-    __slots__ = ("_catalogue", "_dropped", "_nextNumber", "_open", "_space", "_stored")
+    __slots__ = ("_catalogue", "_dropped", "_next_number", "_open", "_space", "_stored")
 
     def __init__(self, space: PageSpace) -> None:
         self._space = space
@@ -77,7 +77,7 @@ class PagedWindowTable(WindowTable, Paged):
 
     def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
-        self._nextNumber: int = 0 if catalogue is None else catalogue[2]
+        self._next_number: int = 0 if catalogue is None else catalogue[2]
         self._stored: dict[Any, tuple[int, Catalogue | None]] | None = None
         self._open: dict[Any, tuple[int, HashedPages]] = {}
         self._dropped: list[HashedPages] = []
@@ -95,7 +95,7 @@ class PagedWindowTable(WindowTable, Paged):
         if opened is None:
             number, catalogue = self._windows().get(window, _NOTHING)
             if number < 0:
-                number, self._nextNumber = self._nextNumber, self._nextNumber + 1
+                number, self._next_number = self._next_number, self._next_number + 1
                 self._windows()[window] = number, None
             pages = HashedPages(self._space, b"%x." % number, hashes_of_keys)
             pages.load(catalogue)
@@ -115,7 +115,7 @@ class PagedWindowTable(WindowTable, Paged):
         catalogues = [catalogue for _, catalogue in present.values() if catalogue is not None]
         entries = sum(catalogue[0] for catalogue in catalogues)
         pages = sum(catalogue[1] for catalogue in catalogues)
-        return entries, pages, self._nextNumber, self._space.codec.encodeEntries(present)
+        return entries, pages, self._next_number, self._space.codec.encodeEntries(present)
 
 
 _NOTHING: tuple[int, Catalogue | None] = (-1, None)
