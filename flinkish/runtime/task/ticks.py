@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.plan import TaskSettings, VertexPlan, key_groups
 
-TICK = -1
+TICK_GATE = -1
 """Stands in a row where others name their gate."""
 
 
@@ -26,7 +26,7 @@ def clock_ticks(
     ``due``: the key groups that want the clock, by the uid of the operator; None: all of all.
     """
     return [
-        FrameRow(plan.level, plan.uid, group, TICK, group, 0, clock, b"")
+        FrameRow(plan.level, plan.uid, group, TICK_GATE, group, 0, clock, b"")
         for plan in vertices
         for group in (
             key_groups(plan.uid, plan.single, settings)

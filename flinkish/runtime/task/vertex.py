@@ -36,7 +36,7 @@ from flinkish.runtime.task.plan import (
     VertexPlan,
     key_groups,
 )
-from flinkish.runtime.task.ticks import TICK
+from flinkish.runtime.task.ticks import TICK_GATE
 from flinkish.runtime.task.writer import (
     BroadcastRecordWriter,
     KeyedRecordWriter,
@@ -301,7 +301,7 @@ class KeyGroupTask(VertexTask):
         with collection_paused():
             # What the clock has reached is due before the batch's elements come.
             self._chain.advanceProcessingTime(clock)
-            self._gates.process(row for row in rows if row.gate != TICK)
+            self._gates.process(row for row in rows if row.gate != TICK_GATE)
             # A timer that an element sets for now, or before, fires at once in Flink: not a batch later.
             self._chain.advanceProcessingTime(clock)
             written = self._finish()
