@@ -15,6 +15,8 @@ from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter,
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.attribute_changes import AttributeChange
 
+LATE_RECORDS_DROPPED = "numLateRecordsDropped"
+
 
 class SimpleCounter(Counter):
     """A counter (Flink: ``SimpleCounter``)."""
@@ -87,22 +89,38 @@ _M = TypeVar("_M", SimpleCounter, SimpleMeter, SimpleHistogram)
 
 
 class OperatorMetricGroup(MetricGroup):
-    """The metrics of an operator: its own and those its functions register."""
+    """The metrics of an operator: its own and those its functions register.
+
+    A function that drops late elements itself counts them in ``counter(LATE_RECORDS_DROPPED)``, which is
+    the operator's own count.
+    """
 
     def __init__(self) -> None:
         self.numRecordsIn = 0
-        self.numLateRecordsDropped = 0
+        self._late = SimpleCounter()
         self._prefix = ""
         self._user: dict[str, SimpleCounter | SimpleMeter | SimpleHistogram] = {}
         self._gauges: dict[str, Callable[[], float]] = {}
 
+    @property
+    def numLateRecordsDropped(self) -> int:
+        """How many elements were dropped because the watermark had passed them."""
+        return self._late.count
+
+    @numLateRecordsDropped.setter
+    def numLateRecordsDropped(self, count: int) -> None:
+        self._late.count = count
+
     def reset(self) -> None:
         """Begin counting anew."""
-        self.numRecordsIn = self.numLateRecordsDropped = 0
+        self.numRecordsIn = 0
+        self._late.reset()
         for metric in self._user.values():
             metric.reset()
 
     def counter(self, name: str) -> Counter:
+        if name == LATE_RECORDS_DROPPED and not self._prefix:
+            return self._late
         return self._registered(name, SimpleCounter)
 
     def gauge(self, name: str, value: Callable[[], float]) -> None:

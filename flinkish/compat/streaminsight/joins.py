@@ -28,15 +28,12 @@ from flinkish.compat.streaminsight.events import (
     IntervalEvent,
     TemporalEvent,
 )
+from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-LATE = "lateEvents"
-"""The counter of events that were dropped, as what they would change is final."""
 
 
 def temporalJoin(
@@ -105,7 +102,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
             MapStateDescriptor[int, list[tuple[int, int]]]("endings")
         )
         self.number = context.getState(ValueStateDescriptor("number", default=0))
-        self.late = context.getMetricGroup().counter(LATE)
+        self.late = context.getMetricGroup().counter(LATE_RECORDS_DROPPED)
 
     def processElement1(
         self, value: TemporalEvent[T1], ctx: KeyedProcessContext[Any], out: Collector[Any]
@@ -227,7 +224,7 @@ class CommitFunction(KeyedProcessFunction[int, TemporalEvent[T], TemporalEvent[T
     """The function of ``committed``."""
 
     def open(self, openContext: OpenContext) -> None:
-        self.late = self.getRuntimeContext().getMetricGroup().counter(LATE)
+        self.late = self.getRuntimeContext().getMetricGroup().counter(LATE_RECORDS_DROPPED)
         self.waiting = self.getRuntimeContext().getMapState(
             MapStateDescriptor[int, list[TemporalEvent[T]]]("waiting")
         )

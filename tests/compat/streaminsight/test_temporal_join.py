@@ -219,3 +219,11 @@ def test_committed_events_come_in_order_when_they_are_final():
     harness.processWatermark(20)
     assert [event.startTime for event in values(harness)] == [3, 5, 5, 9]
     assert harness.numKeyedStateEntries() == 0
+    assert harness.numLateRecordsDropped() == 1
+
+
+def test_late_events_of_either_side_are_counted():
+    harness = fed([interval(0, 6, "a")], [interval(4, 10, "x")])
+    advance(harness, 20)
+    feed(harness, [interval(3, 30, "late")], [interval(9, 30, "late"), interval(20, 30, "in time")])
+    assert harness.numLateRecordsDropped() == 2
