@@ -1,5 +1,5 @@
-"""The words of other systems for what flinkish does with time: one module a system.
+"""The words of other systems for what flinkish does with time, complete in a package for each system.
 
-Each is a thin layer over the primitives of ``flinkish`` itself and can be mixed with them: streams
-go in and streams come out. Nothing here is imported unless it is asked for.
+A package may import ``runtime`` and ``api``, and registers the operators that it brings; nothing imports it
+unless a user does. Streams go in and streams come out, so the packages mix with the rest of flinkish.
 """

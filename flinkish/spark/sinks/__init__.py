@@ -1,0 +1,4 @@
+"""What ``foreachBatch`` does with the frames for the sinks.
+
+It may import ``checkpoint`` and ``session`` of ``spark``, ``runtime``, ``graph`` and ``api``.
+"""
