@@ -20,8 +20,8 @@ from examples import (
 from examples.hamlet import SOLILOQUY
 from flinkish import DataStream
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import feed, values
 
 
 class Job(NamedTuple):

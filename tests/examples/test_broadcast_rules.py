@@ -17,7 +17,7 @@ from examples.broadcast_rules import (
     build,
 )
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import values
+from tests.streams import values
 
 TWICE = Rule("twice", "transfer", limit=2, within=10 * SECOND, at=0)
 

@@ -23,8 +23,9 @@ from examples.flights.job import (
 )
 from examples.flights.page import write_page
 from examples.flights.results import Results, Totals, busiest_hours, table_of
-from flinkish import StreamExecutionEnvironment, StreamRecord
+from flinkish import StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
+from tests.streams import values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,10 +39,7 @@ def results_of(flights: pd.DataFrame) -> Results:
     for row in flights.itertuples(index=False):
         harness.processElement(Flight(*row))
     harness.endInput()
-    hourly, trend = (
-        [element.value for element in harness.getOutput(i) if isinstance(element, StreamRecord)]
-        for i in range(2)
-    )
+    hourly, trend = (values(harness, i) for i in range(2))
     return Results(hourly, trend, [record.value for record in harness.getSideOutput(TOO_LATE)])
 
 

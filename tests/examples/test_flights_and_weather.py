@@ -21,7 +21,7 @@ from examples.flights_and_weather import (
     weather_of,
 )
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import values
+from tests.streams import values
 
 HOUR = 3_600_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from examples.fraud_detection import ONE_MINUTE, Alert, Transaction, build, payments
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 
 def pay(harness: StreamTestHarness, *amounts: float, account: int = 1) -> None:

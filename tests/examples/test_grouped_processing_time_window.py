@@ -7,7 +7,7 @@ import pytest
 from examples.grouped_processing_time_window import build, report
 from flinkish import StreamRecord
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 
 def test_a_pair_is_in_five_windows_of_the_clock() -> None:

@@ -19,7 +19,7 @@ from examples.next_departures import (
     departures_of,
 )
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 HOUR = 3_600_000
 

@@ -14,7 +14,7 @@ from examples.rides_and_fares import (
 )
 from flinkish import StreamRecord
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import values
+from tests.streams import values
 
 RIDE = Ride(1, "Ada", 60_000)
 FARE = Fare(1, 12.5, 90_000)

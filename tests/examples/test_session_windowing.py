@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from examples.session_windowing import EVENTS, Event, build
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 
 def test_a_session_comes_out_when_the_watermark_passes_its_gap() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from examples.side_output import REJECTED_WORDS, Line, build
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 
 def test_words_of_more_than_five_letters_go_aside() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from examples.top_speed_windowing import CarEvent, build, drive, event_of, main
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

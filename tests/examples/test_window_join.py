@@ -5,7 +5,7 @@ from __future__ import annotations
 from examples.window_join import Grade, Person, Salary, build
 from flinkish import StreamRecord
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import values
+from tests.streams import values
 
 
 def test_all_pairs_of_a_name_and_window_come_out_when_both_watermarks_have_passed() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from examples.window_word_count import build, main
 from flinkish.testing import StreamTestHarness
-from tests.examples.streams import feed, values
+from tests.streams import feed, values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import records
 
 LATE = fl.OutputTag("late")
 
@@ -164,7 +165,7 @@ def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks
 
     harness = on_harness(with_late, batches)
     for index, results in enumerate(in_batches(with_late, batches, groups, ticks, keeps)):
-        expected = [r for r in harness.getOutput(index) if isinstance(r, fl.StreamRecord)]
+        expected = records(harness, index)
         assert by_key([(r.value, r.timestamp) for r in results]) == by_key(
             [(r.value, r.timestamp) for r in expected]
         )

@@ -8,6 +8,7 @@ import flinkish as fl
 from flinkish.api.errors import UnfitElementError, UserFunctionError
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import records
 
 RULES = fl.MapStateDescriptor("rules")
 
@@ -119,7 +120,7 @@ def test_what_a_function_returns_or_yields_comes_out_with_its_timestamp_and_in_o
     harness.processElement1(("a", "x"), 5)
     harness.processElement2(("b", "y"), 6)
     harness.endInput()
-    assert [r for r in harness.getOutput() if isinstance(r, fl.StreamRecord)] == [
+    assert records(harness) == [
         *(fl.StreamRecord(("a", "x", n), 5) for n in (1, 2, 3)),
         *(fl.StreamRecord(("b", "y", n), 6) for n in (1, 2, 3)),
     ]

@@ -27,6 +27,7 @@ from flinkish.compat.atlas import AfterAllowedLatenessTrigger
 from flinkish.testing import StreamTestHarness
 from tests.compat.atlas.example import LATENESS, MINUTE, at
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 LATE = OutputTag[int]("late")
 
@@ -142,7 +143,7 @@ def test_every_window_fires_once_with_all_that_flink_would_give_in_the_end(
             flinks.processWatermark(watermark)
     delayed.endInput()
     flinks.endInput()
-    once = [e.value for e in delayed.getOutput() if isinstance(e, StreamRecord)]
+    once = values(delayed)
     last = dict(e.value for e in flinks.getOutput() if isinstance(e, StreamRecord))
     assert len({window for window, _ in once}) == len(once)
     if sessions:

@@ -25,6 +25,7 @@ from flinkish.compat.atlas import Boundary, Interval
 from flinkish.testing import StreamTestHarness
 from tests.compat.atlas.example import IDLENESS, LATENESS, WATERMARKS, at, step
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import records
 
 Windows = AllWindowedStream[int, TimeWindow]
 Closed = tuple[int, int, list[int]]
@@ -134,7 +135,7 @@ class TestAllowedLateness:
         for row, event in enumerate([*(event for event, _, _ in LATENESS), 4]):
             harness.setProcessingTime((row + 1) * 1_000)
             harness.processElement(at(event))
-        letters = [e for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        letters = records(harness)
         assert letters == [
             StreamRecord(DeadLetter(at(4), at(4), 11_000, DeadLetterReason.LATE), at(4))
         ]

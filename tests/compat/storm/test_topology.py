@@ -16,16 +16,13 @@ from tests.compat.storm.example import (
     example_bolt,
 )
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 LATE = fl.OutputTag("late")
 
 
 def example(stream):
     return setBolt(example_bolt(), stream)
-
-
-def values(harness, since=0):
-    return [r.value for r in harness.getOutput()[since:] if isinstance(r, fl.StreamRecord)]
 
 
 def watermarks(harness):
@@ -44,11 +41,11 @@ def begun():
 def test_the_example_window_by_window():
     harness = begun()
     assert values(harness) == FIRST_WINDOWS
-    seen = len(harness.getOutput())
+    seen = len(values(harness))
     for element in SECOND:
         harness.processElement(element)
     harness.setProcessingTime(at(9, 0, 2))
-    assert values(harness, seen) == SECOND_WINDOWS
+    assert values(harness)[seen:] == SECOND_WINDOWS
     # Storm's watermark w is Watermark(w - 1)
     assert watermarks(harness) == [at(6, 0, 31) - 1, at(8, 0, 34) - 1]
 

@@ -13,6 +13,7 @@ from flinkish.compat import storm
 from flinkish.compat.storm.windows import PolicyWindowDescription
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 Count, Time = storm.Count, fl.Time
 LATE = fl.OutputTag("late")
@@ -34,10 +35,6 @@ def harness_of(length, slide=None, function=contents, **options):
             .process(function)
         )
     )
-
-
-def values(harness):
-    return [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
 
 
 def stamped(harness):

@@ -22,6 +22,7 @@ from flinkish.compat.streaminsight import (
 )
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 DROP, ADJUST = AdvanceTimePolicy.Drop, AdvanceTimePolicy.Adjust
 VIOLATIONS = fl.OutputTag("violations")
@@ -43,7 +44,7 @@ def increments(harness):
 
 
 def events(harness):
-    return [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
+    return values(harness)
 
 
 def violations(harness):
@@ -392,5 +393,5 @@ def test_cuts_into_batches_change_nothing(stream, generation, policy, cuts):
     bounds = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
     batches = [[[(e, None) for e in stream[a:b]]] for a, b in itertools.pairwise(bounds)]
     for output, results in enumerate(MicroBatches(build, 2).run(batches)):
-        expected = [r.value for r in harness.getOutput(output) if isinstance(r, fl.StreamRecord)]
+        expected = values(harness, output)
         assert [r.value for r in results] == expected

@@ -28,6 +28,7 @@ from flinkish.compat.streaminsight import (
 )
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 EVERY_EVENT = AdvanceTimeSettings(
     AdvanceTimeGenerationSettings(1, Duration.ofSeconds(0), True), None, AdvanceTimePolicy.Adjust
@@ -38,10 +39,6 @@ AT_ONCE = AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, Duration.ofMillis
 def point(element):
     """Of a pair of a time and a payload."""
     return PointEvent(*element)
-
-
-def values(harness):
-    return [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
 
 
 def increments(harness):
@@ -309,7 +306,7 @@ def test_snapshots_and_counts():
         harness.processElement(element)
     harness.endInput()
     assert lifetimes(harness) == SNAPSHOTS
-    assert [r.value for r in harness.getOutput(1) if isinstance(r, fl.StreamRecord)] == COUNTED
+    assert values(harness, 1) == COUNTED
 
 
 def test_windows_of_each_key():

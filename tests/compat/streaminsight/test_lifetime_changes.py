@@ -9,6 +9,7 @@ from flinkish.compat import streaminsight
 from flinkish.compat.streaminsight import EdgeEvent, IntervalEvent, PointEvent
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 START, END = EdgeEvent.createStart(5, "e"), EdgeEvent.createEnd(5, 9, "e")
 EVENTS = [PointEvent(5, "p"), IntervalEvent(5, 8, "i"), START, END]
@@ -72,7 +73,7 @@ def test_points_that_last_make_windows_of_the_last_while():
     for time in times:
         harness.processElement(time)
     harness.endInput()
-    records = [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
+    records = values(harness)
     (found,) = MicroBatches(build, 2).run([[[(time, None)]] for time in times])
     assert records == [r.value for r in found]
     for moment in range(50):

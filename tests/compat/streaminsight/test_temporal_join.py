@@ -10,6 +10,7 @@ import flinkish as fl
 from flinkish.compat import streaminsight
 from flinkish.compat.streaminsight import EdgeEvent, IntervalEvent, PointEvent
 from flinkish.testing import StreamTestHarness
+from tests.streams import values
 
 
 def all_pairs(left, right):
@@ -32,10 +33,6 @@ def feed(harness, left, right):
 def advance(harness, increment):
     for process in (harness.processWatermark1, harness.processWatermark2):
         process(increment - 1)
-
-
-def values(harness):
-    return [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
 
 
 def interval(start, end, payload):

@@ -35,6 +35,7 @@ from tests.compat.stream_analytics.example import (
     shown,
 )
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import records, values
 
 DEAD = OutputTag[DeadLetter[Reading]]("dead")
 EXAMPLE = ArrivalTimeStrategy[Reading](
@@ -167,7 +168,7 @@ class TestDropping:
         # one ms nearer
         nearer = at(dropped[0] + (-1 if reason is DeadLetterReason.EARLY else 1), dropped[1])
         harness.processElement(nearer)
-        kept = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+        kept = values(harness)
         assert kept == [at(10, 10), nearer]
         (letter,) = harness.getSideOutput(tag)
         assert letter == StreamRecord(DeadLetter(dropped, *dropped, reason), dropped[0])
@@ -308,7 +309,7 @@ def test_counts_add_up_and_batches_do_not_matter(
             harness.processElement(pair)
     kept, dropped = job.results
     for results, i in ((kept, 0), (dropped, 1)):
-        expected = [e for e in harness.getOutput(i) if isinstance(e, StreamRecord)]
+        expected = records(harness, i)
         assert [StreamRecord(r.value, r.timestamp) for r in results] == expected
     if not any(batches):
         return

@@ -18,16 +18,9 @@ from flinkish import (
 )
 from flinkish.api.errors import IllegalStateError, UserFunctionError
 from flinkish.testing import StreamTestHarness
+from tests.streams import records, values
 
 SIDE = OutputTag("side")
-
-
-def records(harness):
-    return [item for item in harness.getOutput() if isinstance(item, StreamRecord)]
-
-
-def values(harness):
-    return [record.value for record in records(harness)]
 
 
 def keyed(function):

@@ -8,6 +8,7 @@ import flinkish as fl
 from flinkish.api.errors import UnfitElementError
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 
 def key_of(value):
@@ -61,7 +62,7 @@ def on_the_harness(build):
     for n in (1, 2, 3):
         harness.processElement(("a", n), n)
     harness.endInput()
-    return [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
+    return values(harness)
 
 
 def in_a_batch(build):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import records
 
 AT = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[2])
 
@@ -176,7 +177,7 @@ def both(build, steps, groups, last_tick):
         job.tickDue(now)
     harness.endInput()
     job.end(clock=now)
-    expected = [r for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
+    expected = records(harness)
     return by_window(expected), by_window(job.results[0])
 
 

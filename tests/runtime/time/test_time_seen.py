@@ -13,6 +13,7 @@ import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.test_micro_batches import STRATEGIES
+from tests.streams import records
 
 TIMES = fl.OutputTag("times")
 
@@ -80,7 +81,7 @@ def test_it_sees_what_it_sees_on_the_harness(name, strategy, batches, groups):
     harness.endInput()
     job.end(clock=len(batches) * 200)
     for index in (0, 1):
-        expected = [r for r in harness.getOutput(index) if isinstance(r, fl.StreamRecord)]
+        expected = records(harness, index)
         assert [(r.value, r.timestamp) for r in job.results[index]] == [
             (r.value, r.timestamp) for r in expected
         ]

@@ -27,6 +27,7 @@ from flinkish import (
 from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 Element = tuple[str, int]
 """A key and a timestamp."""
@@ -145,7 +146,7 @@ def test_a_window_of_the_last_five_ms_ends_with_the_ms_of_the_change() -> None:
     for timestamp in (3, 6):
         harness.processElement(timestamp, timestamp)
     harness.endInput()
-    assert [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)] == [
+    assert values(harness) == [
         (TimeWindow(-1, 4), [3]),
         (TimeWindow(2, 7), [3, 6]),
         (TimeWindow(4, 9), [6]),

@@ -37,6 +37,7 @@ from flinkish.api.errors import (
 )
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.streams import values
 
 TEN = TumblingEventTimeWindows.of(10)
 
@@ -46,10 +47,6 @@ def harness_of(assigner, configure=lambda windowed: windowed, function=None):
     return StreamTestHarness(
         lambda s: configure(s.keyBy(lambda e: e[0]).window(assigner)).apply(function)
     )
-
-
-def values(harness):
-    return [element.value for element in harness.getOutput() if hasattr(element, "value")]
 
 
 class Quiet(Trigger):
