@@ -1,4 +1,4 @@
-# make demo | test | lint | format | bench | lock | clean
+# make demo | test | lint | format | bench | docs | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test lint format bench lock clean
+.PHONY: demo test lint format bench docs lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -29,6 +29,10 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.window_aggregate
+
+# The documentation site in build/site; any warning is an error. The theme's notice about MkDocs 2 is no warning of ours.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean --config-file .mkdocs.yml
 
 # The newest versions that pyproject.toml allows, pinned with their hashes.
 lock:
