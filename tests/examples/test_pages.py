@@ -50,12 +50,6 @@ def test_every_example_has_a_page_in_the_list_and_a_test() -> None:
         assert (ROOT / "tests" / "examples" / f"test_{name}.py").exists()
 
 
-@pytest.mark.parametrize("page", [LIST, *PAGES.values()], ids=lambda page: page.stem)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in links_of(page):
-        assert (page.parent / link).exists(), link
-
-
 @each_page
 def test_python_is_that_of_the_files_it_links_to(name: str) -> None:
     links = [link for link in links_of(PAGES[name]) if link.endswith(".py")]

@@ -1,0 +1,56 @@
+"""The Python on the pages runs and prints what the pages say.
+
+The pages in docs/examples show files of examples; tests/examples/test_pages.py has them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.docs.pages import DOCS, PAGES, blocks, name, text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WITH_PYTHON = [
+    page for page in PAGES if "```python" in text(page) and page.parent != DOCS / "examples"
+]
+ON_SPARK = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
+WITHOUT_SPARK = [page for page in WITH_PYTHON if page not in ON_SPARK]
+
+
+def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One after another, as a reader would type them in; each is followed by what it prints."""
+    names: dict[str, Any] = {"__name__": page.stem}
+    shown = blocks(page)
+    for (language, code), (next_language, printed) in zip(shown, [*shown[1:], ("", "")]):
+        if language == "python":
+            assert next_language == "text", f"{name(page)} does not say what this prints: {code}"
+            exec(compile(code, str(page), "exec"), names)
+            # Keys and the results of several sinks come in any order.
+            assert sorted(capsys.readouterr().out.splitlines()) == sorted(printed.splitlines())
+
+
+def test_there_are_pages_of_both_kinds() -> None:
+    assert ON_SPARK
+    assert WITHOUT_SPARK
+    for page in WITH_PYTHON:
+        python = sum(language == "python" for language, _ in blocks(page))
+        assert python == text(page).count("```python"), "a fence is indented or not closed"
+
+
+@pytest.mark.parametrize("page", ON_SPARK, ids=name)
+def test_the_jobs_of_a_page_print_what_it_says(
+    page: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(page, capsys)
+
+
+@pytest.mark.parametrize("page", WITHOUT_SPARK, ids=name)
+def test_the_examples_of_a_page_print_what_it_says(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(page, capsys)
