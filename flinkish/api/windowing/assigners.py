@@ -1,4 +1,23 @@
-"""``WindowAssigner``: says which windows an element goes into."""
+"""``WindowAssigner``: says which windows an element belongs to.
+
+========================  =================================================  ======================
+windows                   bounds                                             windows per element
+========================  =================================================  ======================
+tumbling                  of one size, side by side                          1
+sliding                   of one size, a new one every slide                 size / slide
+session                   from the first element to a gap without elements   1, which grows and merges
+global                    none: fires only by a trigger of its own           1
+========================  =================================================  ======================
+
+Time windows come in two forms. *Event-time* windows go by the timestamps of elements and end with
+the watermark, so results do not depend on when elements arrive. *Processing-time* windows go by the
+clock at the moment an element is processed.
+
+A window ``[start, end)`` includes its start and excludes its end; ``maxTimestamp()``, which is
+``end - 1`` ms, is the timestamp of its results. Tumbling and sliding windows are aligned with the
+epoch, 1970-01-01 00:00 UTC, whatever the first element: windows of a day at UTC+8 need an offset of
+-8 hours.
+"""
 
 from __future__ import annotations
 
@@ -29,38 +48,48 @@ X = TypeVar("X")
 
 
 class WindowAssignerContext(ABC):
-    """What an assigner may ask for (Flink: ``WindowAssigner.WindowAssignerContext``)."""
+    """The clock for an assigner (Flink: ``WindowAssigner.WindowAssignerContext``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def getCurrentProcessingTime(self) -> int:
-        """The clock, in ms."""
+        """The processing-time clock, in ms; on Spark the timestamp of the batch."""
 
 
 class WindowAssigner(ABC, Generic[T_contra, W]):
-    """Says which windows an element goes into (Flink: ``WindowAssigner``)."""
+    """Assigns each element to zero or more windows (Flink: ``WindowAssigner``).
+
+    >>> from flinkish import EventTimeTrigger, TimeWindow
+    >>> class UntilNextFullSecond(WindowAssigner[object, TimeWindow]):
+    ...     def assignWindows(self, element, timestamp, context):
+    ...         return [TimeWindow(timestamp, (timestamp // 1000 + 1) * 1000)]
+    ...     def getDefaultTrigger(self):
+    ...         return EventTimeTrigger.create()
+    ...     def isEventTime(self):
+    ...         return True
+    """
 
     @abstractmethod
     def assignWindows(
         self, element: T_contra, timestamp: int, context: WindowAssignerContext
     ) -> Collection[W]:
-        """The windows of ``element``.
+        """The windows of ``element``; none if it belongs to no window.
 
-        ``timestamp`` is ``MIN_TIMESTAMP`` if the element has none, as in Flink.
+        ``timestamp`` is in ms, ``MIN_TIMESTAMP`` if the element has none, as in Flink.
         """
 
     @abstractmethod
     def getDefaultTrigger(self) -> Trigger[Any, W]:
-        """The trigger where the user sets none."""
+        """The trigger to use unless the user sets another."""
 
     @abstractmethod
     def isEventTime(self) -> bool:
-        """Whether windows end with the watermark (or else with the clock)."""
+        """True if windows end by the watermark, False if by the clock."""
 
     def windowType(self) -> type[Window] | None:
-        """What windows the assigner makes, or None if it does not say; where it does, a trigger
-        that cannot work on them is refused when the job is put together."""
+        """The class of the windows that it makes, None if unknown. If known, a trigger that does not
+        support them is refused when the job is built."""
         return None
 
     def __repr__(self) -> str:
@@ -68,36 +97,43 @@ class WindowAssigner(ABC, Generic[T_contra, W]):
 
 
 class MergeCallback(ABC, Generic[W]):
-    """Takes what ``mergeWindows`` found (Flink: ``MergingWindowAssigner.MergeCallback``)."""
+    """Receives the merges that ``mergeWindows`` finds (Flink:
+    ``MergingWindowAssigner.MergeCallback``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def merge(self, toBeMerged: Iterable[W], mergeResult: W) -> None:
-        """The windows ``toBeMerged`` are to become ``mergeResult``."""
+        """Replace the windows ``toBeMerged`` by ``mergeResult``."""
 
 
 class MergingWindowAssigner(WindowAssigner[T_contra, W]):
-    """An assigner whose windows may merge, as sessions do (Flink: ``MergingWindowAssigner``)."""
+    """An assigner whose windows may merge, as sessions do (Flink: ``MergingWindowAssigner``).
+
+    Each element first gets a window of its own; the operator then merges it with the open windows of
+    the key (``MergingWindowSet``).
+    """
 
     @abstractmethod
     def mergeWindows(self, windows: Sequence[W], callback: MergeCallback[W]) -> None:
-        """Called with all windows of a key when a new one comes: call ``callback.merge`` for every
-        group that is to be one window."""
+        """Called for each new window with all open windows of the key, the new one among them. Call
+        ``callback.merge`` for every group of windows that must become one."""
 
 
 class WindowStagger(enum.Enum):
-    """By how much the windows of a task are moved (Flink: ``WindowStagger``)."""
+    """How tumbling windows are shifted, so that not all of them fire at the same time (Flink:
+    ``WindowStagger``)."""
 
     ALIGNED = "ALIGNED"
-    """Not at all."""
+    """No shift: all windows of a size start and end together."""
     RANDOM = "RANDOM"
-    """By a random part of their size."""
+    """A random shift, less than the size."""
     NATURAL = "NATURAL"
-    """So that they begin when the first element came."""
+    """Windows start where the clock was when the first element came."""
 
     def getStaggerOffset(self, currentProcessingTime: int, size: int) -> int:
-        """By how many ms windows of ``size`` are moved that are first needed now."""
+        """The shift in ms of windows of ``size`` ms, for a first element at
+        ``currentProcessingTime``."""
         if self is WindowStagger.RANDOM:
             return int(random.random() * size)
         if self is WindowStagger.NATURAL:
@@ -107,7 +143,7 @@ class WindowStagger(enum.Enum):
 
 
 class TumblingWindows(WindowAssigner[object, TimeWindow]):
-    """What the two have in common: windows of one size, side by side."""
+    """The base of tumbling windows in event time and in processing time."""
 
     def __init__(
         self,
@@ -124,10 +160,10 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
             )
         self.size = size
         self.offset = offset
-        mend = "Pass one, such as WindowStagger.RANDOM."
-        self.windowStagger = instance(f"{name}: windowStagger", windowStagger, WindowStagger, mend)
+        fix = "Pass one, such as WindowStagger.RANDOM."
+        self.windowStagger = instance(f"{name}: windowStagger", windowStagger, WindowStagger, fix)
         self.staggerOffset: int | None = None
-        """By how much windows are moved here: settled with the first element."""
+        """The shift in ms; set with the first element, None before."""
 
     def _window_at(self, timestamp: int, context: WindowAssignerContext) -> Sequence[TimeWindow]:
         stagger = self.staggerOffset
@@ -148,8 +184,8 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
 
 
 class TumblingEventTimeWindows(TumblingWindows):
-    """Windows of one size, one after another, by the timestamps of elements (Flink:
-    ``TumblingEventTimeWindows``). Results get the timestamp of the window's last ms.
+    """Windows of one size, side by side, by the timestamps of elements (Flink:
+    ``TumblingEventTimeWindows``). Results carry the last ms of their window as timestamp.
 
     >>> from flinkish import Time, TumblingEventTimeWindows
     >>> from flinkish.testing import StreamTestHarness
@@ -169,10 +205,10 @@ class TumblingEventTimeWindows(TumblingWindows):
     def of(
         size: TimeLike, offset: TimeLike = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
     ) -> TumblingEventTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``size`` before and after.
+        """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
 
-        ``windowStagger`` moves them in each key group (in Flink: in each task) by an amount of its own,
-        so that they do not all fire at once.
+        Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
+        Flink: of each task) by an amount of its own, so that they do not all fire at once.
 
         Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
         """
@@ -191,8 +227,10 @@ class TumblingEventTimeWindows(TumblingWindows):
 
 
 class TumblingProcessingTimeWindows(TumblingWindows):
-    """Windows of one size, one after another, by the clock when elements come (Flink:
-    ``TumblingProcessingTimeWindows``). On Spark that is the timestamp of the batch.
+    """Windows of one size, side by side, by the clock (Flink: ``TumblingProcessingTimeWindows``).
+
+    On Spark the clock is the timestamp of the batch, so all elements of a batch are in the same
+    window. Results carry the last ms of their window as timestamp.
 
     >>> from flinkish import TumblingProcessingTimeWindows
     >>> from flinkish.testing import StreamTestHarness
@@ -209,10 +247,10 @@ class TumblingProcessingTimeWindows(TumblingWindows):
     def of(
         size: TimeLike, offset: TimeLike = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
     ) -> TumblingProcessingTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``size`` before and after.
+        """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
 
-        ``windowStagger`` moves them in each key group (in Flink: in each task) by an amount of its own,
-        so that they do not all fire at once.
+        Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
+        Flink: of each task) by an amount of its own, so that they do not all fire at once.
 
         Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
         """
@@ -231,9 +269,10 @@ class TumblingProcessingTimeWindows(TumblingWindows):
 
 
 class SlidingWindows(WindowAssigner[object, TimeWindow]):
-    """What the two have in common: windows of one size that begin at even distances.
+    """The base of sliding windows in event time and in processing time.
 
-    With a slide greater than the size there are gaps, and elements in them go nowhere.
+    If the slide is greater than the size, there are gaps between windows. An element in a gap
+    belongs to no window; it is dropped, but does not count as late.
     """
 
     def __init__(self, size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> None:
@@ -255,7 +294,7 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
         return self.size
 
     def getSlide(self) -> int:
-        """The distance between the beginnings of windows in ms."""
+        """The distance between the starts of two windows in ms."""
         return self.slide
 
     def _windows_at(self, timestamp: int) -> Sequence[TimeWindow]:
@@ -275,7 +314,7 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
 
 class SlidingEventTimeWindows(SlidingWindows):
     """Windows of one size, a new one every slide, by the timestamps of elements (Flink:
-    ``SlidingEventTimeWindows``). Results get the timestamp of the window's last ms.
+    ``SlidingEventTimeWindows``). Results carry the last ms of their window as timestamp.
 
     >>> from flinkish import SlidingEventTimeWindows
     >>> from flinkish.testing import StreamTestHarness
@@ -290,7 +329,7 @@ class SlidingEventTimeWindows(SlidingWindows):
 
     @staticmethod
     def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingEventTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after.
+        """Windows of ``size`` that start at ``offset`` and every ``slide`` before and after.
 
         Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
         below ``slide``.
@@ -310,8 +349,8 @@ class SlidingEventTimeWindows(SlidingWindows):
 
 
 class SlidingProcessingTimeWindows(SlidingWindows):
-    """Windows of one size, a new one every slide, by the clock when elements come (Flink:
-    ``SlidingProcessingTimeWindows``). On Spark that is the timestamp of the batch.
+    """Windows of one size, a new one every slide, by the clock (Flink:
+    ``SlidingProcessingTimeWindows``). On Spark the clock is the timestamp of the batch.
 
     >>> from flinkish import Duration, SlidingProcessingTimeWindows
     >>> windows = SlidingProcessingTimeWindows.of(Duration.ofMinutes(5), Duration.ofMinutes(1))
@@ -319,7 +358,7 @@ class SlidingProcessingTimeWindows(SlidingWindows):
 
     @staticmethod
     def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingProcessingTimeWindows:
-        """Windows of ``size`` that begin at ``offset`` and every ``slide`` before and after.
+        """Windows of ``size`` that start at ``offset`` and every ``slide`` before and after.
 
         Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
         below ``slide``.
@@ -340,18 +379,23 @@ class SlidingProcessingTimeWindows(SlidingWindows):
 
 @declares_methods
 class SessionWindowTimeGapExtractor(Function, ABC, Generic[T_contra]):
-    """Reads the gap of a session from an element (Flink: the same name)."""
+    """Reads the session gap from an element (Flink: ``SessionWindowTimeGapExtractor``)."""
 
     @abstractmethod
     def extract(self, element: T_contra) -> TimeLike:
-        """The gap after ``element`` in ms, greater than 0."""
+        """The gap after ``element`` (ms if an int), greater than 0."""
 
 
 GapLike = Union[SessionWindowTimeGapExtractor[T], Callable[[T], TimeLike]]
 
 
 class SessionWindows(MergingWindowAssigner[T_contra, TimeWindow]):
-    """What all sessions have in common: windows that overlap or touch become one."""
+    """The base of session windows.
+
+    Each element makes a window from its time to that time plus the gap, and windows of a key that
+    overlap or touch merge. With a gap of 10 ms, elements at 0 and 10 are in one session [0, 20); an
+    element at 21 begins another.
+    """
 
     def mergeWindows(
         self, windows: Sequence[TimeWindow], callback: MergeCallback[TimeWindow]
@@ -373,7 +417,7 @@ class _FixedGap(SessionWindows[object]):
 
 
 class _DynamicGap(SessionWindows[T], Generic[T]):
-    """A gap that each element brings along."""
+    """A gap read from each element."""
 
     def __init__(self, sessionWindowTimeGapExtractor: GapLike[T]) -> None:
         extractor = sessionWindowTimeGapExtractor
@@ -391,25 +435,45 @@ class _DynamicGap(SessionWindows[T], Generic[T]):
             )
         if gap <= 0:
             raise IllegalArgumentError(
-                f"{type(self).__name__}: the gap of the element {shown(element)} is {gap} ms, but 0 <"
-                " gap must hold. Let the gap extractor give at least 1."
+                f"{type(self).__name__}: the gap of the element {shown(element)} is {gap} ms, but must be"
+                " greater than 0. Let the gap extractor return at least 1."
             )
         return (TimeWindow(begin, to_long(begin + gap)),)
 
 
 class EventTimeSessionWindows(_FixedGap):
-    """Sessions by the timestamps of elements (Flink: ``EventTimeSessionWindows``)."""
+    """Sessions by the timestamps of elements (Flink: ``EventTimeSessionWindows``).
+
+    A session fires when the watermark passes its end, which is the gap after its last element.
+
+    >>> from flinkish import Duration, EventTimeSessionWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda clicks: clicks.keyBy(0)
+    ...     .window(EventTimeSessionWindows.withGap(Duration.ofSeconds(10)))
+    ...     .sum(1)
+    ... )
+    >>> for at in (0, 8_000, 30_000):
+    ...     harness.processElement(("ada", 1), at)
+    >>> harness.processWatermark(20_000)
+    >>> harness.getOutput()[0]
+    StreamRecord(value=('ada', 2), timestamp=17999)
+    """
 
     @staticmethod
     def withGap(size: TimeLike) -> EventTimeSessionWindows:
-        """Sessions that end when no element has come for ``size``."""
+        """Sessions that end when no element has come for ``size`` (ms if an int).
+
+        Raises IllegalArgumentError unless ``size`` is above 0.
+        """
         return EventTimeSessionWindows(size)
 
     @staticmethod
     def withDynamicGap(
         sessionWindowTimeGapExtractor: GapLike[X],
     ) -> DynamicEventTimeSessionWindows[X]:
-        """Sessions whose gap is read from each element."""
+        """Sessions whose gap is read from each element, by a SessionWindowTimeGapExtractor or
+        ``f(element)``."""
         return DynamicEventTimeSessionWindows(sessionWindowTimeGapExtractor)
 
     def assignWindows(
@@ -425,18 +489,23 @@ class EventTimeSessionWindows(_FixedGap):
 
 
 class ProcessingTimeSessionWindows(_FixedGap):
-    """Sessions by the clock when elements come (Flink: ``ProcessingTimeSessionWindows``)."""
+    """Sessions by the clock (Flink: ``ProcessingTimeSessionWindows``); on Spark that is the timestamp
+    of the batch."""
 
     @staticmethod
     def withGap(size: TimeLike) -> ProcessingTimeSessionWindows:
-        """Sessions that end when no element has come for ``size``."""
+        """Sessions that end when no element has come for ``size`` (ms if an int).
+
+        Raises IllegalArgumentError unless ``size`` is above 0.
+        """
         return ProcessingTimeSessionWindows(size)
 
     @staticmethod
     def withDynamicGap(
         sessionWindowTimeGapExtractor: GapLike[X],
     ) -> DynamicProcessingTimeSessionWindows[X]:
-        """Sessions whose gap is read from each element."""
+        """Sessions whose gap is read from each element, by a SessionWindowTimeGapExtractor or
+        ``f(element)``."""
         return DynamicProcessingTimeSessionWindows(sessionWindowTimeGapExtractor)
 
     def assignWindows(
@@ -453,13 +522,15 @@ class ProcessingTimeSessionWindows(_FixedGap):
 
 
 class DynamicEventTimeSessionWindows(_DynamicGap[T], Generic[T]):
-    """Sessions by timestamps, each element with a gap of its own (Flink: the same name)."""
+    """Sessions by timestamps, whose gap is read from each element (Flink:
+    ``DynamicEventTimeSessionWindows``)."""
 
     @staticmethod
     def withDynamicGap(
         sessionWindowTimeGapExtractor: GapLike[X],
     ) -> DynamicEventTimeSessionWindows[X]:
-        """Sessions whose gap is read from each element."""
+        """Sessions whose gap is read from each element, by a SessionWindowTimeGapExtractor or
+        ``f(element)``."""
         return DynamicEventTimeSessionWindows(sessionWindowTimeGapExtractor)
 
     def assignWindows(
@@ -475,13 +546,15 @@ class DynamicEventTimeSessionWindows(_DynamicGap[T], Generic[T]):
 
 
 class DynamicProcessingTimeSessionWindows(_DynamicGap[T], Generic[T]):
-    """Sessions by the clock, each element with a gap of its own (Flink: the same name)."""
+    """Sessions by the clock, whose gap is read from each element (Flink:
+    ``DynamicProcessingTimeSessionWindows``)."""
 
     @staticmethod
     def withDynamicGap(
         sessionWindowTimeGapExtractor: GapLike[X],
     ) -> DynamicProcessingTimeSessionWindows[X]:
-        """Sessions whose gap is read from each element."""
+        """Sessions whose gap is read from each element, by a SessionWindowTimeGapExtractor or
+        ``f(element)``."""
         return DynamicProcessingTimeSessionWindows(sessionWindowTimeGapExtractor)
 
     def assignWindows(
@@ -497,15 +570,16 @@ class DynamicProcessingTimeSessionWindows(_DynamicGap[T], Generic[T]):
 
 
 class GlobalWindows(WindowAssigner[object, GlobalWindow]):
-    """Puts every element into the one global window (Flink: ``GlobalWindows``).
+    """Assigns all elements of a key to one window that never ends (Flink: ``GlobalWindows``).
 
-    By default it never fires: set a trigger, or let it fire at the end of the input.
+    By default it never fires: set a trigger, such as ``CountTrigger``, or use
+    ``createWithEndOfStreamTrigger()``.
     """
 
     def __init__(self, defaultTrigger: Trigger[Any, GlobalWindow] | None = None) -> None:
-        mend = "Pass one, or call GlobalWindows.create() for one that never fires."
+        fix = "Pass one, or call GlobalWindows.create() for one that never fires."
         trigger = NeverTrigger() if defaultTrigger is None else defaultTrigger
-        self._default_trigger = instance("GlobalWindows", trigger, Trigger, mend)
+        self._default_trigger = instance("GlobalWindows", trigger, Trigger, fix)
 
     @staticmethod
     def create() -> GlobalWindows:

@@ -1,4 +1,4 @@
-"""Windows that follow from what is in them: what elements there are says where they begin and end."""
+"""Windows whose bounds depend on their elements and are known once the watermark passes."""
 
 from __future__ import annotations
 
@@ -15,42 +15,47 @@ from flinkish.api.windowing.windows import TimeWindow, Window
 
 
 class ContentChange(NamedTuple):
-    """What has become of a key's elements at a time."""
+    """What an assigner says about the elements of a key at some time."""
 
     window: TimeWindow | None = None
-    """The window that is complete, None if there is none."""
+    """The window that is complete at that time, None if there is none."""
     begin: int = 0
-    """The first of the elements in it."""
+    """The index of the first element in the window."""
     end: int = 0
-    """The element after its last."""
+    """The index after the last element in the window."""
     keepFrom: int = 0
-    """The first element that a later window may still have."""
+    """The index of the first element that a later window may contain; earlier ones are dropped."""
     memory: Any = None
-    """What the assigner wants to know of this key next time; picklable."""
+    """Passed to the next call for this key; must be picklable. None keeps nothing."""
 
 
 class ContentWindows(WindowAssigner[object, TimeWindow]):
-    """Event-time windows that no element can be put into as it comes.
+    """Event-time windows that cannot be assigned to an element on its arrival, because an earlier
+    element may still come and change them. Flink has nothing like it.
 
-    A key's elements are kept in the order of their timestamps. When the watermark has passed a time
-    that an element named (``changes``), the assigner sees all of them up to that time and says which
-    window is complete (``changeAt``). Triggers, evictors and allowed lateness have no say.
+    The elements of a key are kept in timestamp order. Each names the times at which it may begin or
+    end a window (``changes``). When the watermark reaches such a time, all elements up to it are
+    known, and the assigner says which window is complete (``changeAt``). Triggers, evictors and
+    allowed lateness do not apply.
     """
 
     @abstractmethod
     def changes(self, timestamp: int) -> Sequence[int]:
-        """The times, at or after ``timestamp``, at which an element of that timestamp may begin or
-        end a window."""
+        """The times (ms), at or after ``timestamp``, at which an element of that timestamp may begin
+        or end a window."""
 
     @abstractmethod
     def changeAt(self, time: int, timestamps: Sequence[int], memory: Any) -> ContentChange:
-        """Called at each of those times with the timestamps, in order, of the elements kept up to
-        ``time``, and with the memory of the last call of this key, None at first."""
+        """Called when the watermark reaches one of those times.
+
+        ``timestamps`` are those of the kept elements up to ``time``, ascending. ``memory`` is that
+        of the previous call for this key, None at first.
+        """
 
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
     ) -> Sequence[TimeWindow]:
-        """None: nobody knows before the watermark has passed."""
+        """No windows: they are known only once the watermark passes."""
         return ()
 
     def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
@@ -64,11 +69,11 @@ class ContentWindows(WindowAssigner[object, TimeWindow]):
 
 
 class ContentChangeWindows(ContentWindows):
-    """The last ``size`` of time, each time that what is in it changes: when an element enters, and
-    when one leaves and others stay.
+    """Windows over the last ``size`` of time, one for each change of their contents: when an element
+    enters, and when one leaves while others stay.
 
-    The window at time ``t`` has the elements after ``t - size`` up to ``t``; its results carry ``t``.
-    Flink has no such windows, Azure Stream Analytics calls them sliding.
+    The window at time ``t`` contains the elements after ``t - size`` up to and including ``t``, and
+    its results carry ``t``. Flink has no such windows; Azure Stream Analytics calls them sliding.
 
     >>> from flinkish.testing import StreamTestHarness
     >>> harness = StreamTestHarness(
@@ -86,7 +91,7 @@ class ContentChangeWindows(ContentWindows):
 
     @staticmethod
     def of(size: TimeLike) -> ContentChangeWindows:
-        """Windows of ``size``."""
+        """Windows of ``size`` (ms if an int). Raises IllegalArgumentError unless it is above 0."""
         return ContentChangeWindows(size)
 
     def changes(self, timestamp: int) -> Sequence[int]:

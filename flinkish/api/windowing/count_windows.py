@@ -1,4 +1,4 @@
-"""Count windows: a global window with a count trigger, as in Flink."""
+"""Count windows: the global window with a count trigger, and an evictor if they slide, as in Flink."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ S = TypeVar("S", bound=Any)
 
 
 def count_window(stream: S, size: int, slide: int | None) -> S:
-    """Give a windowed stream the trigger, and with a slide the evictor, of count windows."""
+    """Set the trigger of count windows on a windowed stream, and the evictor if they have a slide."""
     windowed: S = stream
     if slide is None:
         windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))

@@ -1,4 +1,8 @@
-"""``Evictor``: takes elements out of a window before or after the window function sees them."""
+"""``Evictor``: removes elements from a window when it fires, before or after the window function.
+
+A trigger decides when a window fires, an evictor which of its elements take part. With an evictor
+the operator keeps all elements of a window instead of one accumulator, so it needs more state.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ class TimestampedValue(NamedTuple, Generic[T]):
         return self.timestamp != MIN_TIMESTAMP
 
     def getTimestamp(self) -> int:
-        """The timestamp in ms; an element without one raises IllegalStateError."""
+        """The timestamp in ms. Raises IllegalStateError if the element has none."""
         if self.timestamp == MIN_TIMESTAMP:
             raise IllegalStateError(
                 "the element has no timestamp: ask hasTimestamp() first, or call"
@@ -48,7 +52,7 @@ class TimestampedValue(NamedTuple, Generic[T]):
 
 
 class EvictableIterator(Iterator[TimestampedValue[T]], Generic[T]):
-    """Goes through the elements of a window and can remove them (``java.util.Iterator``)."""
+    """Iterates over the elements of a window and can remove them (Java: ``java.util.Iterator``)."""
 
     def __init__(self, elements: list[TimestampedValue[T]]) -> None:
         self._elements = elements
@@ -72,16 +76,16 @@ class EvictableIterator(Iterator[TimestampedValue[T]], Generic[T]):
         return next(self)
 
     def remove(self) -> None:
-        """Take the element that came last out of the window."""
+        """Remove the element that ``next()`` returned last."""
         if not self._removable:
-            raise IllegalStateError("remove(): call it once for an element that next() has given.")
+            raise IllegalStateError("remove() needs an element: call it once after each next().")
         self._removable = False
         self._next -= 1
         del self._elements[self._next]
 
 
 class EvictableElements(Iterable[TimestampedValue[T]], Generic[T]):
-    """The elements of a window, oldest arrival first; what an evictor takes out stays out.
+    """The elements of a window in order of arrival; removed elements leave the window for good.
 
     >>> elements = EvictableElements([TimestampedValue("a", 1), TimestampedValue("b", 2)])
     >>> iterator = elements.iterator()
@@ -112,26 +116,26 @@ class EvictableElements(Iterable[TimestampedValue[T]], Generic[T]):
         return EvictableIterator(self._elements)
 
     def removeIf(self, predicate: Callable[[TimestampedValue[T]], bool]) -> None:
-        """Take out every element for which ``predicate`` is true."""
+        """Remove every element for which ``predicate`` is true."""
         self._elements[:] = [element for element in self._elements if not predicate(element)]
 
     def removeFirst(self, count: int) -> None:
-        """Take out the first ``count`` elements."""
+        """Remove the first ``count`` elements."""
         del self._elements[:count]
 
 
 class EvictorContext(ABC):
-    """What an evictor may ask for (Flink: ``Evictor.EvictorContext``)."""
+    """Time and metrics for an evictor (Flink: ``Evictor.EvictorContext``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def getCurrentProcessingTime(self) -> int:
-        """The clock, in ms."""
+        """The processing-time clock, in ms; on Spark the timestamp of the batch."""
 
     @abstractmethod
     def getCurrentWatermark(self) -> int:
-        """The watermark, in ms."""
+        """The current watermark of the operator, in ms."""
 
     @abstractmethod
     def getMetricGroup(self) -> MetricGroup:
@@ -139,7 +143,7 @@ class EvictorContext(ABC):
 
 
 class Evictor(ABC, Generic[T, W_contra]):
-    """Takes elements out of a window when it fires (Flink: ``Evictor``).
+    """Removes elements from a window when it fires (Flink: ``Evictor``).
 
     >>> class KeepEven(Evictor[int, Window]):
     ...     def evictBefore(self, elements, size, window, evictorContext):
@@ -173,14 +177,14 @@ class Evictor(ABC, Generic[T, W_contra]):
 
 
 class _OneSidedEvictor(Evictor[T, Window], Generic[T]):
-    """Evicts before the window function, or after it."""
+    """The base of evictors that work either before or after the window function."""
 
     def __init__(self, doEvictAfter: bool) -> None:
         self._after = doEvictAfter
 
     @abstractmethod
     def _evict(self, elements: EvictableElements[T], size: int) -> None:
-        """Take out what is to go."""
+        """Remove elements from the ``size`` elements of a window."""
 
     def evictBefore(
         self,
@@ -204,7 +208,7 @@ class _OneSidedEvictor(Evictor[T, Window], Generic[T]):
 
 
 class CountEvictor(_OneSidedEvictor[Any]):
-    """Keeps the ``maxCount`` elements that came last (Flink: ``CountEvictor``)."""
+    """Keeps the last ``maxCount`` elements by order of arrival (Flink: ``CountEvictor``)."""
 
     def __init__(self, maxCount: int, doEvictAfter: bool = False) -> None:
         super().__init__(doEvictAfter)
@@ -212,7 +216,8 @@ class CountEvictor(_OneSidedEvictor[Any]):
 
     @staticmethod
     def of(maxCount: int, doEvictAfter: bool = False) -> CountEvictor:
-        """An evictor that keeps ``maxCount`` elements."""
+        """An evictor that keeps ``maxCount`` elements, removing the others before the window function,
+        or after it."""
         return CountEvictor(maxCount, doEvictAfter)
 
     def _evict(self, elements: EvictableElements[Any], size: int) -> None:
@@ -224,9 +229,10 @@ class CountEvictor(_OneSidedEvictor[Any]):
 
 
 class TimeEvictor(_OneSidedEvictor[Any]):
-    """Keeps the elements less than ``windowSize`` older than the newest of the window.
+    """Keeps the elements less than ``windowSize`` older than the newest (Flink: ``TimeEvictor``).
 
-    Elements without timestamps all stay (Flink: ``TimeEvictor``).
+    With 10 ms and timestamps 3, 8, 15 it removes 3: only what is later than 15 - 10 stays. If the
+    first element has no timestamp, nothing is removed.
     """
 
     def __init__(self, windowSize: TimeLike, doEvictAfter: bool = False) -> None:
@@ -235,11 +241,11 @@ class TimeEvictor(_OneSidedEvictor[Any]):
 
     @staticmethod
     def of(windowSize: TimeLike, doEvictAfter: bool = False) -> TimeEvictor:
-        """An evictor that keeps the last ``windowSize``."""
+        """An evictor that keeps the last ``windowSize`` (ms if an int), by timestamps."""
         return TimeEvictor(windowSize, doEvictAfter)
 
     def getWindowSize(self) -> int:
-        """The length of time that is kept, in ms."""
+        """The length of time that it keeps, in ms."""
         return self._window_size
 
     def _evict(self, elements: EvictableElements[Any], size: int) -> None:
@@ -253,8 +259,8 @@ class TimeEvictor(_OneSidedEvictor[Any]):
 
 
 class DeltaEvictor(_OneSidedEvictor[T], Generic[T]):
-    """Keeps the elements whose distance from the one that came last is below a threshold
-    (Flink: ``DeltaEvictor``)."""
+    """Keeps the elements whose distance to the last element is below a threshold (Flink:
+    ``DeltaEvictor``)."""
 
     def __init__(
         self, threshold: float, deltaFunction: DeltaLike[T], doEvictAfter: bool = False
@@ -268,7 +274,8 @@ class DeltaEvictor(_OneSidedEvictor[T], Generic[T]):
     def of(
         threshold: float, deltaFunction: DeltaLike[X], doEvictAfter: bool = False
     ) -> DeltaEvictor[X]:
-        """An evictor that takes out where ``deltaFunction`` is at least ``threshold``."""
+        """An evictor that removes the elements for which ``deltaFunction``, a DeltaFunction or
+        ``f(element, last)``, returns ``threshold`` or more."""
         return DeltaEvictor(threshold, deltaFunction, doEvictAfter)
 
     def _evict(self, elements: EvictableElements[T], size: int) -> None:

@@ -1,4 +1,23 @@
-"""``Trigger``: says when the contents of a window are handed to the window function."""
+"""``Trigger``: decides when the contents of a window go to the window function.
+
+An assigner says which windows an element belongs to; a trigger says when such a window *fires*. A window
+may fire more than once: early, at its end, and again for late elements. The operator asks the trigger
+at four moments, always for one key and one window:
+
+- ``onElement``, for each element added to the window;
+- ``onEventTime`` and ``onProcessingTime``, when a timer that the trigger registered is due;
+- ``onMerge``, when windows of a ``MergingWindowAssigner``, such as sessions, become one;
+- ``clear``, when the window is removed.
+
+The first two answer with a ``TriggerResult``. FIRE emits the contents and keeps them, so the next
+firing has them again; PURGE drops the contents. Neither touches timers or the trigger's own state.
+
+An example: windows of an hour that emit every 10 minutes what they have so far, and only what is new.
+
+>>> from flinkish import ContinuousEventTimeTrigger, Duration, PurgingTrigger
+>>> PurgingTrigger.of(ContinuousEventTimeTrigger.of(Duration.ofMinutes(10)))
+PurgingTrigger(ContinuousEventTimeTrigger(600000))
+"""
 
 from __future__ import annotations
 
@@ -47,10 +66,10 @@ V = TypeVar("V", bound=Window)
 
 
 class TriggerResult(enum.Enum):
-    """What is to happen to a window (Flink: ``TriggerResult``)."""
+    """A trigger's decision about the contents of a window (Flink: ``TriggerResult``)."""
 
     CONTINUE = (False, False)
-    """Nothing."""
+    """Do nothing."""
     FIRE_AND_PURGE = (True, True)
     """Hand the contents to the window function, then drop them."""
     FIRE = (True, False)
@@ -68,18 +87,18 @@ class TriggerResult(enum.Enum):
 
 
 class TriggerContext(ABC):
-    """What a trigger may ask for; all of it is of the current key and window
+    """Time, timers and state for a trigger, all of the current key and window
     (Flink: ``Trigger.TriggerContext``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def getCurrentProcessingTime(self) -> int:
-        """The clock, in ms."""
+        """The processing-time clock, in ms; on Spark the timestamp of the batch."""
 
     @abstractmethod
     def getCurrentWatermark(self) -> int:
-        """The watermark, in ms."""
+        """The current watermark of the operator, in ms."""
 
     @abstractmethod
     def getMetricGroup(self) -> MetricGroup:
@@ -87,11 +106,11 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def registerProcessingTimeTimer(self, time: int) -> None:
-        """Have ``onProcessingTime`` called when the clock reaches ``time``."""
+        """Have ``onProcessingTime`` called when the clock reaches ``time`` (ms)."""
 
     @abstractmethod
     def registerEventTimeTimer(self, time: int) -> None:
-        """Have ``onEventTime`` called when the watermark reaches ``time``."""
+        """Have ``onEventTime`` called when the watermark reaches ``time`` (ms)."""
 
     @abstractmethod
     def deleteProcessingTimeTimer(self, time: int) -> None:
@@ -124,27 +143,29 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def getPartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> Any:
-        """The state of that descriptor, of the current key and window."""
+        """The state that ``stateDescriptor`` names, of the current key and window. It is checkpointed;
+        clear it in ``clear``."""
 
 
 class OnMergeContext(TriggerContext):
-    """What a trigger may ask for while windows merge (Flink: ``Trigger.OnMergeContext``)."""
+    """The context of ``onMerge``, which can also merge state (Flink: ``Trigger.OnMergeContext``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def mergePartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> None:
-        """Merge the state of the windows that merged into that of the current window.
+        """Merge the state of the merged windows into that of the new window.
 
-        The state must be a list, reducing or aggregating one.
+        Only list, reducing and aggregating state can be merged; any other raises
+        InvalidProgramError.
         """
 
 
 class Trigger(ABC, Generic[T_contra, W_contra]):
-    """Says when a window fires (Flink: ``Trigger``).
+    """Decides when a window fires (Flink: ``Trigger``).
 
-    One instance serves all keys and windows: what it remembers of them is state that it gets
-    from the context.
+    One instance serves all keys and windows, so nothing about a window may be kept in attributes:
+    use ``ctx.getPartitionedState`` instead.
 
     >>> class EveryElement(Trigger[object, Window]):
     ...     def onElement(self, element, timestamp, window, ctx):
@@ -168,49 +189,52 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
 
     @abstractmethod
     def onProcessingTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
-        """Called when a processing-time timer registered with ``ctx`` is due."""
+        """Called when a processing-time timer of this window is due; ``time`` is the timer's, in ms."""
 
     @abstractmethod
     def onEventTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
-        """Called when an event-time timer registered with ``ctx`` is due."""
+        """Called when an event-time timer of this window is due; ``time`` is the timer's, in ms."""
 
     @abstractmethod
     def clear(self, window: W_contra, ctx: TriggerContext) -> None:
-        """Called when ``window`` goes: delete its timers and state here.
+        """Called when ``window`` is removed: delete its timers and state here.
 
-        A purge does not call it.
+        A purge drops only the contents and does not call it.
         """
 
     def canMerge(self) -> bool:
-        """Whether the trigger works where windows merge (sessions); ``onMerge`` is then needed."""
+        """Whether the trigger supports windows that merge, such as sessions. If so, override
+        ``onMerge``."""
         return False
 
     def onMerge(self, window: W_contra, ctx: OnMergeContext) -> None:
-        """Called after several windows have become ``window``: merge their state, and register
-        the timers that ``window`` needs. ``clear`` is called for each of them afterwards."""
+        """Called after several windows were merged into ``window``: merge their state, and register
+        the timers that ``window`` needs. ``clear`` is called for each of the merged windows
+        afterwards."""
         raise NotSupportedError(
             f"{type(self).__name__} does not support merging. Implement canMerge() and onMerge(),"
             " or use a window assigner that does not merge."
         )
 
     def windowType(self) -> type[Window]:
-        """What windows the trigger works on. A job in which the assigner makes others is refused
-        when it is put together; in Flink it fails on the first element."""
+        """The class of windows that the trigger works on. A job whose assigner makes other windows is
+        refused when it is built; in Flink it fails at the first element."""
         return Window
 
     def checkWindows(self, assigner: WindowAssigner[Any, Any], allowedLateness: int) -> None:
-        """Called when the job is put together: raise InvalidProgramError if the trigger cannot work
-        with the windows of ``assigner``, kept for ``allowedLateness`` ms. By default it can."""
+        """Called when the job is built: raise InvalidProgramError if the trigger does not support
+        the windows of ``assigner`` with that ``allowedLateness`` (ms). By default it does."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
 class EventTimeTrigger(Trigger[object, TimeWindow]):
-    """Fires when the watermark passes the end of the window, and then for every late element (Flink:
+    """Fires when the watermark passes the end of the window, and again for each late element (Flink:
     ``EventTimeTrigger``).
 
-    The default of event-time windows, so it needs naming only inside another trigger:
+    A late element is one that comes after that, within the allowed lateness; the whole window then
+    fires again. This is the default of event-time windows, so you name it only inside another:
 
     >>> from flinkish import EventTimeTrigger, PurgingTrigger
     >>> trigger = PurgingTrigger.of(EventTimeTrigger.create())
@@ -243,7 +267,7 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
         return True
 
     def onMerge(self, window: TimeWindow, ctx: OnMergeContext) -> None:
-        # a window already passed fires with the late element that made it
+        # A window that ended already fires with the late element that caused the merge
         if window.maxTimestamp() > ctx.getCurrentWatermark():
             ctx.registerEventTimeTimer(window.maxTimestamp())
 
@@ -252,8 +276,10 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
 
 
 class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
-    """Fires when the clock passes the end of the window (Flink: ``ProcessingTimeTrigger``): on Spark
-    in the first batch whose timestamp is there. The default of processing-time windows.
+    """Fires when the clock passes the end of the window (Flink: ``ProcessingTimeTrigger``).
+
+    On Spark that is the first batch whose timestamp is at or after the window's last ms. This is
+    the default of processing-time windows.
     """
 
     @staticmethod
@@ -288,20 +314,20 @@ class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
 
 
 _FIRE_TIME = ReducingStateDescriptor[int]("fire-time", min)
-"""The next time to fire at, for which there is a timer; of merged windows the earliest."""
+"""The next time to fire at, for which a timer is registered; merged windows keep the earliest."""
 
 
 class _ContinuousTrigger(Trigger[object, Window]):
-    """Fires every interval of a time, which the subclass tells, and at the end of the window."""
+    """Fires every interval and at the end of the window, in the time domain of the subclass."""
 
     def __init__(self, interval: int) -> None:
         self._interval = interval
 
     @classmethod
     def of(cls, interval: TimeLike) -> Self:
-        """A trigger that fires every ``interval`` (ms if it is an int), counted from the epoch.
+        """A trigger that fires at every multiple of ``interval`` since the epoch (ms if an int).
 
-        Raises IllegalArgumentError unless it is above 0.
+        Raises IllegalArgumentError unless ``interval`` is above 0.
         """
         return cls(positive_length(f"{cls.__name__}: interval", interval))
 
@@ -316,7 +342,7 @@ class _ContinuousTrigger(Trigger[object, Window]):
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
-        # the timer at the end of the window is left, as in Flink: it does no harm
+        # The timer at the end of the window stays, as in Flink: a removed window fires nothing
         fire_time = ctx.getPartitionedState(_FIRE_TIME)
         time = fire_time.get()
         if time is not None:
@@ -336,12 +362,12 @@ class _ContinuousTrigger(Trigger[object, Window]):
         return f"{type(self).__name__}({self._interval})"
 
     def _begin(self, time: int, window: Window, ctx: TriggerContext) -> None:
-        """An element has come at ``time``: the first of a window begins its intervals."""
+        """Start the intervals of a window with its first element, which came at ``time``."""
         if ctx.getPartitionedState(_FIRE_TIME).get() is None:
             self._register_next(time - remainder(time, self._interval), window, ctx)
 
     def _fire_at(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        """A timer of the window is due."""
+        """The result for a timer of the window that is due at ``time``."""
         if time == window.maxTimestamp():
             return TriggerResult.FIRE
         fire_time = ctx.getPartitionedState(_FIRE_TIME)
@@ -366,8 +392,12 @@ class _ContinuousTrigger(Trigger[object, Window]):
 
 
 class ContinuousEventTimeTrigger(_ContinuousTrigger):
-    """Fires every interval of event time, and when the watermark passes the end of the window (Flink:
-    ``ContinuousEventTimeTrigger``).
+    """Fires at every interval of event time, and when the watermark passes the end of the window
+    (Flink: ``ContinuousEventTimeTrigger``).
+
+    The first element of a window registers the next multiple of the interval after its timestamp:
+    with an interval of 60 s, an element at 0:00:42 registers 0:01:00. Each firing registers the
+    next one, but none after the end of the window.
 
     >>> from flinkish import Time
     >>> ContinuousEventTimeTrigger.of(Time.minutes(1))
@@ -396,8 +426,11 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
 
 
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
-    """Fires every interval of the clock, and when the clock passes the end of the window (Flink:
-    ``ContinuousProcessingTimeTrigger``): on Spark in the first batch whose timestamp is there."""
+    """Fires at every interval of processing time, and when the clock passes the end of the window
+    (Flink: ``ContinuousProcessingTimeTrigger``).
+
+    On Spark that is the first batch whose timestamp has reached the time.
+    """
 
     def onElement(
         self, element: object, timestamp: int, window: Window, ctx: TriggerContext
@@ -419,14 +452,31 @@ _COUNT = ReducingStateDescriptor[int]("count", add)
 
 
 class CountTrigger(Trigger[object, Window]):
-    """Fires each time that ``maxCount`` more elements have come (Flink: ``CountTrigger``)."""
+    """Fires after every ``maxCount`` elements of a window (Flink: ``CountTrigger``).
+
+    It does not fire at the end of the window: a window removed with fewer elements than
+    ``maxCount`` since the last firing emits nothing for them. Without ``PurgingTrigger`` each
+    firing emits all elements so far.
+
+    >>> from flinkish import GlobalWindows
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda numbers: numbers.windowAll(GlobalWindows.create())
+    ...     .trigger(PurgingTrigger.of(CountTrigger.of(2)))
+    ...     .reduce(lambda a, b: a + b)
+    ... )
+    >>> for number in (1, 2, 3, 4, 5):
+    ...     harness.processElement(number)
+    >>> [record.value for record in harness.getOutput()]
+    [3, 7]
+    """
 
     def __init__(self, maxCount: int) -> None:
         self._max_count = integer("CountTrigger: maxCount", maxCount)
 
     @staticmethod
     def of(maxCount: int) -> CountTrigger:
-        """A trigger that fires every ``maxCount`` elements."""
+        """A trigger that fires every ``maxCount`` elements of a window."""
         return CountTrigger(maxCount)
 
     def onElement(
@@ -460,7 +510,7 @@ class CountTrigger(Trigger[object, Window]):
 
 @declares_methods
 class DeltaFunction(Function, ABC, Generic[T_contra]):
-    """The distance between two elements (Flink: ``DeltaFunction``)."""
+    """Measures the distance between two elements (Flink: ``DeltaFunction``)."""
 
     @abstractmethod
     def getDelta(self, oldDataPoint: T_contra, newDataPoint: T_contra) -> float:
@@ -471,15 +521,20 @@ DeltaLike = Union[DeltaFunction[T], Callable[[T, T], float]]
 
 
 def delta_call(owner: str, function: DeltaLike[T]) -> Callable[[T, T], float]:
-    """The distance itself."""
+    """``function`` as a callable; raises InvalidProgramError, which names ``owner``."""
     if isinstance(function, DeltaFunction):
         return function.getDelta
     return checked_callable(owner, function, "a DeltaFunction or f(old, new)", 2)
 
 
 class DeltaTrigger(Trigger[T, Window], Generic[T]):
-    """Fires on an element whose distance from the element that fired last (at first: from the
-    window's first element) is above a threshold. It cannot merge (Flink: ``DeltaTrigger``)."""
+    """Fires at an element whose distance from the last one that fired exceeds a threshold
+    (Flink: ``DeltaTrigger``).
+
+    The first element of a window only sets the point to measure from. With a threshold of 10 and
+    the distance ``new - old``, the elements 1, 5, 12, 20, 23 fire at 12 (11 from 1) and at 23 (11
+    from 12). It does not support windows that merge.
+    """
 
     def __init__(
         self,
@@ -498,7 +553,11 @@ class DeltaTrigger(Trigger[T, Window], Generic[T]):
         deltaFunction: DeltaLike[X],
         stateType: TypeInformation[X] | None = None,
     ) -> DeltaTrigger[X]:
-        """A trigger that fires where ``deltaFunction`` is greater than ``threshold``."""
+        """A trigger that fires where ``deltaFunction`` returns more than ``threshold``.
+
+        ``deltaFunction`` is a DeltaFunction or ``f(old, new)``. ``stateType`` is the type of the
+        element kept in state; None: it is pickled.
+        """
         return DeltaTrigger(threshold, deltaFunction, stateType)
 
     def onElement(
@@ -531,11 +590,15 @@ _TIMEOUT = ValueStateDescriptor[int]("timeout")
 
 
 class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
-    """Fires when the trigger in it does, or when a timeout has gone by on the clock since the
-    first element, or since the last (Flink: ``ProcessingTimeoutTrigger``). It cannot merge.
+    """Fires when its nested trigger fires, or when a timeout in processing time has passed since the
+    first element, or the last (Flink: ``ProcessingTimeoutTrigger``).
 
-    Any timer of the window, also one of the trigger in it, counts as the timeout: it fires, and
-    purges if the trigger in it purges.
+    So ``ProcessingTimeoutTrigger.of(CountTrigger.of(100), Duration.ofSeconds(5))`` emits batches of
+    100 elements, and an incomplete one no later than 5 s after its first element.
+
+    As in Flink every timer of the window counts as the timeout, also one that the nested trigger
+    registered: it fires, and purges if the nested trigger says so. It does not support windows
+    that merge.
     """
 
     def __init__(
@@ -545,8 +608,8 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
         resetTimerOnNewRecord: bool,
         shouldClearOnTimeout: bool,
     ) -> None:
-        mend = "Pass the one to give a timeout, such as CountTrigger.of(3)."
-        self._nested = instance("ProcessingTimeoutTrigger", nestedTrigger, Trigger, mend)
+        fix = "Pass the one to give a timeout, such as CountTrigger.of(3)."
+        self._nested = instance("ProcessingTimeoutTrigger", nestedTrigger, Trigger, fix)
         self._interval = milliseconds("ProcessingTimeoutTrigger: timeout", interval)
         self._reset = resetTimerOnNewRecord
         self._clear_on_timeout = shouldClearOnTimeout
@@ -558,10 +621,10 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
         resetTimerOnNewRecord: bool = False,
         shouldClearOnTimeout: bool = True,
     ) -> ProcessingTimeoutTrigger[X, V]:
-        """``nestedTrigger`` with a timeout.
+        """``nestedTrigger`` with a ``timeout`` (ms if an int) in processing time.
 
-        ``resetTimerOnNewRecord``: count it from the last element. ``shouldClearOnTimeout``: clear
-        the state of ``nestedTrigger`` when it is over.
+        ``resetTimerOnNewRecord`` measures it from the last element instead of the first.
+        ``shouldClearOnTimeout`` clears the state of ``nestedTrigger`` at the timeout.
         """
         return ProcessingTimeoutTrigger(
             nestedTrigger, timeout, resetTimerOnNewRecord, shouldClearOnTimeout
@@ -613,19 +676,20 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
 
 
 class PurgingTrigger(Trigger[T, W], Generic[T, W]):
-    """Whenever the trigger in it fires, fires and purges (Flink: ``PurgingTrigger``)."""
+    """Turns each FIRE of its nested trigger into FIRE_AND_PURGE, so that no element is emitted twice
+    (Flink: ``PurgingTrigger``)."""
 
     def __init__(self, nestedTrigger: Trigger[T, W]) -> None:
-        mend = "Pass the one to purge after, such as CountTrigger.of(3)."
-        self._nested = instance("PurgingTrigger", nestedTrigger, Trigger, mend)
+        fix = "Pass the one to purge after, such as CountTrigger.of(3)."
+        self._nested = instance("PurgingTrigger", nestedTrigger, Trigger, fix)
 
     @staticmethod
     def of(nestedTrigger: Trigger[X, V]) -> PurgingTrigger[X, V]:
-        """The purging form of ``nestedTrigger``."""
+        """``nestedTrigger``, but purging whenever it fires."""
         return PurgingTrigger(nestedTrigger)
 
     def getNestedTrigger(self) -> Trigger[T, W]:
-        """The trigger in it."""
+        """The nested trigger."""
         return self._nested
 
     def onElement(
@@ -660,7 +724,7 @@ def _purging(result: TriggerResult) -> TriggerResult:
 
 
 class NeverTrigger(Trigger[object, Window]):
-    """Never fires (Flink: ``GlobalWindows.NeverTrigger``)."""
+    """Never fires, the default of ``GlobalWindows`` (Flink: ``GlobalWindows.NeverTrigger``)."""
 
     def onElement(
         self, element: object, timestamp: int, window: Window, ctx: TriggerContext
@@ -681,7 +745,7 @@ class NeverTrigger(Trigger[object, Window]):
 
 
 class EndOfStreamTrigger(NeverTrigger):
-    """Fires when the input ends (Flink: ``GlobalWindows.EndOfStreamTrigger``)."""
+    """Fires once, at the end of the input (Flink: ``GlobalWindows.EndOfStreamTrigger``)."""
 
     def onElement(
         self, element: object, timestamp: int, window: Window, ctx: TriggerContext

@@ -1,4 +1,4 @@
-"""Windows: the buckets that a window assigner puts elements into."""
+"""``Window``: a bucket of elements, named by its bounds."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class Window(ABC):
     """A bucket of elements (Flink: ``Window``).
 
-    Windows of one's own must be equal and hash alike when they are the same window, and be
-    picklable: state and timers are kept under them.
+    A window holds no elements itself: it is the name under which the operator stores their state and
+    timers. Your own windows must therefore define equality and hash, and be picklable.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def maxTimestamp(self) -> int:
-        """The highest timestamp that belongs to the window: its results carry it."""
+        """The last timestamp (ms) that belongs to the window, which its results carry."""
 
 
 class _Interval(NamedTuple):
@@ -48,11 +48,11 @@ class TimeWindow(_Interval, Window):
     __slots__ = ()
 
     def getStart(self) -> int:
-        """The first timestamp that belongs to the window."""
+        """The first timestamp (ms) of the window."""
         return self.start
 
     def getEnd(self) -> int:
-        """The first timestamp after ``start`` that does not belong to it any more."""
+        """The first timestamp (ms) after the window."""
         return self.end
 
     def maxTimestamp(self) -> int:
@@ -64,14 +64,14 @@ class TimeWindow(_Interval, Window):
         return self.start <= other.end and self.end >= other.start
 
     def cover(self, other: TimeWindow) -> TimeWindow:
-        """The smallest window that holds both."""
+        """The smallest window that contains both."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
     @staticmethod
     def getWindowStartWithOffset(timestamp: int, offset: int, windowSize: int) -> int:
-        """Where the window of ``windowSize`` that holds ``timestamp`` begins.
+        """The start (ms) of the window of ``windowSize`` that contains ``timestamp``.
 
-        Windows begin at ``offset`` and every ``windowSize`` before and after it.
+        Windows start at ``offset`` and every ``windowSize`` before and after it.
 
         >>> TimeWindow.getWindowStartWithOffset(-3, 0, 10)
         -10
@@ -100,7 +100,7 @@ class TimeWindow(_Interval, Window):
 
 
 def window_start(timestamp: int, offset: int, windowSize: int) -> int:
-    """``TimeWindow.getWindowStartWithOffset`` for every element, which checks nothing."""
+    """``TimeWindow.getWindowStartWithOffset`` without checks, as it runs for every element."""
     # Java's remainder, so that a subtraction that wraps around aligns as it does in Flink
     rest = remainder(to_long(timestamp - offset), windowSize)
     return timestamp - rest if rest >= 0 else timestamp - (rest + windowSize)
@@ -108,13 +108,13 @@ def window_start(timestamp: int, offset: int, windowSize: int) -> int:
 
 @stored_as("GlobalWindow")
 class GlobalWindow(Window):
-    """The one window of everything (Flink: ``GlobalWindow``)."""
+    """The window that contains every element (Flink: ``GlobalWindow``)."""
 
     __slots__ = ()
 
     @staticmethod
     def get() -> GlobalWindow:
-        """The window; every one is equal to every other."""
+        """The global window; all instances are equal."""
         return _GLOBAL_WINDOW
 
     def maxTimestamp(self) -> int:
@@ -134,10 +134,10 @@ _GLOBAL_WINDOW = GlobalWindow()
 
 
 def _as_java_hash_set(windows: list[TimeWindow]) -> list[TimeWindow]:
-    """``windows`` in the order that Java's ``HashSet`` iterates over them.
+    """``windows`` in the order in which Java's ``HashSet`` iterates over them.
 
-    The order decides whose elements come first in the merged window, and so what a CountEvictor
-    keeps: a ported job must get the same.
+    The order decides which elements come first in the merged window, and so which of them a
+    CountEvictor keeps. A ported job must get the same results.
     """
     buckets = 16
     while len(windows) > buckets * 3 // 4:
