@@ -1,7 +1,8 @@
-"""Event time held against arrival time: what is too early, too late or out of order, and what then.
+"""``ArrivalTimeStrategy``: timestamps and watermarks from event time and arrival time together.
 
-The time when an element arrived bounds what its own timestamp may be, gives the watermark something
-to go by while nothing comes, and lets clocks of several senders drift apart only so far.
+The arrival time of an element bounds its timestamp: one far in the future, from a sender whose clock is
+wrong, would otherwise lift the watermark and make all other elements late. It also moves the watermark
+on while no elements come. Azure Stream Analytics works this way; Flink has nothing like it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ T = TypeVar("T")
 
 
 class OrderingPolicy(enum.Enum):
-    """What happens to an element whose timestamp will not do."""
+    """How to treat an element whose timestamp is too late or out of order."""
 
     DROP = "drop"
-    """It goes to the dead letters, if there are any, and nowhere else."""
+    """Drop it; it goes to the side output for dead letters, if one is set."""
     ADJUST = "adjust"
-    """It gets the nearest timestamp that will do. Its fields stay."""
+    """Set its timestamp to the nearest one that is allowed. Its fields stay as they are."""
 
 
 @stored_as("DeadLetterReason")
@@ -39,7 +40,7 @@ class DeadLetterReason(enum.Enum):
     EARLY = "early"
     """Its timestamp is too far after its arrival."""
     LATE = "late"
-    """It came too late: too long after its timestamp, or after its windows had closed."""
+    """It arrived too long after its timestamp, or after its windows had closed."""
     OUT_OF_ORDER = "out of order"
     """Its timestamp is below the watermark."""
 
@@ -47,32 +48,32 @@ class DeadLetterReason(enum.Enum):
 @stored_as("DeadLetter")
 @dataclass(frozen=True)
 class DeadLetter(Generic[T]):
-    """An element that was dropped."""
+    """An element that was dropped, with the reason."""
 
     value: T
     timestamp: int | None
-    """The timestamp that it came with, in ms."""
+    """Its original timestamp, in ms."""
     arrival: int
-    """When it arrived, in ms."""
+    """Its arrival time, in ms."""
     reason: DeadLetterReason
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalTimeStrategy(Generic[T]):
-    """Timestamps and watermarks by event time and arrival time together. For
-    ``DataStream.assignTimestampsAndWatermarks``; Flink has nothing like it.
+    """Timestamps and watermarks from event time and arrival time together, for
+    ``DataStream.assignTimestampsAndWatermarks``. Flink has nothing like it.
 
-    An element is looked at in this order:
+    Each element is checked in this order:
 
     1. too early (timestamp - arrival > ``earlyArrivalTolerance``): dropped;
     2. too late (arrival - timestamp > ``lateArrivalTolerance``): dropped, or its timestamp becomes
        arrival - tolerance;
     3. out of order (timestamp below the watermark): dropped, or its timestamp becomes the watermark.
 
-    Then the watermark rises to the highest timestamp so far - ``outOfOrderTolerance``. While nothing
-    comes it follows the estimated arrival time (the last arrival and the time since) -
-    ``lateArrivalTolerance``. It is the lowest timestamp that may still come; so Flink's ``Watermark``
-    stands 1 ms below it. That goes out after every run of elements.
+    Then the watermark rises to the highest timestamp so far - ``outOfOrderTolerance``. While no
+    elements come, it follows the estimated arrival time (the last arrival plus the time since) -
+    ``lateArrivalTolerance``. It is the lowest timestamp that may still come, so the ``Watermark`` that
+    is emitted, after every run of elements, is 1 ms below it.
 
     >>> from flinkish import ArrivalTimeStrategy, Time
     >>> from flinkish.testing import StreamTestHarness
@@ -95,30 +96,31 @@ class ArrivalTimeStrategy(Generic[T]):
     earlyArrivalTolerance: TimeLike | None = None
     """How far a timestamp may be after the arrival; None: any distance."""
     lateArrivalTolerance: TimeLike | None = None
-    """How far a timestamp may be before the arrival; None: any distance, and without elements the
-    watermark stands."""
+    """How far a timestamp may be before the arrival; None: any distance, and the watermark does not
+    move without elements."""
     lateArrivalPolicy: OrderingPolicy = OrderingPolicy.ADJUST
     outOfOrderTolerance: TimeLike = 0
     """How far the watermark is behind the highest timestamp."""
     outOfOrderPolicy: OrderingPolicy = OrderingPolicy.ADJUST
     substreamKey: KeySelectorLike[T, Any] | Field | None = None
-    """Gives every key a watermark of its own, by which its elements are judged. The stream has the
-    lowest of them; one that lags behind arrival - ``lateArrivalTolerance`` does not hold it back.
-    No element may be below the stream's either, and so the first ones of a new key may be adjusted
-    or dropped. A key is remembered for good."""
+    """Gives every key a watermark of its own, against which its elements are checked. The watermark of
+    the stream is the lowest of them, except those that lag behind arrival - ``lateArrivalTolerance``.
+    An element must not be below the watermark of the stream either, so the first elements of a new
+    key may be adjusted or dropped. Keys are never forgotten."""
     independentSubstreams: bool = False
-    """Keep the stream's watermark at arrival - ``lateArrivalTolerance``, as low as a new key may
-    begin. Then each key is judged as if it were the only one; but windows close so much later."""
+    """Keep the watermark of the stream at arrival - ``lateArrivalTolerance``, the lowest timestamp that
+    a new key may begin with. Then each key is treated as if it were the only one, but windows
+    close later by that tolerance."""
     inputPartition: KeySelectorLike[T, Any] | Field | None = None
-    """Says which partition of the input an element is of, or names the field that does. Each has a
-    watermark of its own, by which its elements are judged and which follows its own arrivals; the
-    stream has the lowest of them. A partition counts from its first element on, and is remembered for
-    good. None: the splits of the source (``Source.withSplits``), while the elements are still those of
-    the source; of another stream all is one partition."""
+    """Selects the partition of the input that an element is from, or names the field that holds it.
+    Each partition has a watermark of its own, which follows its own arrivals; the watermark of the
+    stream is the lowest of them. A partition counts from its first element on, and is never
+    forgotten. None: directly after a source its splits (``Source.withSplits``) are the partitions; any
+    other stream is one partition."""
     deadLetters: OutputTag[DeadLetter[T]] | None = None
-    """The side output for what is dropped."""
+    """The side output for dropped elements."""
     estimateInterval: TimeLike = 1_000
-    """How often, while nothing comes, a batch is worth its cost for the watermark to move on."""
+    """How often, while no elements come, a batch runs to move the watermark on."""
 
     def __post_init__(self) -> None:
         self._hold("earlyArrivalTolerance", 0)
@@ -133,8 +135,8 @@ class ArrivalTimeStrategy(Generic[T]):
                 key_call(selector, f"ArrivalTimeStrategy: {name}")
         if self.independentSubstreams and None in (self.substreamKey, self.lateArrivalTolerance):
             raise InvalidProgramError(
-                "ArrivalTimeStrategy: independentSubstreams is set, but not both of substreamKey and"
-                " lateArrivalTolerance. Set them: a new key may begin so far behind the arrival."
+                "ArrivalTimeStrategy: independentSubstreams is set, but it needs both substreamKey and"
+                " lateArrivalTolerance, the distance by which a new key may lag behind. Set both."
             )
         if not (self.deadLetters is None or isinstance(self.deadLetters, OutputTag)):
             raise InvalidProgramError(
@@ -144,7 +146,7 @@ class ArrivalTimeStrategy(Generic[T]):
             )
 
     def _hold(self, name: str, lowest: int) -> None:
-        """Turn a length of time into ms and refuse it below ``lowest``."""
+        """Convert the length of time ``name`` to ms; raise IllegalArgumentError below ``lowest``."""
         length = getattr(self, name)
         if length is None:
             return
@@ -161,7 +163,7 @@ TimeCall = Callable[[Any, int], int]
 
 @dataclass(frozen=True)
 class FieldTime:
-    """The time that a field of an element holds."""
+    """Reads a time from a field of an element."""
 
     read: Callable[[Any], int]
 
@@ -170,8 +172,11 @@ class FieldTime:
 
 
 def time_call(method: str, time: TimestampAssignerLike[Any] | Field | None) -> TimeCall | None:
-    """A time of an element as ``f(element, timestamp)``; raises InvalidProgramError or
-    IllegalArgumentError, which name ``method``, for what is none."""
+    """``time`` as ``f(element, timestamp)``; None stays None.
+
+    Raises InvalidProgramError or IllegalArgumentError, which name ``method``, for anything that is
+    neither a field nor a function.
+    """
     if time is None:
         return None
     if isinstance(time, (str, int)):

@@ -1,4 +1,4 @@
-"""The clock as user code sees it: in processing time, moved by whoever runs the job."""
+"""``RelativeClock``: the processing-time clock as user code sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flinkish.api.arguments import integer, time_in_millis
 class RelativeClock(ABC):
     """A clock in ms since the epoch that never goes back (Flink: ``RelativeClock``).
 
-    It stands while a batch runs, and reads the same when the batch is run again.
+    On Spark it stands still during a batch, and shows the same time when the batch is run again.
     """
 
     __slots__ = ()
@@ -20,12 +20,12 @@ class RelativeClock(ABC):
         """The time in ms."""
 
     def relativeTimeNanos(self) -> int:
-        """The time in ns; it moves in steps of a ms."""
+        """The time in ns, with a resolution of 1 ms."""
         return self.relativeTimeMillis() * 1_000_000
 
 
 class ManualClock(RelativeClock):
-    """A clock that is set by hand, for tests of what reads one (Flink: ``ManualClock``)."""
+    """A clock that is set by hand, for tests (Flink: ``ManualClock``)."""
 
     __slots__ = ("_now",)
 
@@ -36,5 +36,5 @@ class ManualClock(RelativeClock):
         return self._now
 
     def advanceTime(self, milliseconds: int) -> None:
-        """Move on by so many ms."""
+        """Advance the clock by so many ms."""
         self._now += integer("ManualClock.advanceTime", milliseconds)

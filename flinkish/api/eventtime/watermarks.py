@@ -1,4 +1,26 @@
-"""Event time: timestamp assigners, watermark generators, and the strategy that joins the two."""
+"""Event time: timestamp assigners, watermark generators, and ``WatermarkStrategy``, which combines them.
+
+In *event time* an element belongs where its own timestamp says, whenever it arrives. As elements arrive
+out of order, an operator must know when it has seen all of a period. A *watermark* says so:
+``Watermark(t)`` promises that no element with a timestamp <= t will follow. Windows ending at or before
+t can fire, and timers up to t are due. Watermarks travel in the stream among its elements.
+
+A promise is a guess. A generator that waits longer gives complete but later results; one that waits
+less makes more elements *late*, which means at or below the watermark. With
+``forBoundedOutOfOrderness`` of 5 s:
+
+==================  ====================  ====================================================
+element at (ms)     highest timestamp     watermark
+==================  ====================  ====================================================
+10 000              10 000                4 999
+7 000               10 000                4 999: 3 s out of order is within the bound
+16 000              16 000                10 999: the window [0, 10 000) fires
+9 000               16 000                10 999: this element is late
+==================  ====================  ====================================================
+
+An operator with several inputs has the lowest watermark of those that are not *idle*. So one input
+without elements would hold all others back; ``withIdleness`` marks it idle after a while.
+"""
 
 from __future__ import annotations
 
@@ -24,56 +46,71 @@ T_contra = TypeVar("T_contra", contravariant=True, default=object)
 
 
 class WatermarkOutput(ABC):
-    """Where a generator puts its watermarks (Flink: ``WatermarkOutput``)."""
+    """Receives the watermarks of a generator (Flink: ``WatermarkOutput``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def emitWatermark(self, watermark: Watermark) -> None:
-        """Emit ``watermark``; one that is not above the last is ignored. Also marks active."""
+        """Emit ``watermark``, and mark this input active. A watermark not above the last is ignored."""
 
     @abstractmethod
     def markIdle(self) -> None:
-        """This input does not hold the watermark back until the next watermark."""
+        """Mark this input idle: until its next watermark it does not hold others back."""
 
     @abstractmethod
     def markActive(self) -> None:
-        """This input takes part in the watermark again."""
+        """Mark this input active: it takes part in the watermark again."""
 
 
 class WatermarkGenerator(ABC, Generic[T_contra]):
-    """Makes watermarks from the elements it sees (Flink: ``WatermarkGenerator``).
+    """Generates watermarks from the elements that pass (Flink: ``WatermarkGenerator``).
 
-    What lives in its attributes is checkpointed with the job, so it must be picklable.
+    Its attributes are checkpointed with the job, so they must be picklable; in Flink they are not.
+
+    A *punctuated* generator emits in ``onEvent``, a *periodic* one only notes the element there and
+    emits in ``onPeriodicEmit``:
+
+    >>> class EndMarkers(WatermarkGenerator[dict]):
+    ...     def onEvent(self, event, eventTimestamp, output):
+    ...         if event["kind"] == "end":
+    ...             output.emitWatermark(Watermark(eventTimestamp))
+    ...     def onPeriodicEmit(self, output):
+    ...         pass
+    >>> strategy = WatermarkStrategy.forGenerator(lambda context: EndMarkers())
     """
 
     @abstractmethod
     def onEvent(self, event: T_contra, eventTimestamp: int, output: WatermarkOutput) -> None:
-        """Called for every element, with its timestamp in ms, right after the element went on.
+        """Called for every element with its timestamp in ms, right after the element was emitted.
 
-        A watermark emitted here is visible to the very next element.
+        A watermark emitted here takes effect before the next element.
         """
 
     @abstractmethod
     def onPeriodicEmit(self, output: WatermarkOutput) -> None:
-        """Called on Spark once at the end of every batch that brings the generator elements or a tick
-        of the clock, and on the harness once per auto-watermark interval."""
+        """Called on Spark at the end of every batch that brings the generator elements or a tick of
+        the clock; on the harness once per auto-watermark interval, as in Flink."""
 
     def nextPeriodicEmit(self) -> int | None:
-        """When the clock must call ``onPeriodicEmit`` even if no element comes: in ms of processing
-        time, or None (the default) if elements alone move the watermark.
+        """The processing time (ms) at which to call ``onPeriodicEmit`` even if no element comes. None,
+        the default: only elements move the watermark.
 
-        Flink calls every interval and so needs no such method. On Spark a call without elements
-        costs a batch, so a generator that reads the clock (``getInputActivityClock`` of the context
-        it is made with) says when the next is worth it. The harness calls then too, beside every
-        auto-watermark interval.
+        Flink calls at every interval and needs no such method. On Spark a call without elements
+        costs a batch, so a generator that reads the clock (``getInputActivityClock`` of its
+        context) says when the next call is worth one. The harness calls at that time as well as at
+        every auto-watermark interval.
         """
         return None
 
 
 @stored_as("BoundedOutOfOrdernessWatermarks")
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
-    """Emits ``maxTimestamp - bound - 1`` (Flink: the class of this name)."""
+    """Emits the highest timestamp - ``maxOutOfOrderness`` - 1 ms, periodically (Flink:
+    ``BoundedOutOfOrdernessWatermarks``).
+
+    The 1 ms is there because another element with the lowest timestamp allowed may still come.
+    """
 
     def __init__(self, maxOutOfOrderness: TimeLike) -> None:
         self.outOfOrdernessMillis = length_from_zero(
@@ -90,7 +127,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[Any]):
 
 @stored_as("AscendingTimestampsWatermarks")
 class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
-    """For timestamps that never fall: bounded out-of-orderness with a bound of 0 ms (Flink:
+    """For timestamps that never decrease: emits the highest timestamp - 1 ms, periodically (Flink:
     ``AscendingTimestampsWatermarks``)."""
 
     def __init__(self) -> None:
@@ -99,7 +136,7 @@ class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
 
 @stored_as("NoWatermarksGenerator")
 class NoWatermarksGenerator(WatermarkGenerator[Any]):
-    """Never emits a watermark: for jobs in processing time (Flink: ``NoWatermarksGenerator``)."""
+    """Never emits a watermark, for jobs in processing time (Flink: ``NoWatermarksGenerator``)."""
 
     def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
         pass
@@ -109,35 +146,36 @@ class NoWatermarksGenerator(WatermarkGenerator[Any]):
 
 
 class TimestampAssigner(ABC, Generic[T_contra]):
-    """Gives an element its timestamp (Flink: ``TimestampAssigner``)."""
+    """Extracts the timestamp of an element (Flink: ``TimestampAssigner``)."""
 
     @abstractmethod
     def extractTimestamp(self, element: T_contra, recordTimestamp: int) -> int:
         """The timestamp of ``element`` in ms since the epoch.
 
-        ``recordTimestamp`` is the one it has so far, -2**63 if none.
+        ``recordTimestamp`` is the timestamp that it has already, -2**63 if none.
         """
 
 
 @dataclass(frozen=True)
 class WatermarkGeneratorContext:
-    """Passed to the function that makes a generator (Flink: ``WatermarkGeneratorSupplier.Context``).
+    """The argument of a generator supplier (Flink: ``WatermarkGeneratorSupplier.Context``).
 
-    ``inputActivityClock`` is what ``getInputActivityClock`` gives; by default a clock that stands.
+    ``inputActivityClock`` is returned by ``getInputActivityClock``; by default it is a clock that
+    stands still.
     """
 
     inputActivityClock: RelativeClock = field(default_factory=ManualClock)
 
     def getInputActivityClock(self) -> RelativeClock:
-        """The processing-time clock of the input, on Spark the batch's. A generator may keep it: it
-        is still the running one after a restart."""
+        """The processing-time clock of the input; on Spark it shows the timestamp of the batch. A
+        generator may keep it in an attribute: after a restart it shows the current time again."""
         return self.inputActivityClock
 
 
 @dataclass(frozen=True)
 class TimestampAssignerContext:
-    """Passed to the function that makes a timestamp assigner (Flink:
-    ``TimestampAssignerSupplier.Context``); empty, as there is nothing to know."""
+    """The argument of a timestamp assigner supplier (Flink: ``TimestampAssignerSupplier.Context``);
+    it is empty."""
 
 
 GeneratorSupplier = Callable[[WatermarkGeneratorContext], WatermarkGenerator[T]]
@@ -150,10 +188,24 @@ TimestampAssignerLike = Union[TimestampAssigner[T], Callable[[T, int], int]]
 class WatermarkStrategy(Generic[T_contra]):
     """How a stream gets timestamps and watermarks (Flink: ``WatermarkStrategy``).
 
+    It combines a supplier of watermark generators, a timestamp assigner and an idle timeout; pass
+    it to ``env.fromSource`` or ``stream.assignTimestampsAndWatermarks``. Each method returns a new
+    strategy and leaves this one as it is.
+
+    On Spark a periodic generator emits at the end of each batch, not by a timer: the watermark is as
+    far as the elements of the batch allow.
+
     >>> strategy = (
     ...     WatermarkStrategy.forBoundedOutOfOrderness(5_000)
     ...     .withTimestampAssigner(lambda event, timestamp: event["at"])
+    ...     .withIdleness(60_000)
     ... )
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(lambda s: s.assignTimestampsAndWatermarks(strategy))
+    >>> harness.processElement({"at": 10_000})
+    >>> harness.setProcessingTime(200)
+    >>> harness.getOutput()
+    [StreamRecord(value={'at': 10000}, timestamp=10000), Watermark(timestamp=4999)]
     """
 
     generatorSupplier: GeneratorSupplier[T_contra]
@@ -169,30 +221,30 @@ class WatermarkStrategy(Generic[T_contra]):
 
     @staticmethod
     def forMonotonousTimestamps() -> WatermarkStrategy[T_contra]:
-        """For timestamps that never fall: the watermark is the highest timestamp - 1 ms."""
+        """For timestamps that never decrease: the watermark is the highest timestamp - 1 ms."""
         return WatermarkStrategy(lambda context: AscendingTimestampsWatermarks())
 
     @staticmethod
     def forBoundedOutOfOrderness(maxOutOfOrderness: TimeLike) -> WatermarkStrategy[T_contra]:
-        """For elements that come at most ``maxOutOfOrderness`` after a later one: the watermark is the
-        highest timestamp - ``maxOutOfOrderness`` - 1 ms.
+        """For elements up to ``maxOutOfOrderness`` (ms if an int) older than the newest so far: the
+        watermark is the highest timestamp - ``maxOutOfOrderness`` - 1 ms.
 
-        Raises IllegalArgumentError if it is negative.
+        Raises IllegalArgumentError if ``maxOutOfOrderness`` is negative.
         """
         bound = BoundedOutOfOrdernessWatermarks(maxOutOfOrderness).outOfOrdernessMillis
         return WatermarkStrategy(lambda context: BoundedOutOfOrdernessWatermarks(bound))
 
     @staticmethod
     def noWatermarks() -> WatermarkStrategy[T_contra]:
-        """Never a watermark: for jobs in processing time."""
+        """Without watermarks, for jobs in processing time."""
         return WatermarkStrategy(lambda context: NoWatermarksGenerator())
 
     @staticmethod
     def forGenerator(generatorSupplier: GeneratorSupplier[T]) -> WatermarkStrategy[T]:
-        """With generators of your own, made by ``generatorSupplier(context)``.
+        """With your own generators, made by ``generatorSupplier(context)``.
 
-        It is called for each generator that runs, and once more where the job is started, to see of
-        what class they are.
+        The supplier is called once for each generator that runs, and once more when the job starts,
+        to find out their class.
         """
         return WatermarkStrategy(generatorSupplier)
 
@@ -207,23 +259,29 @@ class WatermarkStrategy(Generic[T_contra]):
     ) -> WatermarkStrategy[T_contra]: ...
 
     def withTimestampAssigner(self, assigner: TimestampAssignerLike[Any]) -> WatermarkStrategy[Any]:
-        """With timestamps from ``assigner``: a TimestampAssigner or ``f(element, timestamp)``."""
+        """With timestamps from ``assigner``: a TimestampAssigner or ``f(element, timestamp)``, which
+        returns ms since the epoch.
+
+        The ``timestamp`` that it is given is the one of the source, -2**63 if there is none.
+        """
         assigner_call("withTimestampAssigner", assigner)
         return replace(self, timestampAssigner=assigner)
 
     def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T_contra]:
-        """Mark an input idle after ``idleTimeout`` of processing time without an element.
+        """Mark an input idle after ``idleTimeout`` (ms if an int) of processing time without elements,
+        so that it does not hold the watermark of other inputs back.
 
-        Raises IllegalArgumentError unless it is above 0.
+        The watermark does not advance by this alone. Raises IllegalArgumentError unless
+        ``idleTimeout`` is above 0.
         """
         return replace(self, idleTimeout=positive_length("withIdleness: idleTimeout", idleTimeout))
 
     def withWatermarkAlignment(self, *arguments: object) -> NoReturn:
-        """Refused: Spark reads sources in batches, and no source can be told to wait for another."""
+        """Not supported: Spark reads all sources batch by batch, and none can wait for another."""
         raise NotSupportedError(
-            "withWatermarkAlignment is not supported: Spark reads what there is of every source. What"
-            " is ahead waits in state for the lowest watermark, so results are the same. To keep"
-            " that state small, limit how much a batch reads of the source that is ahead:"
+            "withWatermarkAlignment is not supported: Spark reads every source as far as it goes."
+            " Elements that are ahead wait in state for the lowest watermark, so results are the same."
+            " To keep that state small, limit how much a batch reads of the source that is ahead:"
             " FileSource.withFilesPerBatch(n), or the options of Spark's reader"
             " (maxOffsetsPerTrigger for Kafka)."
         )
@@ -231,12 +289,12 @@ class WatermarkStrategy(Generic[T_contra]):
     def createWatermarkGenerator(
         self, context: WatermarkGeneratorContext | None = None
     ) -> WatermarkGenerator[T_contra]:
-        """A new generator of this strategy, which runs with ``context``."""
+        """A new generator of this strategy, made with ``context``."""
         return self.generatorSupplier(context or WatermarkGeneratorContext())
 
 
 def assigner_call(method: str, assigner: TimestampAssignerLike[T]) -> Callable[[T, int], int]:
-    """The assigner as a callable; raises InvalidProgramError, which names ``method``."""
+    """``assigner`` as a callable. Raises InvalidProgramError, which names ``method``, if it is none."""
     if isinstance(assigner, TimestampAssigner):
         return assigner.extractTimestamp
     return checked_callable(method, assigner, "a TimestampAssigner or f(element, timestamp)", 2)

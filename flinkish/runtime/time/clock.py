@@ -1,7 +1,8 @@
-"""The processing-time clock of a task. It only moves when it is told to.
+"""``ProcessingTimeService``: the processing-time clock of a task, which moves only when it is set.
 
-The harness steps it by hand; on Spark it is the batch's timestamp, so that a replayed batch sees
-the clock it saw before.
+On Spark it shows the timestamp of the batch, so that a batch which is run again sees the same time; the
+harness sets it by hand. Functions and generators may keep the clock in their state, so ``dumps`` pickles
+it as a reference and ``loads`` puts the running clock in its place.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class ProcessingTimeService(RelativeClock):
         return self._now
 
     def begin(self, now: int) -> None:
-        """Set the time of another batch, which may be earlier: that of a retried one."""
+        """Set the time of another batch. It may be earlier, as a failed batch is run again."""
         self._now = now
 
     def advanceTo(self, now: int) -> None:
@@ -43,14 +44,14 @@ _CLOCK = "clock"
 
 
 def dumps(value: Any) -> bytes:
-    """``value`` as bytes, clocks in it as references."""
+    """``value`` as bytes, with references in place of clocks."""
     buffer = io.BytesIO()
     _Pickler(buffer).dump(value)
     return buffer.getvalue()
 
 
 def loads(data: bytes, clock: ProcessingTimeService) -> Any:
-    """What ``dumps`` made bytes of; references become ``clock``."""
+    """The value that ``dumps`` turned to bytes, with ``clock`` in place of references."""
     return _Unpickler(io.BytesIO(data), clock).load()
 
 

@@ -1,4 +1,8 @@
-"""Joins the watermarks and statuses of the inputs of one operator, or of the splits of a source."""
+"""Running watermark generators, and combining the watermarks of several inputs or splits into one.
+
+The user-facing half, what a watermark is and how a strategy is written, is in
+``flinkish.api.eventtime.watermarks``.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +22,28 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 class IndexedCombinedWatermarkStatus:
-    """The lowest watermark of the inputs that are not idle (Flink: the same name).
+    """Combines the watermarks of several inputs: the lowest of those that are not idle (Flink:
+    ``IndexedCombinedWatermarkStatus``).
 
-    If all are idle it is the highest. The joined watermark never goes back.
+    If all are idle it is the highest. The combined watermark never goes back.
     """
 
     def __init__(self, inputs: int) -> None:
         self._watermarks = [MIN_TIMESTAMP] * inputs
         self._idle = [False] * inputs
         self.combinedWatermark = MIN_TIMESTAMP
-        """The joined watermark, in ms."""
+        """The combined watermark, in ms."""
         self.idle = False
         """Whether all inputs are idle."""
 
     def add(self) -> int:
-        """One more input, which has said nothing yet; gives its index."""
+        """Add an active input without a watermark yet, and return its index."""
         self._watermarks.append(MIN_TIMESTAMP)
         self._idle.append(False)
         return len(self._idle) - 1
 
     def setWatermark(self, index: int, timestamp: int) -> bool:
-        """Note a watermark of an input, which is active then. True if that input's rose."""
+        """Note a watermark of an input, which makes it active. True if it rose for that input."""
         self._idle[index] = False
         risen = timestamp > self._watermarks[index]
         if risen:
@@ -46,7 +51,7 @@ class IndexedCombinedWatermarkStatus:
         return risen
 
     def setIdle(self, index: int, idle: bool) -> None:
-        """Note that an input has become idle or active."""
+        """Note that an input became idle or active."""
         self._idle[index] = idle
 
     def isIdle(self, index: int) -> bool:
@@ -54,7 +59,7 @@ class IndexedCombinedWatermarkStatus:
         return self._idle[index]
 
     def updateCombinedWatermark(self) -> bool:
-        """Join what was noted. True if the joined watermark rose."""
+        """Combine the watermarks noted so far. True if the combined watermark rose."""
         active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
         self.idle = not active
         combined = min(active) if active else max(self._watermarks, default=MIN_TIMESTAMP)
@@ -64,21 +69,21 @@ class IndexedCombinedWatermarkStatus:
         return True
 
     def updateWatermark(self, index: int, timestamp: int) -> bool:
-        """A watermark has come over an input, which is active then. True if the joined one rose."""
+        """``setWatermark``, then combine. True if the combined watermark rose."""
         self.setWatermark(index, timestamp)
         return self.updateCombinedWatermark()
 
     def updateStatus(self, index: int, idle: bool) -> bool:
-        """An input has become idle or active. True if the joined watermark rose."""
+        """``setIdle``, then combine. True if the combined watermark rose."""
         self.setIdle(index, idle)
         return self.updateCombinedWatermark()
 
     def snapshot(self) -> tuple[list[int], list[bool], int, bool]:
-        """What ``restore`` takes."""
+        """The state to pass to ``restore``."""
         return list(self._watermarks), list(self._idle), self.combinedWatermark, self.idle
 
     def restore(self, snapshot: tuple[list[int], list[bool], int, bool] | None) -> None:
-        """Go on from a snapshot, or from the beginning if it is None."""
+        """Continue from a snapshot, or start anew if it is None."""
         if snapshot is None:
             inputs = len(self._watermarks)
             snapshot = [MIN_TIMESTAMP] * inputs, [False] * inputs, MIN_TIMESTAMP, False
@@ -87,10 +92,10 @@ class IndexedCombinedWatermarkStatus:
 
 
 class IdlenessTimer:
-    """Counts elements, and looks from time to time whether there were any since the last look.
+    """Decides whether an input is idle (Flink: ``WatermarksWithIdleness.IdlenessTimer``).
 
-    The time without elements begins at the first look that finds none (Flink:
-    ``WatermarksWithIdleness.IdlenessTimer``).
+    It only counts elements, which is cheap, and compares the count at each periodic check. The time
+    without elements begins at the first check that finds no new ones.
     """
 
     def __init__(self, timeout: int) -> None:
@@ -104,7 +109,7 @@ class IdlenessTimer:
         self._counter += 1
 
     def isIdle(self, now: int) -> bool:
-        """Look, at the time ``now`` (ms)."""
+        """Check at the time ``now`` (ms) whether the timeout has passed without elements."""
         if self._counter != self._last_counter:
             self._last_counter = self._counter
             self._since = None
@@ -115,15 +120,15 @@ class IdlenessTimer:
         return now - self._since > self._timeout
 
     def due(self) -> int | None:
-        """When a look can find the input idle, if nothing comes; None if not begun."""
+        """The earliest time (ms) at which a check can find the input idle; None while it is active."""
         return None if self._since is None else self._since + self._timeout + 1
 
     def snapshot(self) -> tuple[int, int, int | None]:
-        """What ``restore`` takes."""
+        """The state to pass to ``restore``."""
         return self._counter, self._last_counter, self._since
 
     def restore(self, snapshot: tuple[int, int, int | None]) -> None:
-        """Go on from there."""
+        """Continue from a snapshot."""
         self._counter, self._last_counter, self._since = snapshot
 
 
@@ -135,9 +140,10 @@ _EMIT_ONLY_PERIODICALLY = (
 
 
 class WatermarkGeneration:
-    """The generator of one stream, or of one split of a source (Flink: ``WatermarksWithIdleness``).
+    """The running generator of one stream, or of one split of a source, with its idleness (Flink:
+    ``WatermarksWithIdleness``).
 
-    It goes on from ``snapshot``, or begins if that is None.
+    It continues from ``snapshot``, or starts anew if that is None.
     """
 
     __slots__ = ("_generator", "emitsOnlyPeriodically", "idleness")
@@ -155,36 +161,38 @@ class WatermarkGeneration:
             if self.idleness is not None:
                 self.idleness.restore(idleness)
         self.emitsOnlyPeriodically = type(self._generator) in _EMIT_ONLY_PERIODICALLY
-        """Whether ``onEvent`` only notes the highest timestamp, so that one call does for a run."""
+        """Whether ``onEvent`` only notes the highest timestamp, so that one call per run is enough."""
 
     def snapshot(self) -> Any:
-        """What ``__init__`` takes."""
+        """The generator and its idleness, to pass to ``__init__``."""
         idleness = None if self.idleness is None else self.idleness.snapshot()
         return clock_references.dumps(self._generator), idleness
 
     def onEvent(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
-        """An element has gone on, with that timestamp."""
+        """Called for every element after it was emitted."""
         self._generator.onEvent(event, timestamp, output)
         if self.idleness is not None:
             self.idleness.activity()
 
     def onPeriodicEmit(self, output: WatermarkOutput, now: int) -> None:
-        """The auto-watermark interval has passed; the clock is at ``now`` (ms)."""
+        """Called when the auto-watermark interval has passed; ``now`` is the clock in ms."""
         if self.idleness is not None and self.idleness.isIdle(now):
             output.markIdle()
         else:
             self._generator.onPeriodicEmit(output)
 
     def nextPeriodicEmit(self) -> int | None:
-        """When the generator wants the clock, in ms, or None."""
+        """When to call ``onPeriodicEmit`` even without elements, in ms, or None."""
         return self._generator.nextPeriodicEmit()
 
 
 class WatermarkOutputMultiplexer:
-    """The lowest watermark of several outputs, those of a source's splits (Flink: the same name).
+    """Combines the watermarks of the splits of a source into one (Flink:
+    ``WatermarkOutputMultiplexer``).
 
-    What is emitted to an immediate output is joined at once, what is emitted to a deferred one with
-    the next ``onPeriodicEmit``.
+    Splits are read one after another, so without this the watermark would follow the fastest split
+    and make the elements of the others late. Watermarks emitted to an ``ImmediateOutput`` count at
+    once, those emitted to a ``DeferredOutput`` at the next ``onPeriodicEmit``.
     """
 
     def __init__(self, underlying: WatermarkOutput) -> None:
@@ -192,29 +200,29 @@ class WatermarkOutputMultiplexer:
         self.status = IndexedCombinedWatermarkStatus(0)
 
     def registerNewOutput(self) -> int:
-        """One more output; gives its number."""
+        """Add an output and return its index."""
         return self.status.add()
 
     def onPeriodicEmit(self) -> None:
-        """Emit the joined watermark if it has risen, and that all outputs are idle if they are."""
+        """Emit the combined watermark if it rose, and idleness if all outputs are idle."""
         if self.status.updateCombinedWatermark():
             self._underlying.emitWatermark(Watermark(self.status.combinedWatermark))
         if self.status.idle:
             self._underlying.markIdle()
 
     def snapshot(self) -> Any:
-        """What ``restore`` takes."""
+        """The state to pass to ``restore``."""
         return self.status.snapshot()
 
     def restore(self, snapshot: Any) -> None:
-        """Go on from a snapshot, or with no outputs if it is None."""
+        """Continue from a snapshot, or without outputs if it is None."""
         self.status = IndexedCombinedWatermarkStatus(0)
         if snapshot is not None:
             self.status.restore(snapshot)
 
 
 class DeferredOutput(WatermarkOutput):
-    """Notes what a generator emits (Flink: the same name)."""
+    """Notes watermarks for the next ``onPeriodicEmit`` (Flink: ``DeferredOutput``)."""
 
     __slots__ = ("_index", "_multiplexer")
 
@@ -233,7 +241,7 @@ class DeferredOutput(WatermarkOutput):
 
 
 class ImmediateOutput(WatermarkOutput):
-    """Joins what a generator emits at once (Flink: the same name)."""
+    """Combines watermarks at once (Flink: ``ImmediateOutput``)."""
 
     __slots__ = ("_index", "_multiplexer")
 

@@ -222,9 +222,9 @@ class TestNewSubstreams:
         assert watermarks == behind
 
     def test_they_need_a_bound(self) -> None:
-        with pytest.raises(InvalidProgramError, match="not both of substreamKey and lateArrival"):
+        with pytest.raises(InvalidProgramError, match="needs both substreamKey and lateArrival"):
             ArrivalTimeStrategy[Any](independentSubstreams=True, lateArrivalTolerance=5)
-        with pytest.raises(InvalidProgramError, match="a new key may begin so far behind"):
+        with pytest.raises(InvalidProgramError, match="a new key may lag behind"):
             ArrivalTimeStrategy[Any](independentSubstreams=True, substreamKey=lambda event: event)
 
 
