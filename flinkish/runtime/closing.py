@@ -1,4 +1,4 @@
-"""Closes what was opened, all of it, even if some of it fails."""
+"""Closing several things reliably: all of them are closed, even if one raises."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 
 
 class Closeable(Protocol):
-    """What has a ``close``, which does nothing to what was not opened."""
+    """Something with a ``close()``, which does nothing if it was not opened."""
 
     def close(self) -> None: ...
 
 
 def close_all(parts: Iterable[Closeable]) -> None:
-    """Close ``parts``, one after the other. What the first to fail raises is raised when all are closed."""
+    """Close all ``parts`` in order; the first error is raised once all are closed."""
     raised: list[BaseException] = []
     for part in parts:
         try:
@@ -27,8 +27,7 @@ def close_all(parts: Iterable[Closeable]) -> None:
 
 @contextmanager
 def closed_on_error(part: Closeable) -> Iterator[None]:
-    """Closes ``part`` if an error comes out of the block. That is what the user has to hear of, not what
-    closing may make of it."""
+    """Closes ``part`` if the block raises. The error of the block is raised, not one of ``close()``."""
     try:
         yield
     except BaseException:
@@ -39,7 +38,7 @@ def closed_on_error(part: Closeable) -> Iterator[None]:
 
 @contextmanager
 def closed_at_end(part: Closeable) -> Iterator[None]:
-    """Closes ``part`` after the block, also after an error."""
+    """Closes ``part`` after the block, even if it raises."""
     with closed_on_error(part):
         yield
     part.close()

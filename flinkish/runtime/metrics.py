@@ -1,4 +1,8 @@
-"""The metrics of one operator as it runs."""
+"""Metrics: counted by operators in the workers, reported with each batch, added up in the driver.
+
+A worker cannot be asked for its metrics, so each task sends an ``OperatorReport`` for each operator along
+with its output. ``MetricsTotals`` adds them up in the driver.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ class SimpleCounter(Counter):
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set to zero."""
         self.count = 0
 
     def inc(self, n: int = 1) -> None:
@@ -41,13 +45,13 @@ class SimpleCounter(Counter):
 
 
 class SimpleMeter(Meter):
-    """Counts events and divides by the time since the first (Flink: ``MeterView``)."""
+    """Counts events; the rate is their number by the time since the first (Flink: ``MeterView``)."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set to zero."""
         self._count = 0
         self._began: float | None = None
 
@@ -66,13 +70,13 @@ class SimpleMeter(Meter):
 
 
 class SimpleHistogram(Histogram):
-    """Keeps count, sum, lowest and highest (Flink: a ``Histogram`` and its statistics)."""
+    """Keeps count, sum, minimum and maximum (Flink: ``Histogram`` with its statistics)."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set to zero."""
         self._statistics = HistogramStatistics()
 
     def update(self, value: float) -> None:
@@ -89,7 +93,7 @@ _M = TypeVar("_M", SimpleCounter, SimpleMeter, SimpleHistogram)
 
 
 class OperatorMetricGroup(MetricGroup):
-    """The metrics of an operator: its own and those its functions register.
+    """The metrics of an operator: its own and those that its functions register.
 
     A function that drops late elements itself counts them in ``counter(LATE_RECORDS_DROPPED)``, which is
     the operator's own count.
@@ -112,7 +116,7 @@ class OperatorMetricGroup(MetricGroup):
         self._late.count = count
 
     def reset(self) -> None:
-        """Begin counting anew."""
+        """Set all counts to zero."""
         self.numRecordsIn = 0
         self._late.reset()
         for metric in self._user.values():
@@ -140,11 +144,11 @@ class OperatorMetricGroup(MetricGroup):
         return group
 
     def userCounts(self) -> dict[str, float]:
-        """What the user's counters, meters and histograms have counted, by name."""
+        """The counts of the user's counters, meters and histograms, by name."""
         return {name: metric.getCount() for name, metric in self._user.items()}
 
     def userHistograms(self) -> dict[str, HistogramStatistics]:
-        """What the user's histograms have taken in, by name; those that took in nothing left out."""
+        """The statistics of the user's histograms that are not empty, by name."""
         return {
             name: metric.getStatistics()
             for name, metric in self._user.items()
@@ -152,7 +156,7 @@ class OperatorMetricGroup(MetricGroup):
         }
 
     def userGauges(self) -> dict[str, float]:
-        """What the user's gauges say now, by name."""
+        """The current values of the user's gauges, by name."""
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def _registered(self, name: str, kind: type[_M]) -> _M:
@@ -160,7 +164,7 @@ class OperatorMetricGroup(MetricGroup):
         metric = self._user.setdefault(registered, kind())
         if not isinstance(metric, kind):
             raise IllegalArgumentError(
-                f"MetricGroup: the metric {registered!r} is a {_kind(type(metric))} already. Give the"
+                f"MetricGroup: the metric {registered!r} is already a {_kind(type(metric))}. Give the"
                 f" {_kind(kind)} another name."
             )
         return metric
@@ -171,9 +175,10 @@ def _kind(metric: type[Any]) -> str:
 
 
 class OperatorReport(NamedTuple):
-    """The metrics of one operator in one key group (-1: in a source's partition) in one batch.
+    """The metrics of one operator in one key group and batch; key group -1 is a source's partition.
 
-    The first counters count this batch only, what follows is the state after it.
+    ``numRecordsIn`` to ``numLateRecordsDropped`` count this batch only; ``watermark`` to
+    ``nextProcessingTime`` describe the operator after it.
     """
 
     uid: str
@@ -191,17 +196,17 @@ class OperatorReport(NamedTuple):
     userGauges: dict[str, float]
     userHistograms: dict[str, HistogramStatistics]
     states: tuple[tuple[str, str, str], ...] = ()
-    """The states that its functions have asked for: name, kind and type of each."""
+    """The states that its functions use: name, kind and type of each."""
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
-    """Reports as bytes, with what user functions have changed of themselves."""
+    """Reports as bytes, with the attributes that user functions have changed."""
     content = [tuple(report) for report in reports], [tuple(change) for change in changes]
     return pickle.dumps(content, protocol=5)
 
 
 def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
-    """What ``encode_reports`` made bytes of."""
+    """The reports and changes that ``encode_reports`` encoded."""
     reports, changes = pickle.loads(data)
     return (
         [OperatorReport(*fields) for fields in reports],
@@ -210,7 +215,7 @@ def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeCha
 
 
 class MetricsTotals:
-    """Adds up the reports of a job, batch by batch."""
+    """Adds up the reports of a job in the driver."""
 
     def __init__(self) -> None:
         self.batches = 0
@@ -221,10 +226,10 @@ class MetricsTotals:
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
         self._last: dict[str, dict[int, OperatorReport]] = {}
         self.states: dict[str, set[tuple[str, str, str]]] = {}
-        """By operator, the states that its functions have asked for."""
+        """The states that functions use, by the uid of their operator."""
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
-        """Take in the reports of one task in a batch."""
+        """Add the reports of one task in a batch."""
         for report in reports:
             counts = self._counts.setdefault(report.uid, [0, 0, 0])
             counts[0] += report.numRecordsIn
@@ -242,19 +247,19 @@ class MetricsTotals:
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
             self.states.setdefault(report.uid, set()).update(report.states)
             self._last.setdefault(report.uid, {})[report.keyGroup] = report
-            # Last, since metrics() asks in another thread for all else of an operator with a name
+            # Last: metrics() runs in another thread and expects all the rest of a named operator
             self._names[report.uid] = report.name
 
     def endBatch(self) -> None:
-        """All reports of a batch are in."""
+        """Note that all reports of a batch have been added."""
         self.batches += 1
 
     def nextProcessingTime(self) -> int | None:
-        """When any operator next wants the clock, in ms."""
+        """The earliest processing time (ms) at which an operator has a timer, None if there is none."""
         return min((time for time, _ in self._wanted()), default=None)
 
     def due(self, now: int) -> dict[str, list[int]]:
-        """By operator, the key groups that wanted the clock at ``now`` (ms) or before."""
+        """The key groups with a processing-time timer at ``now`` (ms) or before, by operator uid."""
         due: dict[str, list[int]] = {}
         for wanted, report in self._wanted():
             if wanted <= now:
@@ -262,7 +267,7 @@ class MetricsTotals:
         return due
 
     def _wanted(self) -> Iterator[tuple[int, OperatorReport]]:
-        # Of copies, since a batch may report meanwhile in another thread
+        # Copies, as a batch may add reports in another thread meanwhile
         for groups in list(self._last.values()):
             for report in list(groups.values()):
                 if report.nextProcessingTime is not None:

@@ -50,8 +50,4 @@ def rows(page: Path, heading: str) -> list[list[str]]:
     lines = [line for line in below.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     heads = {index - 1 for index, row in enumerate(cells) if set("".join(row)) <= set("-: ")}
-    return [
-        row
-        for index, row in enumerate(cells)
-        if index not in heads and index - 1 not in heads
-    ]
+    return [row for index, row in enumerate(cells) if index not in heads and index - 1 not in heads]

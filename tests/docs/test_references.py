@@ -54,7 +54,9 @@ def test_every_page_leads_on_from_the_site() -> None:
 
 def test_the_reference_has_every_public_name() -> None:
     modules = {
-        module for page in (DOCS / "reference").glob("*.md") for module in MODULE.findall(text(page))
+        module
+        for page in (DOCS / "reference").glob("*.md")
+        for module in MODULE.findall(text(page))
     }
     names = {
         public: value
@@ -64,8 +66,8 @@ def test_the_reference_has_every_public_name() -> None:
     assert len(names) > 150
     for public, value in names.items():
         module = getattr(value, "__module__", "")
-        assert module in modules or not module.startswith("flinkish.api") or public == (
-            "absent_name"
+        assert (
+            module in modules or not module.startswith("flinkish.api") or public == ("absent_name")
         ), f"no page in docs/reference shows {public} of {module}"
 
 

@@ -1,4 +1,9 @@
-"""The timers of an operator, in both time domains."""
+"""``InternalTimerService``: the timers of an operator, in event time and in processing time.
+
+A timer is a triple (key, namespace, timestamp) in one of the two time domains. Timers belong to a key
+because a callback works on the state of its key, and to a namespace because one key may have several
+things under way: the window operator uses the window as namespace, a process function always None.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,9 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 def timer_timestamp(time: int) -> int:
-    """``time``, which a user's function wants a timer at.
+    """``time`` as the timestamp (ms) of a timer that a user function registers or deletes.
 
-    Raises TypeError or ValueError for what is no timestamp: a float would live on as a timer that never
-    matches, and beyond 64 bits there is none.
+    Raises TypeError unless it is an integer, and ValueError unless it fits into 64 bits.
     """
     try:
         timestamp = index(time)
@@ -34,7 +38,10 @@ def timer_timestamp(time: int) -> int:
 
 
 class Triggerable(ABC):
-    """Whom the timers call (Flink: ``Triggerable``). The current key is set beforehand."""
+    """Receives the callbacks of timers (Flink: ``Triggerable``).
+
+    The current key of the backend is that of the timer during a callback.
+    """
 
     @abstractmethod
     def onEventTime(self, timer: Timer) -> None:
@@ -46,11 +53,18 @@ class Triggerable(ABC):
 
 
 class InternalTimerService:
-    """Registers, deletes and fires timers of (key, namespace) (Flink: the same name).
+    """Registers, deletes and fires the timers of an operator (Flink: ``InternalTimerService``).
 
-    Registering and deleting work under the current key of the backend. Timers fire lowest
-    timestamp first; one that a callback registers at or below the time reached fires in the same
-    sweep.
+    Registering and deleting apply to the current key of the backend. Timers form a set: registering
+    one twice is registering it once, deleting one that is not there does nothing.
+
+    When the watermark advances to t, every event-time timer with a timestamp <= t fires, lowest
+    timestamp first, each under its own key. A timer that a callback registers at or below t fires
+    in the same sweep, so a timer is never one watermark late. For example, with timers at 10 and 30 and
+    a callback that registers the time + 5, a watermark of 20 fires 10, 15 and 20; the timer that
+    20 registers waits at 25. Processing-time timers fire likewise, by the clock.
+
+    Timers are kept in the queues of the state backend, so they are checkpointed with the state.
     """
 
     def __init__(
@@ -68,15 +82,15 @@ class InternalTimerService:
         self._watermark = MIN_TIMESTAMP
 
     def currentProcessingTime(self) -> int:
-        """The clock, in ms."""
+        """The processing-time clock, in ms."""
         return self._clock.getCurrentProcessingTime()
 
     def currentWatermark(self) -> int:
-        """The watermark, in ms."""
+        """The current watermark, in ms."""
         return self._watermark
 
     def initializeWatermark(self, watermark: int) -> None:
-        """Set the watermark on restore, firing nothing."""
+        """Set the watermark on restore, without firing timers."""
         self._watermark = watermark
 
     def registerEventTimeTimer(self, namespace: object, timestamp: int) -> None:
@@ -109,11 +123,11 @@ class InternalTimerService:
             self._target.onProcessingTime(timer)
 
     def nextEventTimeTimer(self) -> int | None:
-        """No event-time timer is earlier than this; None if there are none."""
+        """A lower bound (ms) of all event-time timers; None if there are none."""
         return self._event.nextTimestamp()
 
     def nextProcessingTimeTimer(self) -> int | None:
-        """No processing-time timer is earlier than this; None if there are none."""
+        """A lower bound (ms) of all processing-time timers; None if there are none."""
         return self._processing.nextTimestamp()
 
     def numEventTimeTimers(self) -> int:

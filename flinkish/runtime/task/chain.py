@@ -1,4 +1,8 @@
-"""Operators wired to one another inside one task, so that elements pass as plain calls."""
+"""``OperatorChain``: the operators of a task, connected so that elements pass as plain calls.
+
+Operators that need no shuffle between them are *chained*: they run in the same task, and handing a run of
+elements from one to the next costs a function call, without serialization.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +56,11 @@ class ChainedNode(Protocol):
 
 
 _JoinedChannels: TypeAlias = tuple[StatusWatermarkValve, list[ChainedEdge]]
-"""The edges that one input reads, in the order of the valve's channels."""
+"""The valve of an input with several edges, and those edges in the order of its channels."""
 
 
 class KeyedInput(Input):
-    """Takes the key of every record before it goes on to a keyed operator."""
+    """Computes the key of every record in front of a keyed operator of the same task."""
 
     def __init__(self, target: Input, partitioning: HashPartitioning, operator: str) -> None:
         self._target = target
@@ -74,8 +78,11 @@ class KeyedInput(Input):
 
 
 class InTurn(Input):
-    """Hands records to all branches one at a time, so that where branches meet again the records are
-    still in order."""
+    """Hands records to all branches one by one.
+
+    Where branches of a stream are united again, and the operator there depends on the order, its
+    records must come in the order of that stream and not branch by branch.
+    """
 
     def __init__(self, branches: Sequence[Input], reuse: bool) -> None:
         self._branches = branches
@@ -100,12 +107,12 @@ class InTurn(Input):
 
 
 class OperatorChain:
-    """The operators of a task and their outputs, wired up (Flink: ``OperatorChain``).
+    """The connected operators of a task (Flink: ``OperatorChain``).
 
-    ``sources``: uids of what feeds the chain from outside, with the output each writes to.
-    ``context`` gives an operator what it runs with; ``exit`` says what reads an edge that leaves
-    the chain, None if nothing does. Where one input reads several edges, of the chain or outside,
-    their watermarks are joined. ``reusesObjects``: operators hand on objects without a copy.
+    ``sources``: the uids that feed the chain from outside, with the output and edges of each.
+    ``context`` makes the context of an operator. ``exit`` returns the reader of an edge that leaves
+    the chain, None if there is none. An input that reads several edges gets a valve, which
+    combines their watermarks. ``reusesObjects``: operators hand on objects without a copy.
     """
 
     def __init__(
@@ -144,7 +151,7 @@ class OperatorChain:
                     output.connect(target, side)
 
     def open(self) -> None:
-        """Open all operators, the last first, so that each finds its readers ready."""
+        """Open all operators, the last first, so that an operator may emit when it is opened."""
         for operator in reversed(self.operators.values()):
             operator.open()
 
@@ -153,17 +160,17 @@ class OperatorChain:
         close_all(reversed(self.operators.values()))
 
     def advanceProcessingTime(self, now: int) -> None:
-        """The clock has been set to ``now`` (ms)."""
+        """Fire the processing-time timers of all operators up to ``now`` (ms)."""
         for operator in self.operators.values():
             operator.advanceProcessingTime(now)
 
     def endSlice(self) -> None:
-        """The chain's part of a batch has ended: of a partition, or of a key group."""
+        """Call the periodic hooks, as the slice of this batch has ended."""
         for operator in self.operators.values():
             operator.onPeriodicEmit()
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Go on from a snapshot, or begin if it is None. What it does not know begins."""
+        """Continue from a snapshot, or start anew if it is None, as does an operator not in it."""
         operators = {} if snapshot is None else snapshot["operators"]
         valves = {} if snapshot is None else snapshot["valves"]
         for uid, operator in self.operators.items():
@@ -174,12 +181,12 @@ class OperatorChain:
             valve.restore([w for w, _ in states], [idle for _, idle in states], watermark)
 
     def trim(self) -> None:
-        """Give back memory that only makes the next elements quicker."""
+        """Called between batches: drop caches."""
         for keys in self._keys:
             keys.trim()
 
     def snapshot(self) -> dict[str, Any]:
-        """What ``restore`` takes; keyed state and timers are in the state backends."""
+        """The state to pass to ``restore``; keyed state and timers are in the state backends."""
         return {
             "operators": {uid: operator.snapshot() for uid, operator in self.operators.items()},
             "valves": {key: _valve_snapshot(*joined) for key, joined in self._valves.items()},
@@ -191,7 +198,7 @@ class OperatorChain:
         return None if operator is None else operator.inputs[edge.inputIndex]
 
     def _input(self, edge: ChainedEdge, reader: Input) -> Input:
-        """``reader`` as the edge's output gets to see it."""
+        """``reader`` behind the valve and the key selector that the edge needs."""
         target = reader
         if _input_key(edge) in self._valves:
             valve, channels = self._valves[_input_key(edge)]
@@ -219,7 +226,7 @@ def _valves(
 
 
 def _valve_snapshot(valve: StatusWatermarkValve, channels: Sequence[ChainedEdge]) -> Any:
-    """By name, so that a channel that is gone or new does not take another's watermark."""
+    """The snapshot by channel name, so that a changed graph mixes up no watermarks."""
     watermarks, idle, watermark = valve.snapshot()
     return dict(zip(map(_channel_name, channels), zip(watermarks, idle))), watermark
 

@@ -1,4 +1,24 @@
-"""The gates of vertices, where frames arrive, and the rows that carry frames there."""
+"""Gates: where the frames of a batch enter a vertex, and how they become one ordered input.
+
+A *vertex* is a chain of operators between two shuffles. Spark delivers all frames of a batch for a key
+group at once, in no order. The terms in which an order is restored:
+
+- A *gate* is one edge into a vertex: the frames of one upstream vertex.
+- A *slice* is the part of a batch that one writer wrote: one Spark partition of a source, or one key
+  group of an operator. Frames are numbered within their slice.
+- A *channel* is a sequence of slices that follow one another, with one watermark. The partitions of a
+  source are consecutive parts of its input, hence one channel (a *sequential* gate). The key groups of
+  an operator run independently, hence each is a channel of its own.
+
+Within a channel the order is fixed. Between channels any order is a legal Flink run; ``InputGates``
+always continues the channel with the lowest watermark, so that a batch which is run again gives the same
+output. The watermark of a gate is the lowest of its channels; the watermark of an input is the lowest of
+its gates that are not idle (``StatusWatermarkValve``).
+
+Example: an operator reads a source in two partitions and a key group of an upstream operator. These are
+two gates with one channel each. Slices 0 and 1 of the source are read in that order; between them and the
+other gate the lower watermark goes first.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +36,14 @@ from flinkish.runtime.task.valve import StatusWatermarkValve
 
 @dataclass(frozen=True)
 class Gate:
-    """Where a frame arrives: the edges into a vertex, numbered, each from one upstream vertex.
+    """An edge into a vertex, where the frames of one upstream vertex arrive.
 
-    ``name`` says the same by uids, so that it is good beyond a change of the graph.
-    ``sequential``: the slices are parts of one channel, in order (those of a source); else each is a
-    channel of its own (the key groups of an operator). ``folded``: the watermark of a batch is the
-    highest of all slices (the running maximum of a built-in strategy), taken at the end of it.
-    ``broadcast``: everything that comes goes to all tasks, and is read first where nothing else decides.
+    ``index`` numbers the gates of a vertex. ``name`` is made of uids instead, so that the watermark
+    of a gate is found again after the graph has changed. ``sequential``: all slices are one channel,
+    in order (a source); otherwise each is a channel of its own (the key groups of an operator).
+    ``folded``: the watermark is the highest of all slices and is applied at the end of the batch,
+    for the built-in strategies, whose watermark is a running maximum. ``broadcast``: its elements
+    go to all tasks; at equal watermarks it is read first.
     """
 
     level: int
@@ -36,7 +57,7 @@ class Gate:
 
 
 class FrameRow(NamedTuple):
-    """A frame on its way, as the columns of a Spark row."""
+    """The columns of the Spark row that carries a frame."""
 
     level: int
     target: str
@@ -50,7 +71,7 @@ class FrameRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Slice:
-    """What a writer stamps its frames with: which part of the batch it is, and the clock."""
+    """The part of a batch that a writer writes: its number and its clock (ms), noted in each frame."""
 
     number: int
     clock: int
@@ -58,7 +79,7 @@ class Slice:
 
 @dataclass
 class _Channel:
-    """The frames of a gate that come in one order."""
+    """A channel of a gate while a batch is read."""
 
     gate: Gate
     slice: int
@@ -69,10 +90,11 @@ class _Channel:
 
 
 class InputGates:
-    """Reads a batch's frames of one vertex (Flink: ``StreamMultipleInputProcessor``).
+    """Reads the frames of a batch for one vertex, in a deterministic order (Flink:
+    ``StreamMultipleInputProcessor``).
 
-    ``inputs`` are those of the vertex's operator. What it keeps from batch to batch is the
-    watermark of each gate.
+    ``inputs`` are the inputs of the vertex's first operator. Its state from batch to batch is the
+    watermark and idleness of each gate.
     """
 
     def __init__(self, gates: Sequence[Gate], inputs: Sequence[Input]) -> None:
@@ -90,7 +112,7 @@ class InputGates:
         }
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Go on from a snapshot, or begin if it is None. A gate that it does not know begins."""
+        """Continue from a snapshot, or start anew if it is None, as does a gate not in the snapshot."""
         gates = {} if snapshot is None else snapshot["gates"]
         inputs = [MIN_TIMESTAMP] * len(self._inputs) if snapshot is None else snapshot["inputs"]
         for index, gate in self._gates.items():
@@ -105,7 +127,7 @@ class InputGates:
             )
 
     def snapshot(self) -> dict[str, Any]:
-        """What ``restore`` takes."""
+        """The state to pass to ``restore``."""
         return {
             "gates": {
                 gate.name: (self._watermarks[index], self._idle[index])
@@ -135,7 +157,7 @@ class InputGates:
         folded = [members for gate, members in by_gate.items() if self._gates[gate].folded]
         for members in folded:
             self._advance(members[0].gate, max(c.watermark for c in members))
-        # A generator is asked once more at the end of the input, in Flink too.
+        # As in Flink, the generator emits once more before the end of the input
         for members in folded:
             if any(c.ended for c in members):
                 self._advance(members[0].gate, MAX_TIMESTAMP)
@@ -170,7 +192,7 @@ class InputGates:
         return segments
 
     def _read(self, channel: _Channel, members: list[_Channel]) -> bool:
-        """Read a channel until its watermark has risen; False at its end."""
+        """Read a channel until its watermark rises; False at its end."""
         gate = channel.gate
         for segment in channel.segments:
             if isinstance(segment, Records):

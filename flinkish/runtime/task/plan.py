@@ -1,4 +1,4 @@
-"""What a task is told to run: its operators, where its input comes from and its output goes."""
+"""The plan of a task, as it is sent to the workers: operators, gates, exits and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flinkish.runtime.task.gates import Gate
 
 
 class Exchange(enum.Enum):
-    """How records leave a task."""
+    """How records are distributed when they leave a task."""
 
     KEYED = "keyed"
     BROADCAST = "broadcast"
@@ -31,16 +31,16 @@ class ExitPlan:
     operator: str
     """The name of the operator that writes to it."""
     single: bool
-    """Whether the vertex that it leads to is there once."""
+    """Whether the target vertex runs in a single key group."""
     columns: ElementColumns | None = None
-    """What the elements become on the way to a sink that writes columns."""
+    """Converts the elements for a sink that writes columns; None for any other."""
 
 
 @dataclass(frozen=True)
 class VertexPlan:
-    """A vertex: chained operators, after a source or a shuffle.
+    """A vertex: the chained operators after a source or a shuffle.
 
-    ``source`` is the uid of the source it begins with, None if it begins with an operator.
+    ``source`` is the uid of the source that it begins with, None after a shuffle.
     """
 
     uid: str
@@ -50,30 +50,30 @@ class VertexPlan:
     nodes: tuple[ChainedNode, ...]
     gates: tuple[Gate, ...]
     single: bool
-    """Whether it is there once, in the one key group that all its input goes to."""
+    """Whether it runs in a single key group, to which all its input goes."""
     exits: tuple[ExitPlan, ...]
     sourceName: str = ""
     malformedRecords: str | None = None
-    """The id of the side output that malformed records of the source go to, None if they are errors."""
+    """The id of the side output for malformed records of the source, None if they are errors."""
 
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What holds for all tasks of a job."""
+    """The settings shared by all tasks of a job."""
 
     keyGroups: int
-    """How many parts keyed state is in. One if there is one task: then all keys keep one order."""
+    """How many key groups there are; one at parallelism 1, so that elements of all keys stay in order."""
     parallelism: int
     sinkLevel: int
     autoWatermarkInterval: int
     maxParallelism: int
-    """What functions are told: the number of key groups, of which one task has them all."""
+    """The number of key groups as reported to user functions."""
     reusesObjects: bool = False
     elementsHiddenInErrors: bool = False
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:
-    """The key groups of a vertex: all, or the one of a vertex that is there once."""
+    """The key groups of a vertex: all of them, or a single one if ``single``."""
     if single:
         return (key_group_of(stable_hash(uid), settings.keyGroups),)
     return range(settings.keyGroups)
@@ -81,7 +81,7 @@ def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class Subtask:
-    """Which of the tasks of a stage one is, from 0, and which try of it."""
+    """The index of a task in its stage, from 0, and the number of the attempt."""
 
     index: int = 0
     attempt: int = 0

@@ -1,4 +1,10 @@
-"""Runs all vertices of a level: what a Spark task of a stage does, without Spark."""
+"""``StageTask``: runs all vertices of a level, as a Spark task does, but without Spark.
+
+The *level* of a vertex is the number of shuffles before it. All vertices of a level run in one Spark
+stage (``transformWithState``), one key group after another. Their state in a key group is a set of pages;
+the *directory* is the page that lists them, with everything else that the vertices have to remember:
+the watermarks of the gates and the snapshots of the operators. It is read first and written last.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +23,22 @@ from flinkish.runtime.task.plan import Subtask, TaskSettings, VertexPlan
 from flinkish.runtime.task.vertex import ONE_SUBTASK, KeyGroupTask
 
 METRICS = "metrics"
-"""The target of metrics rows."""
+"""The target of the rows that carry metrics."""
 
 
 DIRECTORY = b"directory"
-"""The page that holds, for every vertex, what is not in pages of its own."""
+"""The name of the directory page."""
 
 
 class StageTask:
-    """The vertices of one level in one process; ``process`` is called a key group and batch."""
+    """The vertices of one level in one process; ``process`` is called per key group and batch."""
 
     def __init__(
         self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self._settings = settings
         self.reusable = True
-        """Whether the task is as it was when it was opened, and more may come."""
+        """Whether the task may be kept for the next batch: unchanged, and the input has not ended."""
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
@@ -48,8 +54,8 @@ class StageTask:
     def process(
         self, key_group: int, rows: Iterable[FrameRow], store: PageStore
     ) -> Iterator[FrameRow]:
-        """Take all frames that a batch has for a key group, and give the frames written."""
-        # Another job may have had this process since the task was opened.
+        """Process all frames that a batch has for a key group, and yield the frames written."""
+        # Another job may have used this process since the task was opened.
         hide_elements(self._settings.elementsHiddenInErrors)
         by_target: dict[str, list[FrameRow]] = {}
         clock = 0
@@ -74,7 +80,7 @@ class StageTask:
         yield metrics_row(self._settings, key_group, clock, reports, changes)
 
     def endBatch(self) -> None:
-        """Forget all that belongs to a batch, so that the task can be kept for the next."""
+        """Drop all that belongs to the batch, so that the task can be kept for the next."""
         for task in self._tasks.values():
             task.endBatch()
 
@@ -92,15 +98,16 @@ def metrics_row(
 
 
 def encode_directory(directory: dict[str, Any]) -> bytes:
-    """The directory of a key group as bytes: the format's version, and a pickle of plain values."""
+    """The directory of a key group as bytes: the version of the format, and a pickle of plain
+    values."""
     return bytes((FORMAT,)) + pickle.dumps(directory, protocol=5)
 
 
 def decode_directory(data: bytes | None) -> dict[str, Any]:
-    """The directory that ``encode_directory`` made bytes of; an empty one if there is none."""
+    """The directory that ``encode_directory`` encoded; an empty one if ``data`` is None."""
     if data is None:
         return {}
-    # Format 1 began with what every pickle begins with
+    # Format 1 was a bare pickle, and began as every pickle does
     version = data[0] if data else 0
     check_format(1 if version == pickle.PROTO[0] else version, "the directory of pages")
     try:
@@ -108,7 +115,7 @@ def decode_directory(data: bytes | None) -> dict[str, Any]:
     except Exception as error:
         raise CorruptCheckpointError(
             f"the directory of pages of a key group cannot be read ({type(error).__name__}: {error})."
-            " The state store was damaged: restore the checkpoint directory from a copy, or begin"
+            " The state store was damaged: restore the checkpoint directory from a copy, or start"
             " anew with another checkpoint directory."
         ) from error
     return directory

@@ -1,4 +1,12 @@
-"""Keeps opened tasks in a worker from one batch to the next."""
+"""``TaskStore``: keeps opened tasks in a worker process from one batch to the next.
+
+Flink opens a function once for the life of a task. Spark starts a new task for each batch, so the
+opened functions, with the connections or models that they loaded, would be lost each time. Instead, a
+worker keeps a task after its part of a batch, and takes it for the next batch if it gets the same subtask.
+
+A task is either in the store or in use, never both. A task that failed half-way is therefore not in the
+store and cannot be used again: its user closes it.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +22,18 @@ _LOG = logging.getLogger("flinkish")
 
 
 MOST_TASKS = 64
-"""How many tasks a worker keeps; the one that has waited longest is closed first."""
+"""How many tasks a worker keeps; beyond that, the least recently used is closed."""
 
 
 class JobRun(NamedTuple):
-    """One run of a job: ``job`` is what its runs have in common, ``run`` is its own."""
+    """One run of a job: ``job`` is the same for all runs of it, ``run`` is unique."""
 
     job: str
     run: str
 
 
 class TaskKey(NamedTuple):
-    """Which task it is: of a run, of a source or stage, and which of its subtasks."""
+    """The identity of a task: the run, the source or stage, and the subtask."""
 
     run: JobRun
     vertex: str
@@ -33,10 +41,7 @@ class TaskKey(NamedTuple):
 
 
 class TaskStore:
-    """Opened tasks, each with whoever works with it or here, never both.
-
-    So a task that raised, or is half done, is not here: who works with it closes it.
-    """
+    """The opened tasks of this process that are not in use, the ``most`` latest of them."""
 
     def __init__(self, most: int = MOST_TASKS) -> None:
         self._most = most
@@ -45,8 +50,10 @@ class TaskStore:
         self._process = os.getpid()
 
     def take(self, key: TaskKey) -> Any:
-        """The task of that key, which leaves the store; None if there is none. Tasks of other runs of the
-        job are closed: it was started again."""
+        """Remove the task of that key from the store and return it, None if there is none.
+
+        Tasks of other runs of the job are closed, as the job has been restarted.
+        """
         with self._lock:
             self._own()
             task = self._tasks.pop(key, None)
@@ -55,7 +62,7 @@ class TaskStore:
         return task
 
     def keep(self, key: TaskKey, task: Closeable) -> None:
-        """Put a task in, which nobody works with any more."""
+        """Store a task that is no longer in use."""
         with self._lock:
             self._own()
             displaced = [t for t in (self._tasks.pop(key, None),) if t is not None]
@@ -65,7 +72,7 @@ class TaskStore:
         _close(displaced)
 
     def closeRun(self, run: JobRun) -> None:
-        """Close all tasks of a run, which has ended."""
+        """Close all tasks of a run that has ended."""
         with self._lock:
             self._own()
             ended = self._removed(lambda key: key.run == run)
@@ -79,13 +86,13 @@ class TaskStore:
 
     def _own(self) -> None:
         if self._process != os.getpid():
-            # The tasks of the process that this one was forked from are that one's to close.
+            # After a fork these tasks belong to the parent process, which closes them.
             self._process = os.getpid()
             self._tasks.clear()
 
 
 def _close(tasks: list[Closeable]) -> None:
-    # Whoever is at work now is not to blame for them.
+    # Logged, not raised: the task at work now did not cause the error.
     for task in tasks:
         try:
             task.close()

@@ -1,7 +1,7 @@
-"""Ticks of the clock: rows that let key groups see the time when no element comes.
+"""Ticks: rows that call a key group when a processing-time timer is due but no element came.
 
-A tick is no element and comes over no gate. It only makes a batch call a key group of a vertex, with
-the batch's clock.
+Spark calls a key group only if a batch has rows for it. A tick is such a row: it carries no element and
+enters through no gate, and its only effect is that the key group runs with the clock of the batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.plan import TaskSettings, VertexPlan, key_groups
 
 TICK_GATE = -1
-"""Stands in a row where others name their gate."""
+"""Stands for the gate in the row of a tick."""
 
 
 def clock_ticks(
@@ -21,9 +21,10 @@ def clock_ticks(
     clock: int,
     due: Mapping[str, Collection[int]] | None = None,
 ) -> list[FrameRow]:
-    """A tick for the key groups of ``vertices`` that are due.
+    """Ticks for the key groups of ``vertices`` that are due, with the time ``clock`` (ms).
 
-    ``due``: the key groups that want the clock, by the uid of the operator; None: all of all.
+    ``due`` lists, by the uid of an operator, the key groups with a timer that is due; None stands
+    for all key groups of all vertices.
     """
     return [
         FrameRow(plan.level, plan.uid, group, TICK_GATE, group, 0, clock, b"")

@@ -1,4 +1,4 @@
-"""Joins the watermarks and statuses of several channels into those of one input."""
+"""``StatusWatermarkValve``: combines the watermarks and idleness of several channels into one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,24 @@ from flinkish.runtime.records.elements import Records
 
 
 class StatusWatermarkValve:
-    """The lowest watermark of the channels that are not idle (Flink: ``StatusWatermarkValve``).
+    """Combines the channels of an input: its watermark is the lowest of those that are not idle
+    (Flink: ``StatusWatermarkValve``).
 
-    The joined watermark never goes back. When all channels are idle it stays, after it has first
-    risen to the highest of them.
+    Each channel promises something about its own elements only, so the input as a whole can promise
+    no more than the slowest channel. An idle channel does not count:
+
+    =======================  =========  =========  ==================
+    event                    channel 0  channel 1  combined watermark
+    =======================  =========  =========  ==================
+    channel 0 reaches 10     10         none       none
+    channel 1 reaches 5      10         5          5
+    channel 1 becomes idle   10         idle       10
+    channel 1 active at 7    10         7          10: never goes back
+    channel 0 reaches 20     20         7          20: channel 1 has not caught up
+    channel 1 reaches 22     20         22         20: channel 1 counts again
+    =======================  =========  =========  ==================
+
+    When all channels are idle, the combined watermark rises to the highest of them and stays there.
     """
 
     def __init__(self, channels: int, target: Input) -> None:
@@ -22,17 +36,17 @@ class StatusWatermarkValve:
         self._idle = [False] * channels
         self._target = target
         self.watermark = MIN_TIMESTAMP
-        """The joined watermark."""
+        """The combined watermark, in ms."""
         self._all_idle = False
 
     def inputWatermark(self, channel: int, timestamp: int) -> None:
-        """A watermark has come over ``channel``. An idle channel's is not heard."""
+        """Handle a watermark of ``channel``, which is ignored while the channel is idle."""
         if not self._idle[channel] and timestamp > self._watermarks[channel]:
             self._watermarks[channel] = timestamp
             self._advance()
 
     def inputWatermarks(self, channel: int, timestamps: Sequence[int]) -> None:
-        """A run of rising watermarks has come over ``channel``."""
+        """Handle several rising watermarks of ``channel`` with no records between them."""
         if len(self._watermarks) == 1 and not self._idle[channel]:
             rising = timestamps[bisect_right(timestamps, self.watermark) :]
             if rising:
@@ -43,7 +57,7 @@ class StatusWatermarkValve:
                 self.inputWatermark(channel, timestamp)
 
     def inputWatermarkStatus(self, channel: int, status: WatermarkStatus) -> None:
-        """A status has come over ``channel``."""
+        """Handle ``channel`` becoming idle or active."""
         if status.isIdle() == self._idle[channel]:
             return
         self._idle[channel] = status.isIdle()
@@ -59,17 +73,17 @@ class StatusWatermarkValve:
             self._target.processWatermarkStatus(WatermarkStatus.ACTIVE)
 
     def snapshot(self) -> tuple[list[int], list[bool], int]:
-        """What ``restore`` takes: watermark and idleness by channel, and the joined watermark."""
+        """The arguments of ``restore``: watermark and idleness by channel, the combined watermark."""
         return self._watermarks, self._idle, self.watermark
 
     def restore(self, watermarks: list[int], idle: list[bool], watermark: int) -> None:
-        """Go on from there; nothing is emitted."""
+        """Continue from a snapshot, without emitting anything."""
         self._watermarks, self._idle, self.watermark = list(watermarks), list(idle), watermark
         self._all_idle = bool(idle) and all(idle)
 
     def _advance(self) -> None:
-        # A channel that was idle and lags behind what was emitted counts again once it has caught
-        # up, as in Flink: it does not hold the others back. One that has said nothing yet does.
+        # As in Flink, a channel that was idle and lags behind the combined watermark counts again
+        # only when it has caught up. A channel without a watermark yet does hold the others back.
         aligned = [
             watermark
             for watermark, idle in zip(self._watermarks, self._idle)
@@ -85,7 +99,7 @@ class StatusWatermarkValve:
 
 
 class ValveInput(Input):
-    """One channel into a valve; records go straight to the target."""
+    """One channel of a valve, as an input; records go directly to the target."""
 
     __slots__ = ("_channel", "_target", "_valve")
 

@@ -1,4 +1,4 @@
-"""Cuts the output of an operator into frames for the stage that reads it."""
+"""``RecordWriter``: cuts the output of an operator into frames for the vertex that reads it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 
 RECORDS_A_FRAME = 1 << 17
-"""After so many records a writer cuts frames, to bound its memory."""
+"""The number of records after which a writer cuts frames, to bound its memory."""
 
 
 class RecordWriter(Input):
-    """Reads an edge that leaves a task and cuts frames (Flink: ``RecordWriter``).
+    """Writes the elements of an edge that leaves a task as frames (Flink: ``RecordWriter``).
 
-    ``operator`` names, in errors, where the elements come from.
+    ``operator`` is the name of the operator that emits them, for errors.
     """
 
     keepsRecords = True
@@ -70,17 +70,17 @@ class RecordWriter(Input):
         self._marks.addStatus(self._count, status)
 
     def rows(self) -> list[FrameRow]:
-        """The frames cut so far; each is handed out once."""
+        """The frames cut since the last call."""
         rows, self._rows = self._rows, []
         return rows
 
     def finish(self) -> list[FrameRow]:
-        """End the slice: cut what is left and hand out all frames."""
+        """End the slice: cut the rest and return the frames not returned yet."""
         self._cut()
         return self.rows()
 
     def trim(self) -> None:
-        """Called between batches: do not hold more than the next one needs."""
+        """Called between batches: drop caches."""
 
     def _cut(self) -> None:
         values = _joined(self._values)
@@ -93,7 +93,7 @@ class RecordWriter(Input):
 
     @abstractmethod
     def _partition(self, records: Records, marks: Marks) -> None:
-        """Add the rows of a run of elements."""
+        """Distribute a run of elements and marks over key groups."""
 
     def _add(self, key_group: int, frame: Frame) -> None:
         self._add_encoded(key_group, encode_frame(frame, self._operator))
@@ -116,8 +116,8 @@ class RecordWriter(Input):
 
 
 class KeyedRecordWriter(RecordWriter):
-    """Sends each record to the key group of its key, of ``keyGroups``, and every mark to all of
-    those."""
+    """Sends each record to the key group of its key, and every watermark and status to all
+    ``keyGroups``."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class KeyedRecordWriter(RecordWriter):
         values, count = records.values, len(self._keyGroups)
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             distinct = len(values.encoded(keys.column).dictionary)
-            # The frame of every key group has all of the distinct keys.
+            # Each key group's frame carries all distinct keys, so encoding pays only if they are few
             if distinct * count * 2 <= len(values):
                 values = values.withEncoded(keys.column)
                 keys = keys.over(values)
@@ -164,7 +164,7 @@ class KeyedRecordWriter(RecordWriter):
             members = order[start:end]
             if len(members) or len(marks):
                 part = ordered.slice(start, end)
-                # A mark comes, among this group's records, after those that came before it.
+                # A mark follows those of this group's records that preceded it in the whole run
                 positions = np.searchsorted(members, marks.positions)
                 self._add(group, Frame(part, marks.at(positions)))
 
@@ -183,7 +183,7 @@ class BroadcastRecordWriter(RecordWriter):
 
 
 class SingleRecordWriter(RecordWriter):
-    """Sends everything to one key group: to an operator that is there once."""
+    """Sends everything to one key group, that of an operator which runs in a single one."""
 
     def __init__(self, gate: Gate, operator: str, keyGroup: int) -> None:
         super().__init__(gate, operator)
@@ -194,8 +194,8 @@ class SingleRecordWriter(RecordWriter):
 
 
 class SinkRecordWriter(RecordWriter):
-    """Sends records to a sink, which wants no marks and has no key groups; as ``columns``, if it
-    writes such."""
+    """Sends records to a sink, without watermarks and statuses; converted by ``columns`` if the sink
+    writes columns."""
 
     def __init__(self, gate: Gate, operator: str, columns: ElementColumns | None) -> None:
         super().__init__(gate, operator)

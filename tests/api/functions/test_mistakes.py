@@ -409,7 +409,7 @@ def test_a_type_is_made_of_types(build, says):
 @pytest.mark.parametrize(
     ("register", "says"),
     [
-        (lambda group: group.meter("a"), "the metric 'a' is a counter already. Give the meter an"),
+        (lambda group: group.meter("a"), "the metric 'a' is already a counter. Give the meter an"),
         (lambda group: group.counter(""), "MetricGroup: name: '' will not do"),
         (lambda group: group.gauge("b", 3), "gauge 'b': 3 of type int is not a function. Pass f"),
     ],

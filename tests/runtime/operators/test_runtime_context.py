@@ -37,7 +37,7 @@ def test_metrics_of_a_group():
     group.gauge("open", lambda: 7)
     assert metrics.userCounts() == {"rides.all": 2, "rides.rate": 4, "rides.delay": 3}
     assert metrics.userGauges() == {"rides.open": 7}
-    with pytest.raises(ValueError, match="is a counter already"):
+    with pytest.raises(ValueError, match="is already a counter"):
         group.meter("all")
     metrics.reset()
     assert metrics.userCounts() == {"rides.all": 0, "rides.rate": 0, "rides.delay": 0}
