@@ -29,7 +29,7 @@ def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for (language, code), (next_language, printed) in zip(shown, [*shown[1:], ("", "")]):
         if language == "python":
             assert next_language == "text", f"{name(page)} does not say what this prints: {code}"
-            exec(compile(code, str(page), "exec"), names)
+            exec(compile(code, str(page), "exec", dont_inherit=True), names)
             # Keys and the results of several sinks come in any order.
             assert sorted(capsys.readouterr().out.splitlines()) == sorted(printed.splitlines())
 
