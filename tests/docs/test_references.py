@@ -81,3 +81,19 @@ def test_a_term_of_the_glossary_names_modules_that_teach(row: list[str]) -> None
     for path in paths:
         source = (ROOT / "flinkish" / path).read_text("utf-8")
         assert source.startswith('"""'), f"{path} has no docstring"
+
+
+@pytest.mark.parametrize(
+    "row", rows(DOCS / "architecture.md", "Layers and rooms"), ids=lambda row: row[0]
+)
+def test_the_architecture_lists_every_room(row: list[str]) -> None:
+    layer = ROOT / row[0].strip("`")
+    rooms = {room.parent.name for room in layer.glob("*/__init__.py")}
+    assert set(re.findall(r"`([\w]+)`", row[1])) == rooms
+
+
+def test_the_architecture_lists_every_layer() -> None:
+    listed = {row[0].strip("`") for row in rows(DOCS / "architecture.md", "Layers and rooms")}
+    assert listed == {
+        f"flinkish/{layer.parent.name}" for layer in ROOT.glob("flinkish/*/__init__.py")
+    }
