@@ -115,7 +115,8 @@ def started(run):
     strategy = fl.WatermarkStrategy.forBoundedOutOfOrderness(OUT_OF_ORDER).withTimestampAssigner(
         lambda row, timestamp: row.at
     )
-    keyed = env.fromSource(files, strategy, "CSV").uid("files").keyBy(lambda row: row.key)
+    timed = env.fromSource(files).uid("files").assignTimestampsAndWatermarks(strategy)
+    keyed = timed.keyBy(lambda row: row.key)
     windows = (
         keyed.window(fl.TumblingEventTimeWindows.of(WINDOW))
         .allowedLateness(LATENESS)
