@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from tests.reliability.processes import gone, kill, tree_of, victims
 
 ROOT = Path(__file__).parents[2]
 
-KINDS = {"tree": 2, "jvm": 2, "driver": 1, "worker": 7, "workers": 6, "planner": 3}
+KINDS = {"tree": 2, "jvm": 2, "driver": 1, "worker": 20, "workers": 12, "planner": 4}
 """Who is killed, and how often of all: what needs no new JVM is quick."""
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -64,7 +64,6 @@ def drop(directory: Path, name: str, text: str) -> None:
     draft = directory / f".{name}"
     draft.write_text(text)
     draft.rename(directory / name)
-    # Files of the same clock tick would be read by name, which is their order too.
 
 
 class Feeder:
@@ -74,7 +73,7 @@ class Feeder:
         self._run = run
         self._seed = seed
         self._choice = random.Random(seed + 1)
-        self.dropped: list[str] = []
+        self._dropped: list[str] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._feed, daemon=True)
         self._thread.start()
@@ -82,24 +81,25 @@ class Feeder:
     def _feed(self) -> None:
         directory = Path(self._run.directory)
         planned: dict[Path, int] = {}
-        while not self._ended.wait(self._choice.choice((0.02, 0.05, 0.1, 0.3))):
+        while not self._ended.wait(self._choice.choice((0.05, 0.1, 0.3))):
             for step in plan_of(directory):
                 if step not in planned:
                     planned[step] = len(files_of(step))
             waiting = self._choice.randrange(1, 2 * self._run.filesPerBatch + 2)
-            while len(self.dropped) < sum(planned.values()) + waiting:
-                self._drop(lines_of(self._seed, len(self.dropped)))
+            while len(self._dropped) < sum(planned.values()) + waiting:
+                self._drop(lines_of(self._seed, len(self._dropped)))
 
     def _drop(self, text: str) -> None:
-        name = f"{len(self.dropped):06d}.csv"
+        name = f"{len(self._dropped):06d}.csv"
         drop(Path(self._run.directory, "input"), name, text)
-        self.dropped.append(name)
+        self._dropped.append(name)
 
-    def end(self) -> None:
-        """Drop the last file."""
+    def end(self) -> list[str]:
+        """Drop the last file; gives the names of all."""
         self._ended.set()
         self._thread.join()
         self._drop(END)
+        return self._dropped
 
 
 # ---- what is in a run's directory --------------------------------------------------------------
@@ -107,7 +107,9 @@ class Feeder:
 
 def plan_of(directory: Path) -> list[Path]:
     """The files of the steps in the plan of the source."""
-    return sorted((directory / "checkpoint/sources/files/plan").glob("*.step"))
+    plan = directory / "checkpoint/sources/files/plan"
+    names = os.listdir(plan) if plan.is_dir() else []
+    return [plan / name for name in sorted(names) if name.endswith(".step") and name[0] != "."]
 
 
 def steps_of(directory: Path) -> list[list[str]]:
@@ -161,23 +163,31 @@ def clocked_of(directory: Path) -> list[Any]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def names_at(directory: Path, aim: str) -> set[str]:
-    """What there is of the files that a kill aims at, drafts as well."""
+def places_of(directory: Path, aim: str) -> list[Path]:
+    """The directories in which the files appear that a kill aims at, drafts as well."""
     checkpoint = directory / "checkpoint"
-    patterns = {
-        "plan": [checkpoint / "sources/files/plan"],
-        "offsets": [checkpoint / "query/offsets"],
-        "commits": [checkpoint / "query/commits"],
-        "state": list((checkpoint / "query/state/0").glob("[0-9]*")),
-        "windows": [directory / "windows", *(directory / "windows").glob("batch=*/_temporary/0")],
-        "expired": [directory / "expired", *(directory / "expired").glob("batch=*/_temporary/0")],
-        "clocked": [directory / "clocked"],
-        "control": [checkpoint / "control"],
+    if aim == "state":
+        return list((checkpoint / "query/state/0").glob("[0-9]*"))
+    if aim in ("windows", "expired"):
+        newest = max(directory.glob(f"{aim}/batch=*"), key=os.path.getmtime, default=directory)
+        return [directory / aim, newest, newest / "_temporary/0"]
+    named = {
+        "plan": "sources/files/plan",
+        "offsets": "query/offsets",
+        "commits": "query/commits",
+        "control": "control",
     }
-    found = set()
-    for place in patterns[aim]:
-        with suppress(OSError):
-            found.update(f"{place}/{name}" for name in os.listdir(place))
+    return [checkpoint / named[aim] if aim in named else directory / aim]
+
+
+def changes_of(places: Iterable[Path]) -> list[int]:
+    """When something last appeared in each."""
+    found = []
+    for place in places:
+        try:
+            found.append(os.stat(place).st_mtime_ns)
+        except OSError:
+            found.append(0)
     return found
 
 
@@ -187,8 +197,8 @@ def names_at(directory: Path, aim: str) -> set[str]:
 class Driver:
     """The process that a job runs in. Another stands by with a JVM of its own when it is killed.
 
-    One that Spark lets try a task again four times goes on when a worker is killed; in every other one the
-    job fails, and is started again.
+    One that Spark lets try a task again four times goes on when a worker is killed; in every third one
+    the job fails, and is started again.
     """
 
     def __init__(self, log: Path) -> None:
@@ -199,7 +209,7 @@ class Driver:
 
     def _launched(self) -> subprocess.Popen[str]:
         self._launches += 1
-        attempts = 4 if self._launches % 2 else 1
+        attempts = 1 if self._launches % 3 == 0 else 4
         with self._log.open("a") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "tests.reliability.killed_job", str(attempts)],
@@ -269,7 +279,7 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 2 * PATI
     while not condition():
         if time.monotonic() > until:
             raise TimeoutError(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 # ---- one kill ----------------------------------------------------------------------------------
@@ -313,17 +323,20 @@ class Kill:
         while _last(directory / "checkpoint/query/commits") <= commit:
             if time.monotonic() > until:
                 return False
-            time.sleep(0.005)
+            time.sleep(0.01)
         return True
 
     def _await_new(self, directory: Path) -> bool:
-        before = names_at(directory, self.aim)
         until = time.monotonic() + PATIENCE
-        while names_at(directory, self.aim) <= before:
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.002)
-        return True
+        while time.monotonic() < until:
+            places = places_of(directory, self.aim)
+            before = changes_of(places)
+            # To look where files may appear costs more than to look whether one has
+            for _ in range(20):
+                time.sleep(0.002)
+                if changes_of(places) != before:
+                    return True
+        return False
 
 
 def strike(driver: Driver, run: Run, planned: Kill, choice: random.Random) -> dict[str, Any]:
@@ -385,7 +398,7 @@ def differences(killed: Path, undisturbed: Path, ids: set[int]) -> list[str]:
     return found + _broken_counts(clocked)
 
 
-def _broken_counts(clocked: list[Any]) -> Iterator[str] | list[str]:
+def _broken_counts(clocked: list[Any]) -> list[str]:
     """A state that lives for a while counts on, or from 1: nothing else."""
     last: dict[str, int] = {}
     found = []
@@ -426,23 +439,26 @@ def ids_of(directory: Path) -> set[int]:
 
 
 def episode(
-    driver: Driver, directory: Path, seed: int, kills: int, note: Callable[[dict[str, Any]], None]
+    driver: Driver,
+    directory: Path,
+    seed: int,
+    kills: Sequence[Kill],
+    note: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     """Run a job with kills and the same without, and compare."""
     choice = random.Random(seed)
     began = time.time()
     killed = new_directory(directory / "killed")
-    run = Run(str(killed), choice.choice((1, 1, 2, 3)), choice.choice((1, 2)), choice.random() < 0.3)
+    run = Run(
+        str(killed), choice.choice((1, 1, 2, 3)), choice.choice((1, 2)), choice.random() < 0.3
+    )
     feeder = Feeder(run, seed)
     driver.run(run)
-    for _ in range(kills):
-        note({"seed": seed, **strike(driver, run, Kill.chosen(choice), choice)})
-    feeder.end()
+    for planned in kills:
+        note({"seed": seed, **strike(driver, run, planned, choice)})
+    dropped = feeder.end()
     ids = ids_of(killed)
-    dropped = feeder.dropped
-    await_all_steps(
-        killed, lambda: sum(map(len, steps_of(killed))) >= len(dropped), ids
-    )
+    await_all_steps(killed, lambda: sum(map(len, steps_of(killed))) >= len(dropped), ids)
     driver.stop(run)
     steps = [[os.path.basename(path) for path in step] for step in steps_of(killed)]
     found = []
@@ -455,9 +471,7 @@ def episode(
         drop(undisturbed / "input", f"{number:06d}.csv", "".join(texts))
     whole = Run(str(undisturbed), 1, run.parallelism, run.chained)
     driver.run(whole)
-    await_all_steps(
-        undisturbed, lambda: len(steps_of(undisturbed)) >= len(steps), ids
-    )
+    await_all_steps(undisturbed, lambda: len(plan_of(undisturbed)) >= len(steps), ids)
     driver.stop(whole)
     if (undisturbed / "failures").exists():
         found.append("the undisturbed run failed: " + (undisturbed / "failures").read_text())
@@ -467,7 +481,7 @@ def episode(
     return {
         "seed": seed,
         **asdict(run),
-        "kills": kills,
+        "kills": len(kills),
         "steps": len(steps),
         "elements": len(ids),
         "windows": wanted.windows.total() - late,
@@ -515,11 +529,13 @@ def loop(directory: Path, kills: int, killsAnEpisode: int, seed: int) -> list[di
                 return done
             number = seed + len(done)
             place = directory / f"episode-{number}"
+            choice = random.Random(f"kills of {number}")
+            planned = [Kill.chosen(choice) for _ in range(min(killsAnEpisode, kills - total))]
             result = episode(
                 driver,
                 place,
                 number,
-                min(killsAnEpisode, kills - total),
+                planned,
                 lambda line: _append(directory / "kills.jsonl", {"version": version, **line}),
             )
             _append(directory / "episodes.jsonl", {"version": version, **result})

@@ -61,11 +61,14 @@ def victims(kind: str, driver: int, choice: random.Random) -> list[int]:
     daemons = {process.pid for process in beside if "daemon" in process.command}
     if kind == "planner":
         return [p.pid for p in beside if "python_streaming_source_runner" in p.command]
-    workers = [process.pid for process in tree if process.parent in daemons]
+    workers = [process for process in tree if process.parent in daemons]
+    # Those that run the operators, if there are any: the others look up sources as a job starts
+    working = [p.pid for p in workers if p.command.rstrip().endswith("pyspark.worker")]
+    working = working or [process.pid for process in workers]
     if kind == "worker":
-        return [choice.choice(workers)] if workers else []
+        return [choice.choice(working)] if working else []
     assert kind == "workers", kind
-    return [*workers, *daemons]
+    return [*working, *(daemons if choice.random() < 0.25 else ())]
 
 
 def kill(pids: Iterable[int]) -> None:
