@@ -1,4 +1,4 @@
-# make demo | test | lint | format | bench | docs | lock | clean
+# make demo | test | soak | lint | format | bench | docs | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test lint format bench docs lock clean
+.PHONY: demo test soak lint format bench docs lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -16,6 +16,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest
+
+# Kills a job two hundred times; goes on where it was interrupted (build/soak).
+soak: $(READY)
+	$(BIN)/pytest -m soak tests/reliability
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)

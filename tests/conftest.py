@@ -47,8 +47,12 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
     return environment.setParallelism(2).setMaxParallelism(4)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a ``slow`` mark that gives no reason."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a ``slow`` mark that gives no reason, and leave out what only ``-m soak`` asks for."""
+    if "soak" not in config.option.markexpr:
+        unwanted = [item for item in items if item.get_closest_marker("soak")]
+        items[:] = [item for item in items if item not in unwanted]
+        config.hook.pytest_deselected(items=unwanted)
     for item in items:
         marker = item.get_closest_marker("slow")
         if marker is not None and not (marker.args or marker.kwargs.get("reason")):

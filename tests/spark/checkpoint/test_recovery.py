@@ -1,89 +1,16 @@
-"""A job that is killed goes on where it stopped, and one that does not fit a checkpoint is refused."""
+"""A job goes on where it stopped, and one that does not fit a checkpoint is refused.
+Kills: ``tests/reliability``."""
 
 from __future__ import annotations
 
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError, UserFunctionError
 from tests.spark.waiting import wait_for
-
-ROOT = Path(__file__).parents[3]
-KILLS = 10
-BATCHES = 26
-
-
-def write_input(directory):
-    directory.mkdir()
-    chosen = random.Random(1)
-    for batch in range(BATCHES):
-        lines = [
-            f"k{chosen.randrange(5)},{chosen.randrange(100)},{batch * 40 + chosen.randrange(60)}"
-            for _ in range(200)
-        ]
-        (directory / f"{batch:02d}.csv").write_text("\n".join(lines) + "\n")
-        time.sleep(0.01)
-
-
-def started(tmp_path, name, log):
-    arguments = [str(tmp_path / part) for part in ("input", f"{name}-output", f"{name}-checkpoint")]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.checkpoint.killed_job", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
-
-
-def rows_of(directory):
-    files = directory.glob("batch=*/part-*")
-    return sorted(line for file in files for line in file.read_text().splitlines())
-
-
-def batches_of(directory):
-    return len(list(directory.glob("batch=*/_SUCCESS")))
-
-
-@pytest.mark.slow("starts Spark twelve times")
-@pytest.mark.timeout(1200)
-def test_a_job_killed_ten_times_gives_what_an_undisturbed_one_does(tmp_path):
-    write_input(tmp_path / "input")
-    chosen = random.Random(2)
-    with (tmp_path / "log").open("w") as log:
-        undisturbed = started(tmp_path, "undisturbed", log)
-        killed_at = []
-        for _ in range(KILLS):
-            killed_at.append(killed(tmp_path, log, chosen.uniform(0, 0.4)))
-        assert started(tmp_path, "killed", log).wait(600) == 0
-        assert undisturbed.wait(600) == 0
-    assert killed_at == sorted(set(killed_at)), "each kill came after at least one more batch"
-    rows = rows_of(tmp_path / "undisturbed-output")
-    assert len(rows) > 50
-    assert rows_of(tmp_path / "killed-output") == rows
-
-
-def killed(tmp_path, log, seconds):
-    """Run the job until a batch later and ``seconds`` more, kill it, and count its batches."""
-    output = tmp_path / "killed-output"
-    wanted = batches_of(output) + 1
-    process = started(tmp_path, "killed", log)
-    wait_for(lambda: process.poll() is not None or batches_of(output) >= wanted)
-    time.sleep(seconds)
-    assert process.poll() is None, "the job ended before it could be killed"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return batches_of(output)
 
 
 def job(env, checkpoint, build):
