@@ -29,7 +29,7 @@ from tests.reliability.processes import gone, kill, tree_of, victims
 
 ROOT = Path(__file__).parents[2]
 
-KINDS = {"tree": 2, "jvm": 2, "driver": 1, "worker": 20, "workers": 12, "planner": 4}
+KINDS = {"tree": 3, "jvm": 3, "driver": 1, "worker": 60, "workers": 20, "planner": 13}
 """Who is killed, and how often of all: what needs no new JVM is quick."""
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -301,7 +301,7 @@ class Kill:
         delay = choice.choice((0.0, 0.001, 0.003, 0.01, 0.03, 0.1)) * choice.random() * 2
         if aim in ("random", "start"):
             delay = choice.random() * (3 if aim == "random" else 1)
-        return Kill(kind, aim, delay, choice.choice((0, 0, 0, 1, 2)))
+        return Kill(kind, aim, delay, choice.choice((0, 0, 0, 0, 0, 1)))
 
     def wait(self, directory: Path) -> bool:
         """Wait for the moment; False if what it aims at did not happen."""
