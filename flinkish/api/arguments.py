@@ -1,4 +1,4 @@
-"""Checks of what a user passes: each names the method, the value at fault and the mend."""
+"""Checks of arguments: each error names the method, the wrong value and the fix."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def whole_number(subject: str, number: int, lowest: int = 0, highest: int = MAX_
         )
     if number > highest:
         raise IllegalArgumentError(
-            f"{subject}: {shown(number)} is above {highest}, the most that there can be. Pass that or"
-            " less."
+            f"{subject}: {shown(number)} is above the maximum of {highest}. Pass that or less."
         )
     return number
 
@@ -56,7 +55,7 @@ def time_in_millis(subject: str, time: int) -> int:
     """``time``; raises IllegalArgumentError unless it is a time in ms since the epoch."""
     if not isinstance(time, int) or isinstance(time, bool) or not fits_long(time):
         raise IllegalArgumentError(
-            f"{subject}: {shown(time)} is no time in ms since the epoch. Pass an int of 64 bits, such"
+            f"{subject}: {shown(time)} is not a time in ms since the epoch. Pass an int of 64 bits, such"
             " as int(when.timestamp() * 1000) of an aware datetime."
         )
     return time
@@ -95,7 +94,7 @@ def text(subject: str, value: str) -> str:
     """``value``; raises IllegalArgumentError unless it is a string that is not empty."""
     if not isinstance(value, str) or not value:
         raise IllegalArgumentError(
-            f"{subject}: {shown(value)} will not do. Pass a string that is not empty."
+            f"{subject}: {shown(value)} is not a name. Pass a string that is not empty."
         )
     return value
 
@@ -109,19 +108,20 @@ def number(subject: str, value: float) -> float:
     return value
 
 
-def instance(subject: str, value: T, kind: type[object], mend: str) -> T:
-    """``value``; raises InvalidProgramError, which ends in ``mend``, unless it is a ``kind``."""
+def instance(subject: str, value: T, kind: type[object], fix: str) -> T:
+    """``value``; raises InvalidProgramError, which ends with ``fix``, unless it is a ``kind``."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise InvalidProgramError(
             f"{subject}: {shown(value)} of type {type(value).__name__} is not {article}"
-            f" {kind.__name__}. {mend}"
+            f" {kind.__name__}. {fix}"
         )
     return value
 
 
 def member(subject: str, value: object, kind: type[E]) -> E:
-    """The member of the enum ``kind`` that ``value`` is or names; raises IllegalArgumentError."""
+    """The member of the enum ``kind`` that ``value`` is or names; raises IllegalArgumentError if there
+    is none."""
     try:
         return kind(value)
     except ValueError:

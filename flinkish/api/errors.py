@@ -1,9 +1,8 @@
 """Every error that flinkish raises on purpose, in one place.
 
-Each message names the operator, the value at fault and the mend, so that a user never has to
-read flinkish's own source to go on. Beside these a user meets only what Python itself raises at such
-places: KeyError and AttributeError of a ``Row``, TimeoutError of a wait, and TypeError where a class
-lacks an abstract method.
+Each message names the operator, the wrong value and the fix, so that a user never has to read the source of
+flinkish. The only other errors are those that Python itself raises in such cases: KeyError and
+AttributeError of a ``Row``, TimeoutError of a wait, and TypeError for a class that lacks an abstract method.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ _hidden: ContextVar[bool] = ContextVar("hideElementsInErrors", default=False)
 
 
 def hide_elements(hidden: bool) -> None:
-    """Whether errors made from now on in this thread show no values, but their types only
+    """Set whether errors made in this thread show only the types of values, not the values
     (``ExecutionConfig.hideElementsInErrors``)."""
     _hidden.set(hidden)
 
 
 def shown(value: object) -> str:
-    """``repr(value)``, cut so that an error message stays readable; its type where elements are
+    """``repr(value)``, shortened to keep an error message readable; only its type if elements are
     hidden."""
     if _hidden.get():
         return f"of type {type(value).__qualname__} (hidden)"
@@ -36,7 +35,8 @@ def shown(value: object) -> str:
 
 
 def said_by(error: BaseException) -> str:
-    """What ``error`` is and says; where elements are hidden, which it may quote, what it is."""
+    """The class and message of ``error``; only the class if elements are hidden, as the message may
+    quote one."""
     name = type(error).__name__
     if _hidden.get():
         return f"{name} (its message is hidden)"
@@ -48,7 +48,7 @@ def said_by(error: BaseException) -> str:
 
 
 class FlinkishError(Exception):
-    """Base of all errors that flinkish raises on purpose."""
+    """The base of all errors that flinkish raises on purpose."""
 
 
 class IllegalArgumentError(FlinkishError, ValueError):
@@ -60,14 +60,14 @@ class InvalidProgramError(FlinkishError):
 
 
 class UnfitElementError(InvalidProgramError):
-    """An element, or what a function returned for one, that an operator cannot work with."""
+    """An operator cannot process an element, or the result of a function for one."""
 
     def __init__(self, reason: str, operator: str | None = None) -> None:
         super().__init__(reason, operator)
         self.reason, self.operator = reason, operator
 
     def at(self, operator: str) -> UnfitElementError:
-        """The same, with the operator named where nobody has named it yet."""
+        """This error with the name of the operator, unless it has one already."""
         return self if self.operator else UnfitElementError(self.reason, operator)
 
     def __str__(self) -> str:
@@ -75,11 +75,11 @@ class UnfitElementError(InvalidProgramError):
 
 
 class IllegalStateError(FlinkishError):
-    """A method was called at a time it has no meaning (Flink: ``IllegalStateException``)."""
+    """A method was called at a time when it cannot work (Flink: ``IllegalStateException``)."""
 
 
 class NotSupportedError(FlinkishError):
-    """A Flink feature that flinkish refuses, with what to use instead."""
+    """A feature of Flink that flinkish does not support; the message says what to use instead."""
 
 
 class MissingTimestampError(FlinkishError):
@@ -99,8 +99,8 @@ class MissingTimestampError(FlinkishError):
 
 
 class UnstableKeyError(FlinkishError, TypeError):
-    """A key whose state could not be found again: its hash differs between Python processes, or it
-    is NaN, which is not equal to itself. ``reason`` says what else is wrong with it."""
+    """A key whose state could not be found again, as its hash differs between Python processes or it
+    is NaN, which is not equal to itself. ``reason`` names any other cause."""
 
     def __init__(self, key: object, reason: str | None = None) -> None:
         super().__init__(key, reason)
@@ -116,7 +116,7 @@ class UnstableKeyError(FlinkishError, TypeError):
         if _differs_from_itself(self.key):
             return (
                 f"keyBy: the key {self._shown}, or a part of it, is not equal to itself, so its"
-                " state could not be found again. Give None or a text in its place."
+                " state could not be found again. Use None or a text instead."
             )
         return (
             f"keyBy: the key {self._shown} of type {type(self.key).__name__} cannot be hashed the"
@@ -134,14 +134,16 @@ def _differs_from_itself(key: object) -> bool:
 
 
 class MalformedRecordError(FlinkishError, ValueError):
-    """A record of a source does not fit the schema that the job reads it with."""
+    """A record of a source does not fit the schema with which the job reads it."""
 
 
 class UserFunctionError(FlinkishError):
-    """A user function raised. On the harness the original exception is the ``__cause__``; on Spark,
-    where that stays in the worker, the user's lines of its traceback are a note.
+    """A user function raised an exception.
 
-    It names the element, or the ``method`` that was called without one, such as ``open()``."""
+    On the harness that is the ``__cause__``. On Spark it stays in the worker, and the lines of its
+    traceback in the user's code are added as a note. The error names the element, or the
+    ``method`` if there was no element, such as ``open()``.
+    """
 
     def __init__(
         self, operator: str, element: object, reason: str, method: str | None = None
@@ -163,11 +165,11 @@ class UserFunctionError(FlinkishError):
 
 
 class JavaNotFoundError(FlinkishError):
-    """There is no Java that Spark can run on."""
+    """There is no Java on which Spark can run."""
 
 
 class IncompatibleCheckpointError(FlinkishError):
-    """The job differs from the one that the checkpoint is of, in a way that loses state."""
+    """The job differs from the one that wrote the checkpoint in a way that would lose state."""
 
 
 class CorruptCheckpointError(FlinkishError):
@@ -179,14 +181,14 @@ class CheckpointStorageError(FlinkishError):
 
 
 class JobExecutionError(FlinkishError):
-    """A job failed for a reason that is not a user function's (Flink: ``JobExecutionException``)."""
+    """A job failed, but not in a user function (Flink: ``JobExecutionException``)."""
 
 
 class ChangedAttributeWarning(FlinkishError, UserWarning):
-    """A user function has changed an attribute after ``open()``, which is undone before the next batch.
+    """A user function changed an attribute after ``open()``; the change is undone before the next batch.
 
-    ``owner`` is the function's class, or the name of a plain function, ``attribute`` the attribute, or
-    the variable that the plain function refers to.
+    ``owner`` is the class of the function, or the name of a plain function; ``attribute`` is the
+    attribute, or the variable to which the plain function refers.
     """
 
     def __init__(self, operator: str, owner: str, attribute: str) -> None:
@@ -196,8 +198,8 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
     def __str__(self) -> str:
         return (
             f"{self.operator}: {self.owner}.{self.attribute} was changed while elements were processed."
-            " What a function keeps in itself is lost: it is set back before the next batch. Keep it in"
-            " keyed state (getRuntimeContext().getState or getMapState, after keyBy), or in a broadcast"
-            " state if every task needs it; set in open() what can be made anew, with"
+            " Attributes are not state: the change is lost, as they are reset before the next batch. Use"
+            " keyed state (getRuntimeContext().getState or getMapState, after keyBy), or broadcast state"
+            " if every task needs the value. Create in open() what can be created again, with"
             " functools.lru_cache for a cache."
         )

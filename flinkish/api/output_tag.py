@@ -55,5 +55,5 @@ class OutputTag(Generic[T]):
 
 def checked_tag(method: str, tag: OutputTag[T]) -> OutputTag[T]:
     """``tag``; raises InvalidProgramError, which names ``method``, unless it is an OutputTag."""
-    mend = 'Pass one, such as OutputTag("late"), and read it with getSideOutput on the result.'
-    return instance(method, tag, OutputTag, mend)
+    fix = 'Pass one, such as OutputTag("late"), and read it with getSideOutput on the result.'
+    return instance(method, tag, OutputTag, fix)

@@ -131,9 +131,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         given: for each split by itself, if the source has several (``Source.withSplits``)."""
         instance("fromSource", source, Source, "Pass one, such as FileSource.forLines(path).")
         if watermarkStrategy is not None:
-            mend = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
+            fix = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
             if not isinstance(watermarkStrategy, ArrivalTimeStrategy):
-                instance("fromSource", watermarkStrategy, WatermarkStrategy, mend)
+                instance("fromSource", watermarkStrategy, WatermarkStrategy, fix)
         if source.splitOf is not None and watermarkStrategy is None:
             raise IllegalArgumentError(
                 "fromSource: a source of several splits needs a WatermarkStrategy here, since later"
@@ -199,8 +199,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     ) -> DataStreamSource[T]:
         """A stream of the elements of ``collection``, in order. An iterator is read to its end at
         once."""
-        mend = "Pass a list of the elements, or call fromElements(...)."
-        instance("fromCollection", collection, Iterable, mend)
+        fix = "Pass a list of the elements, or call fromElements(...)."
+        instance("fromCollection", collection, Iterable, fix)
         values = collection if isinstance(collection, Sequence) else tuple(collection)
         given = None if typeInfo is None else TypeInformation.of(typeInfo)
         return self.fromSource(CollectionSource(values), None, "Collection Source", given)
@@ -294,7 +294,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             for listener in self._listeners:
                 listener.onJobSubmitted(None, error)
             if isinstance(error, FlinkishError):
-                # It says what to mend, and how flinkish found it is no help.
+                # It says what to fix, and how flinkish found it is no help.
                 error.with_traceback(None)
             raise
         for results in collecting:

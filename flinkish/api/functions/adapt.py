@@ -1,4 +1,4 @@
-"""Takes a user function as it comes, a class of ``functions`` or a plain callable, to a callable."""
+"""Normalises a user function, a function class or a plain callable, to a callable, with checks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ R = TypeVar("R")
 def function_of(function: object) -> Function | None:
     """``function`` if it is one of flinkish's function classes.
 
-    Raises InvalidProgramError if it has an ``open`` that nobody would call.
+    Raises InvalidProgramError if it has an ``open`` that would never be called.
     """
     if not isinstance(function, Function):
         return None
@@ -44,8 +44,8 @@ def function_of(function: object) -> Function | None:
 
 
 def check_methods(function: Function) -> None:
-    """Raises InvalidProgramError if a method of ``function`` takes other parameters than that of the
-    class which declares it, or yields where that has one result."""
+    """Raises InvalidProgramError if a method of ``function`` takes other parameters than the method
+    that it implements, or yields although that returns one result."""
     kind = type(function)
     for base in kind.__mro__:
         if not methods_are_declared_by(base):
@@ -59,7 +59,7 @@ def check_methods(function: Function) -> None:
 def _check_method(function: Function, name: str, given: Callable[..., Any]) -> None:
     method, parameters = getattr(function, name), list(inspect.signature(given).parameters)[1:]
     subject = f"{type(function).__name__}.{name}"
-    # Those of windows may leave out, which is last, to who calls them
+    # Window functions may omit the last parameter, out, and return their results
     may_do_without = name in _MAY_DO_WITHOUT_OUT and takes(method, len(parameters) - 1)
     if not takes(method, len(parameters)) and not may_do_without:
         raise InvalidProgramError(
@@ -76,20 +76,20 @@ _MAY_DO_WITHOUT_OUT = ("process", "apply", "coGroup")
 def one_result(
     subject: str,
     function: Callable[..., Any],
-    mend: str = "use an operator for any number of results, such as flatMap or process",
+    fix: str = "use an operator for any number of results, such as flatMap or process",
 ) -> None:
-    """Raises InvalidProgramError if ``function``, which has one result, yields."""
+    """Raises InvalidProgramError if ``function`` yields, as it must return one result."""
     if inspect.isgeneratorfunction(function):
         raise InvalidProgramError(
-            f"{subject}: {shown(function)} yields, but has one result. Return it, or {mend}."
+            f"{subject}: {shown(function)} yields, but must return one result. Return it, or {fix}."
         )
 
 
 def checked_callable(
     method: str, function: Any, wanted: str, *arguments: int
 ) -> Callable[..., Any]:
-    """``function``; raises InvalidProgramError unless it can be called with one of those numbers of
-    ``arguments``. ``wanted`` says what to pass."""
+    """``function``. Raises InvalidProgramError, which names ``wanted``, unless it can be called with
+    one of those numbers of ``arguments``."""
     if not callable(function):
         raise InvalidProgramError(
             f"{method}: {shown(function)} of type {type(function).__name__} is not a function. Pass"
@@ -117,14 +117,14 @@ def _with_one_result(
 
 
 def map_call(function: MapLike[T, R]) -> Callable[[T], R]:
-    """The mapping itself."""
+    """A MapFunction or callable as a callable."""
     if isinstance(function, MapFunction):
         return function.map
     return _with_one_result("map", function, "a MapFunction or f(value)", 1)
 
 
 def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
-    """The predicate itself."""
+    """A FilterFunction or callable as a callable."""
     if isinstance(function, FilterFunction):
         return function.filter
     return _with_one_result("filter", function, "a FilterFunction or f(value)", 1)
@@ -133,7 +133,7 @@ def filter_call(function: FilterLike[T]) -> Callable[[T], bool]:
 def flat_map_calls(
     function: Any,
 ) -> tuple[Callable[[Any, Any], Any] | None, Callable[[Any], Iterable[Any]] | None]:
-    """``(call, None)`` for what gets a collector, ``(None, iterate)`` for what does not."""
+    """``(call, None)`` if the function takes a collector, ``(None, iterate)`` if it does not."""
     if isinstance(function, FlatMapFunction):
         return function.flatMap, None
     checked = checked_callable(
@@ -145,7 +145,7 @@ def flat_map_calls(
 
 
 def key_call(selector: Any, method: str = "keyBy") -> Callable[[Any], Any]:
-    """The key selector itself; a field name or position selects that field."""
+    """A KeySelector, callable, field name or position as a callable."""
     if isinstance(selector, KeySelector):
         return selector.getKey
     if isinstance(selector, (str, int)):
@@ -154,7 +154,7 @@ def key_call(selector: Any, method: str = "keyBy") -> Callable[[Any], Any]:
 
 
 def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
-    """The partitioning itself."""
+    """A Partitioner or callable as a callable."""
     if isinstance(partitioner, Partitioner):
         return partitioner.partition
     return checked_callable(
@@ -163,14 +163,14 @@ def partition_call(partitioner: Any) -> Callable[[Any, int], int]:
 
 
 def reduce_call(function: ReduceLike[T], method: str = "reduce") -> Callable[[T, T], T]:
-    """The reduction itself."""
+    """A ReduceFunction or callable as a callable."""
     if isinstance(function, ReduceFunction):
         return function.reduce
     return _with_one_result(method, function, "a ReduceFunction or f(a, b)", 2)
 
 
 def positional_arity(function: Callable[..., Any]) -> int:
-    """How many positional arguments without a default ``function`` takes; 1 if it does not say."""
+    """The number of positional parameters of ``function`` without default; 1 if unknown."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -182,7 +182,7 @@ def positional_arity(function: Callable[..., Any]) -> int:
 
 
 def takes(function: Callable[..., Any], arguments: int) -> bool:
-    """Whether ``function`` can be called with so many arguments; True if it does not say."""
+    """Whether ``function`` can be called with that many arguments; True if unknown."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -200,12 +200,14 @@ _COMES_APART = (str, bytes, bytearray, Mapping)
 def results_of(
     returned: Any, function: str = "the function", tuples: bool = False, wrote: bool = False
 ) -> Iterable[Any]:
-    """What ``function`` has returned, as its results; None is none.
+    """The results of a function that returned ``returned``; None stands for no results.
 
-    ``tuples``: a tuple is one of results, not one result. ``wrote``: it may have written to ``out``,
-    so what a lambda makes of several calls, ``[out.collect(1), out.collect(2)]``, is none either.
+    ``tuples``: a tuple is a sequence of results, not a single one. ``wrote``: the function may have
+    written to ``out``, so a list of None, as a lambda with ``[out.collect(1), out.collect(2)]``
+    returns, means no further results.
 
-    Raises UnfitElementError for a single value, also one that would come apart if it were iterated.
+    Raises UnfitElementError for a single value, including texts, dicts and other values that would
+    be taken apart by iteration.
     """
     if returned is None:
         return ()

@@ -31,7 +31,7 @@ function reads one, such as ``lambda flight: flight.delay``."""
 
 
 class FieldAggregator(ReduceFunction[T]):
-    """Base of both: reads and sets one field (Flink: ``AggregationFunction``).
+    """The base of the aggregators, which read and set one field (Flink: ``AggregationFunction``).
 
     ``field``: a position from 0 in tuples, lists, Rows and dataclasses; a name in dicts, Rows,
     NamedTuples, dataclasses and objects; ``f0`` and so on in tuples; a path such as
@@ -57,13 +57,13 @@ class FieldAggregator(ReduceFunction[T]):
         self._position = position_of(self.field) if isinstance(self.field, str) else self.field
 
     def checkType(self, elements: TypeInformation[Any]) -> None:
-        """Raises InvalidProgramError if elements of that type have no such field, or none that can be
-        aggregated so."""
+        """Raises InvalidProgramError if elements of that type lack the field, or if its type does not
+        support the aggregation."""
         if self.field is not None:
             self.checkFieldType(field_type(elements, self.field, self.method))
 
     def checkFieldType(self, kind: TypeInformation[Any] | None) -> None:
-        """Raises InvalidProgramError if fields of that type cannot be aggregated so; None: unknown."""
+        """Raises InvalidProgramError if ``kind`` does not support the aggregation; None: unknown."""
 
     def fieldsOf(self, value1: T, value2: T) -> tuple[Any, Any]:
         """The field's values in both elements."""
@@ -91,7 +91,7 @@ class FieldAggregator(ReduceFunction[T]):
 
 
 class SumAggregator(FieldAggregator[T]):
-    """Adds the field up; the other fields stay those of the first element (Flink: the same name).
+    """Sums up the field; the other fields are those of the first element (Flink: ``SumAggregator``).
 
     >>> SumAggregator(1).reduce(("a", 2, "first"), ("a", 3, "second"))
     ('a', 5, 'first')
@@ -119,7 +119,7 @@ class SumAggregator(FieldAggregator[T]):
 
 
 class ComparableAggregator(FieldAggregator[T]):
-    """Keeps the lowest or highest value of the field (Flink: the same name).
+    """Keeps the lowest or highest value of the field (Flink: ``ComparableAggregator``).
 
     ``min`` and ``max`` keep the first element and only change its field; ``minBy`` and ``maxBy``
     keep the whole element, and of equal ones the first or, with ``first`` false, the last.

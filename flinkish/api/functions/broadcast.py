@@ -1,4 +1,8 @@
-"""The broadcast state pattern: a stream of rules that all tasks see, and elements they apply to."""
+"""The broadcast state pattern: one stream, such as rules, goes to all tasks of another stream's operator.
+
+Each task keeps a copy of the broadcast state. Only broadcast elements may change it, and all tasks see
+the same ones, so the copies agree; elements of the other stream only read it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,8 @@ UV = TypeVar("UV")
 
 
 class ReadOnlyBroadcastState(State, Generic[UK, UV]):
-    """Broadcast state as elements see it (Flink: ``ReadOnlyBroadcastState``)."""
+    """Broadcast state as the other stream's elements see it: read only (Flink:
+    ``ReadOnlyBroadcastState``)."""
 
     __slots__ = ()
 
@@ -61,7 +66,8 @@ class ReadOnlyBroadcastState(State, Generic[UK, UV]):
 
 
 class BroadcastState(ReadOnlyBroadcastState[UK, UV]):
-    """Broadcast state as broadcast elements see it: theirs to change (Flink: ``BroadcastState``)."""
+    """Broadcast state as broadcast elements see it: they may change it (Flink:
+    ``BroadcastState``)."""
 
     __slots__ = ()
 
@@ -79,7 +85,7 @@ class BroadcastState(ReadOnlyBroadcastState[UK, UV]):
 
     @abstractmethod
     def entries(self) -> Iterable[tuple[UK, UV]]:
-        """All entries as pairs; the state may be changed meanwhile."""
+        """All entries as pairs; the state may be changed during the iteration."""
 
     @abstractmethod
     def iterator(self) -> Iterator[tuple[UK, UV]]:
@@ -87,7 +93,7 @@ class BroadcastState(ReadOnlyBroadcastState[UK, UV]):
 
 
 class KeyedStateFunction(Protocol[K_contra, S_contra]):
-    """What ``applyToKeyedState`` calls, as a class (Flink: ``KeyedStateFunction``)."""
+    """The function for ``applyToKeyedState``, as a class (Flink: ``KeyedStateFunction``)."""
 
     def process(self, key: K_contra, state: S_contra, /) -> None:
         """Called with every key and its state, which may be read and changed."""
@@ -97,13 +103,13 @@ KeyedStateLike = Union[KeyedStateFunction[Any, S], Callable[[Any, S], None]]
 
 
 class BaseBroadcastContext(ABC):
-    """What all contexts of broadcast process functions offer."""
+    """The base of all contexts of broadcast process functions."""
 
     __slots__ = ()
 
     @abstractmethod
     def timestamp(self) -> int | None:
-        """The timestamp in ms of the element or timer at hand, None if the element has none."""
+        """The timestamp (ms) of the current element or timer, None if it has none."""
 
     @abstractmethod
     def currentProcessingTime(self) -> int:
@@ -111,11 +117,11 @@ class BaseBroadcastContext(ABC):
 
     @abstractmethod
     def currentWatermark(self) -> int:
-        """The watermark of both inputs, in ms."""
+        """The combined watermark of both inputs, in ms."""
 
     @abstractmethod
     def output(self, outputTag: OutputTag[X], value: X) -> None:
-        """Emit ``value`` to a side output, with the timestamp of the element or timer at hand."""
+        """Emit ``value`` to a side output, with the timestamp of the current element or timer."""
 
 
 class BroadcastReadOnlyContext(BaseBroadcastContext):
@@ -141,7 +147,7 @@ class BroadcastContext(BaseBroadcastContext):
     ) -> BroadcastState[UK, UV]:
         """The broadcast state of a descriptor that was given to ``broadcast(...)``.
 
-        Every task keeps a state of its own, so change it only by what the element says.
+        Each task has a copy, so a change may depend only on the element and on the state itself.
         """
 
 
@@ -152,11 +158,11 @@ class KeyedBroadcastReadOnlyContext(BroadcastReadOnlyContext, Generic[K_co]):
 
     @abstractmethod
     def timerService(self) -> TimerService:
-        """The clocks and the timers of the key."""
+        """The current times and the timers of the key."""
 
     @abstractmethod
     def getCurrentKey(self) -> K_co:
-        """The key of the element or timer at hand."""
+        """The key of the current element or timer."""
 
 
 class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co]):
@@ -166,7 +172,7 @@ class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co]):
 
     @abstractmethod
     def timeDomain(self) -> TimeDomain:
-        """Which clock the timer went by."""
+        """The time domain of the timer."""
 
 
 class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
@@ -209,9 +215,9 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
 
     @abstractmethod
     def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
-        """Call ``function(key, state)`` with every key that has something in that state.
+        """Call ``function(key, state)`` for every key with an entry in that state.
 
-        The state is live: what the function changes is kept.
+        Changes that the function makes to the state are kept.
         """
 
 
@@ -226,15 +232,15 @@ class BroadcastProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra
     def processElement(
         self, value: IN1_contra, ctx: BroadcastReadOnlyContext, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for elements of the first stream; write to ``out``, or return or yield the results,
-        which get their timestamp."""
+        """Called for elements of the first stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     @abstractmethod
     def processBroadcastElement(
         self, value: IN2_contra, ctx: BroadcastContext, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for broadcast elements; write to ``out``, or return or yield the results, which get
-        their timestamp."""
+        """Called for broadcast elements; write the results to ``out``, or return or yield them. They
+        keep the timestamp of the element."""
 
 
 @declares_methods
@@ -269,28 +275,26 @@ class KeyedBroadcastProcessFunction(
         ctx: KeyedBroadcastReadOnlyContext[K_contra],
         out: Collector[OUT_co],
     ) -> Iterable[OUT_co] | None:
-        """Called for elements of the keyed stream; write to ``out``, or return or yield the results,
-        which get their timestamp."""
+        """Called for elements of the keyed stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     @abstractmethod
     def processBroadcastElement(
         self, value: IN2_contra, ctx: KeyedBroadcastContext[K_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for broadcast elements; write to ``out``, or return or yield the results, which get
-        their timestamp.
+        """Called for broadcast elements; write the results to ``out``, or return or yield them. They
+        keep the timestamp of the element.
 
-        On Spark every key group calls it, since each has a copy of the broadcast state, and what it
-        emits comes once all the same: from one of them. So it must not depend on what was seen of
-        keyed state. What is emitted inside the function given to ``applyToKeyedState`` comes for
-        every key.
+        On Spark every key group calls it for its copy of the broadcast state, but results are emitted
+        once, by one of them. So results must not depend on keyed state, except those emitted inside
+        the function given to ``applyToKeyedState``, which are emitted for every key.
         """
 
     def onTimer(
         self, timestamp: int, ctx: KeyedBroadcastTimerContext[K_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called when a timer is due, under the key it was registered under.
+        """Called when a timer is due, for the key that registered it; ``timestamp`` is the timer's (ms).
 
-        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
-        in processing time.
+        Results carry the timestamp of the timer in event time, and none in processing time.
         """
         return None

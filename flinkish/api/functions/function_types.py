@@ -1,6 +1,7 @@
-"""Reads types out of what a user has written anyway: annotations, generics, samples of elements.
+"""Extracts result types from annotations and generic parameters of functions (Flink:
+``TypeExtractor``).
 
-What cannot be read gives None, and the stream stays without a type (Flink: ``TypeExtractor``).
+If a type cannot be determined the result is None, and the stream has no type.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from flinkish.api.types.type_info import (
 
 
 def returned_type(function: Any) -> _Type:
-    """The type of what a plain callable returns, if it says so."""
+    """The return type of a plain callable, None if it is not annotated."""
     return type_of_annotation(_return_annotation(function))
 
 
 def returned_item_type(function: Any) -> _Type:
-    """The type of an item of the iterable that a plain callable returns."""
+    """The item type of the iterable that a plain callable returns, None if unknown."""
     annotation = _return_annotation(function)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is tuple and len(arguments) > 1 and arguments[1] is not Ellipsis:
@@ -36,7 +37,7 @@ def returned_item_type(function: Any) -> _Type:
 
 
 def collected_type(function: Any) -> _Type:
-    """The type of what a plain callable writes to its ``Collector``, the last of its parameters."""
+    """The type that a plain callable writes to its ``Collector``, the last of its parameters."""
     hints = _hints(function)
     hints.pop("return", None)
     annotation = next(reversed(hints.values()), None)
@@ -46,9 +47,11 @@ def collected_type(function: Any) -> _Type:
 
 
 def generic_argument(function: object, base: type[Any], position: int, method: str = "") -> _Type:
-    """The type that ``function``'s class gives for a parameter of ``base``, of which it is an
-    instance: that of ``MapFunction[str, int]`` at position 1 is Long. ``method`` names one whose
-    result is of that type too, in case the class leaves the parameters out."""
+    """The type argument for a parameter of the generic class ``base`` in ``function``'s class: for
+    ``MapFunction[str, int]`` and position 1 it is Long.
+
+    If the class has no type arguments, the return type of ``method`` is used.
+    """
     argument = _argument_of(type(function), base, position)
     found = None if argument is None else type_of_annotation(argument)
     if found is None and method:
@@ -57,8 +60,7 @@ def generic_argument(function: object, base: type[Any], position: int, method: s
 
 
 def _argument_of(function_class: Any, base: type[Any], position: int) -> Any:
-    """What stands in the place of ``base``'s parameter, through classes between that pass their
-    own parameters on."""
+    """The argument for ``base``'s parameter, also through intermediate generic classes."""
     for alias in getattr(function_class, "__orig_bases__", ()):
         origin, arguments = get_origin(alias), get_args(alias)
         if origin is base:
@@ -73,7 +75,7 @@ def _argument_of(function_class: Any, base: type[Any], position: int) -> Any:
 
 
 def _substituted(annotation: Any, given: dict[Any, Any]) -> Any:
-    """``annotation`` with what was given for its type variables."""
+    """``annotation`` with its type variables replaced by the arguments ``given``."""
     if isinstance(annotation, TypeVar):
         return given.get(annotation, annotation)
     parameters = getattr(annotation, "__parameters__", ())
@@ -92,8 +94,8 @@ def _hints(function: Any) -> dict[str, Any]:
     if isinstance(function, partial):
         return _hints(function.func)
     if not inspect.isroutine(function):
-        function = getattr(function, "__call__", None)  # noqa: B004 - its annotations are wanted
+        function = getattr(function, "__call__", None)  # noqa: B004 - for its annotations
     try:
         return get_type_hints(function)
-    except Exception:  # annotations may be of any kind, and name what is not there at run time
+    except Exception:  # annotations may be anything, and may name classes missing at run time
         return {}

@@ -1,7 +1,9 @@
-"""The function classes a user implements, and the collector that process functions write to.
+"""The function classes that a user implements, and the ``Collector`` that they write to.
 
-Where Flink takes a functional interface (``MapFunction`` and its kin), flinkish takes the class
-or a plain callable. Functions that need a life cycle or state derive from the ``Rich`` variants.
+Where Flink takes a functional interface such as ``MapFunction``, flinkish takes an instance of the class or
+a plain callable. Functions that need state, metrics, ``open`` or ``close`` derive from the ``Rich`` form.
+
+Functions with any number of results can write to ``out``, return an iterable, or yield.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ C = TypeVar("C", bound=type)
 
 
 def declares_methods(kind: C) -> C:
-    """Decorates a class whose methods the user writes: those of subclasses must take the parameters
-    that are declared here."""
+    """Decorates a class whose methods users implement; their parameters are checked against those
+    declared here."""
     _DECLARING.add(kind)
     return kind
 
 
 def methods_are_declared_by(kind: type) -> bool:
-    """Whether ``kind`` itself, not only a base of it, declares methods for the user to write."""
+    """Whether ``kind`` itself, not only a base of it, is decorated with ``declares_methods``."""
     return kind in _DECLARING
 
 
@@ -44,7 +46,7 @@ _DECLARING: set[type] = set()
 
 
 class Collector(ABC, Generic[T_contra]):
-    """Where a function puts its results, none, one or many an element (Flink: ``Collector``)."""
+    """Receives the results of a function, any number for each element (Flink: ``Collector``)."""
 
     __slots__ = ()
 
@@ -53,37 +55,46 @@ class Collector(ABC, Generic[T_contra]):
         """Emit ``value``."""
 
     def close(self) -> None:
-        """Called by nobody in flinkish; there so that ported code finds it."""
+        """Does nothing; it exists for ported code that calls it."""
 
 
 class Function:
-    """Base of all user functions (Flink: ``Function``)."""
+    """The base of all user functions (Flink: ``Function``)."""
 
 
 @declares_methods
 class RichFunction(Function):
-    """A function with a life cycle and a runtime context (Flink: ``RichFunction``)."""
+    """A function with a life cycle and a runtime context (Flink: ``RichFunction``).
+
+    Create connections, models and state handles in ``open``, not in ``__init__``: the function is
+    pickled and sent to the workers in between. Attributes are not state; a change of one after
+    ``open`` is reported and undone before the next batch.
+    """
 
     _runtime_context: RuntimeContext | None = None
 
     def open(self, openContext: OpenContext) -> None:
-        """Called before the first element: on the harness once, on Spark at least once in each worker
-        that serves the subtask, and again after an error, a restart, or a change of an attribute."""
+        """Called before the first element.
+
+        On Spark it is called at least once in each worker that runs the subtask, and again after an
+        error, a restart, or a change of an attribute; on the harness once.
+        """
 
     def close(self) -> None:
-        """Called after the last element, and also if ``open`` or anything else has failed.
+        """Called after the last element, and also if ``open`` or an element failed.
 
         On Spark a function stays open between batches. It is closed at the end of the input, after a
-        batch in which it changed its attributes, when a worker keeps too many open, or when a newer run
-        of the job comes to the worker. A worker that is killed, or that Spark ends since it is idle,
-        calls it not: what must not be lost is not left to it."""
+        batch in which it changed its attributes, when a worker has too many open functions, or when a
+        newer run of the job reaches the worker. It is not called if the worker is killed or if Spark
+        stops an idle worker, so do not rely on it to save data.
+        """
 
     def getRuntimeContext(self) -> RuntimeContext:
-        """State, metrics and task information. Only there from ``open`` on."""
+        """State, metrics and task information. Raises IllegalStateError before ``open``."""
         if self._runtime_context is None:
             raise IllegalStateError(
-                f"{type(self).__name__}.getRuntimeContext(): the runtime context is only there while"
-                " the job runs. Ask for it in open(), not in __init__()."
+                f"{type(self).__name__}.getRuntimeContext(): the runtime context exists only while"
+                " the job runs. Call it in open(), not in __init__()."
             )
         return self._runtime_context
 
@@ -99,7 +110,7 @@ class RichFunction(Function):
 
 @declares_methods
 class MapFunction(Function, ABC, Generic[T_contra, R_co]):
-    """One element in, one element out (Flink: ``MapFunction``).
+    """Turns each element into one result (Flink: ``MapFunction``).
 
     >>> class Length(MapFunction[str, int]):
     ...     def map(self, value):
@@ -108,12 +119,12 @@ class MapFunction(Function, ABC, Generic[T_contra, R_co]):
 
     @abstractmethod
     def map(self, value: T_contra) -> R_co:
-        """The element that takes the place of ``value``. The timestamp stays."""
+        """The result for ``value``; it keeps the timestamp of the element."""
 
 
 @declares_methods
 class FilterFunction(Function, ABC, Generic[T_contra]):
-    """Keeps or drops an element (Flink: ``FilterFunction``).
+    """Decides which elements to keep (Flink: ``FilterFunction``).
 
     >>> class Even(FilterFunction[int]):
     ...     def filter(self, value):
@@ -122,12 +133,12 @@ class FilterFunction(Function, ABC, Generic[T_contra]):
 
     @abstractmethod
     def filter(self, value: T_contra) -> bool:
-        """True to keep ``value``."""
+        """True to keep ``value``, False to drop it."""
 
 
 @declares_methods
 class FlatMapFunction(Function, ABC, Generic[T_contra, R_co]):
-    """One element in, any number out (Flink: ``FlatMapFunction``).
+    """Turns each element into any number of results (Flink: ``FlatMapFunction``).
 
     >>> class Words(FlatMapFunction[str, str]):
     ...     def flatMap(self, value, out):
@@ -137,13 +148,13 @@ class FlatMapFunction(Function, ABC, Generic[T_contra, R_co]):
 
     @abstractmethod
     def flatMap(self, value: T_contra, out: Collector[R_co]) -> Iterable[R_co] | None:
-        """Put the elements that take the place of ``value`` into ``out``, or return or yield them.
-        The timestamp stays."""
+        """Write the results for ``value`` to ``out``, or return or yield them. They keep the timestamp of
+        the element."""
 
 
 @declares_methods
 class KeySelector(Function, ABC, Generic[T_contra, K_co]):
-    """Takes the key out of an element (Flink: ``KeySelector``).
+    """Extracts the key of an element (Flink: ``KeySelector``).
 
     >>> class ByUser(KeySelector[tuple[str, int], str]):
     ...     def getKey(self, value):
@@ -152,21 +163,24 @@ class KeySelector(Function, ABC, Generic[T_contra, K_co]):
 
     @abstractmethod
     def getKey(self, value: T_contra) -> K_co:
-        """The key of ``value``: the same each time it is asked, and hashable in a stable way."""
+        """The key of ``value``. It must be the same at each call, and hash alike in every process: None,
+        numbers, texts, dates, or tuples of such."""
 
 
 @declares_methods
 class Partitioner(Function, ABC, Generic[K_contra]):
-    """Says which task an element goes to (Flink: ``Partitioner``)."""
+    """Selects the task that an element is sent to (Flink: ``Partitioner``)."""
 
     @abstractmethod
     def partition(self, key: K_contra, numPartitions: int) -> int:
-        """The number of the task, from 0."""
+        """The index of the task, from 0 to ``numPartitions - 1``."""
 
 
 @declares_methods
 class ReduceFunction(Function, ABC, Generic[T]):
-    """Joins two elements into one of the same type (Flink: ``ReduceFunction``).
+    """Combines two elements into one of the same type (Flink: ``ReduceFunction``).
+
+    For windows that merge it must be associative.
 
     >>> class Sum(ReduceFunction[tuple[str, int]]):
     ...     def reduce(self, value1, value2):
@@ -175,12 +189,15 @@ class ReduceFunction(Function, ABC, Generic[T]):
 
     @abstractmethod
     def reduce(self, value1: T, value2: T) -> T:
-        """The sum, so to say, of what came so far (``value1``) and ``value2``."""
+        """The combination of the result so far, ``value1``, with ``value2``; never None."""
 
 
 @declares_methods
 class AggregateFunction(Function, ABC, Generic[IN_contra, ACC, OUT_co]):
-    """Folds elements into an accumulator (Flink: ``AggregateFunction``).
+    """Aggregates elements in an accumulator (Flink: ``AggregateFunction``).
+
+    Only the accumulator is kept in state, so a window of a million elements needs no more space than
+    one of a single element. Input, accumulator and result may be of different types.
 
     >>> class Mean(AggregateFunction[float, tuple[float, int], float]):
     ...     def createAccumulator(self):
@@ -199,14 +216,14 @@ class AggregateFunction(Function, ABC, Generic[IN_contra, ACC, OUT_co]):
 
     @abstractmethod
     def add(self, value: IN_contra, accumulator: ACC) -> ACC:
-        """The accumulator with ``value`` in it: ``accumulator`` itself, changed, or a new one."""
+        """Add ``value`` and return the accumulator, the same object or a new one; never None."""
 
     @abstractmethod
     def getResult(self, accumulator: ACC) -> OUT_co:
-        """The result of what the accumulator holds."""
+        """The result for the accumulator."""
 
     def merge(self, a: ACC, b: ACC) -> ACC:
-        """The accumulator of both. Only asked for where windows merge (sessions)."""
+        """Combine two accumulators. Called only if windows merge, such as sessions."""
         raise InvalidProgramError(
             f"{type(self).__name__}.merge is needed because the windows merge (session windows do)."
             " Implement merge(a, b), or use a window assigner that does not merge."

@@ -1,5 +1,5 @@
-"""The functions of joins: over windows ``JoinFunction`` and ``CoGroupFunction``, over intervals of time
-``ProcessJoinFunction``."""
+"""Functions of joins: ``JoinFunction`` and ``CoGroupFunction`` for window joins, ``ProcessJoinFunction`` for
+interval joins."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ X = TypeVar("X")
 
 @declares_methods
 class JoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Makes one result of a pair (Flink: ``JoinFunction``). It gets the timestamp of the window's last
-    ms, ``window.maxTimestamp()``; so do those of the other functions of window joins.
+    """Turns each pair of a window join into one result (Flink: ``JoinFunction``).
+
+    Results of window joins carry ``window.maxTimestamp()``, the last ms of the window.
 
     >>> class Pair(JoinFunction[str, int, tuple[str, int]]):
     ...     def join(self, first, second):
@@ -28,31 +29,31 @@ class JoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
 
     @abstractmethod
     def join(self, first: IN1_contra, second: IN2_contra) -> OUT_co:
-        """The result of a pair of the same key and window."""
+        """The result for two elements with the same key in the same window."""
 
 
 @declares_methods
 class FlatJoinFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Makes any number of results of a pair (Flink: ``FlatJoinFunction``)."""
+    """Turns each pair of a window join into any number of results (Flink: ``FlatJoinFunction``)."""
 
     @abstractmethod
     def join(
         self, first: IN1_contra, second: IN2_contra, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Put the results of a pair of the same key and window into ``out``, or return or yield
-        them."""
+        """Write the results for two elements with the same key in the same window to ``out``, or return
+        or yield them."""
 
 
 @declares_methods
 class CoGroupFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Makes results of both sides of a window (Flink: ``CoGroupFunction``)."""
+    """Turns the elements of both sides of a window into results (Flink: ``CoGroupFunction``)."""
 
     @abstractmethod
     def coGroup(
         self, first: Iterable[IN1_contra], second: Iterable[IN2_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for every key and window with elements on either side; write to ``out``, or return
-        or yield the results."""
+        """Called for every key and window with elements on at least one side; write the results to
+        ``out``, or return or yield them."""
 
 
 class RichJoinFunction(RichFunction, JoinFunction[IN1_contra, IN2_contra, OUT_co]):
@@ -68,8 +69,7 @@ class RichCoGroupFunction(RichFunction, CoGroupFunction[IN1_contra, IN2_contra, 
 
 
 class JoinContext(ABC):
-    """What a ``ProcessJoinFunction`` may ask about a pair (Flink: ``ProcessJoinFunction.Context``).
-    Timestamps are in ms."""
+    """The timestamps (ms) and side outputs for a pair (Flink: ``ProcessJoinFunction.Context``)."""
 
     __slots__ = ()
 
@@ -92,7 +92,8 @@ class JoinContext(ABC):
 
 @declares_methods
 class ProcessJoinFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Makes results of the pairs of an interval join (Flink: ``ProcessJoinFunction``).
+    """Turns each pair of an interval join into any number of results (Flink:
+    ``ProcessJoinFunction``).
 
     >>> class Pair(ProcessJoinFunction[str, str, str]):
     ...     def processElement(self, left, right, ctx, out):
@@ -105,8 +106,8 @@ class ProcessJoinFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT
     def processElement(
         self, left: IN1_contra, right: IN2_contra, ctx: JoinContext, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for every pair; write to ``out``, or return or yield the results, which get the later
-        of the two timestamps."""
+        """Called for every pair; write the results to ``out``, or return or yield them. They carry the
+        later of the two timestamps."""
 
 
 JoinLike = Union[

@@ -1,4 +1,8 @@
-"""Functions that see each element with its time and its timers: the process functions."""
+"""Process functions: the lowest level of the API, with time, timers, state and side outputs.
+
+A ``KeyedProcessFunction`` can express any per-key logic: it keeps state for a key, registers timers, and
+is called back when the watermark or the clock reaches them.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,21 @@ K_co = TypeVar("K_co", covariant=True, default=Any)
 
 
 class TimeDomain(Enum):
-    """Which clock a timer goes by (Flink: ``TimeDomain``)."""
+    """The time that a timer goes by (Flink: ``TimeDomain``)."""
 
     EVENT_TIME = "EVENT_TIME"
-    """The watermark."""
+    """Event time: the timer fires when the watermark reaches it."""
     PROCESSING_TIME = "PROCESSING_TIME"
-    """The clock of the machine; on Spark the batch's timestamp."""
+    """Processing time: the timer fires when the clock reaches it; on Spark that is the timestamp of
+    the batch."""
 
 
 class TimerService(ABC):
-    """The clocks, and the timers of the current key (Flink: ``TimerService``). Times are in ms.
+    """The current times, and the timers of the current key (Flink: ``TimerService``). All times are in
+    ms since the epoch.
 
-    Timers are only there on a keyed stream; elsewhere setting one raises IllegalStateError.
+    Timers need a keyed stream; on any other, registering one raises IllegalStateError. Timers are
+    checkpointed. A key has at most one timer for each timestamp and time domain.
     """
 
     __slots__ = ()
@@ -42,15 +49,15 @@ class TimerService(ABC):
 
     @abstractmethod
     def currentWatermark(self) -> int:
-        """The watermark, -2**63 before the first."""
+        """The current watermark, -2**63 before the first."""
 
     @abstractmethod
     def registerProcessingTimeTimer(self, time: int) -> None:
-        """Call ``onTimer`` when the clock reaches ``time``. Twice is once."""
+        """Call ``onTimer`` when the clock reaches ``time``; does nothing if already registered."""
 
     @abstractmethod
     def registerEventTimeTimer(self, time: int) -> None:
-        """Call ``onTimer`` when the watermark reaches ``time``. Twice is once."""
+        """Call ``onTimer`` when the watermark reaches ``time``; does nothing if already registered."""
 
     @abstractmethod
     def deleteProcessingTimeTimer(self, time: int) -> None:
@@ -62,53 +69,56 @@ class TimerService(ABC):
 
 
 class ProcessContext(ABC):
-    """What all contexts of process functions offer (Flink: ``ProcessFunction.Context``). Good only
-    during the call it is passed to."""
+    """The base of all contexts of process functions (Flink: ``ProcessFunction.Context``).
+
+    It is valid only during the call that it is passed to: one object serves all elements.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def timestamp(self) -> int | None:
-        """The timestamp in ms of the element or timer at hand, None if the element has none."""
+        """The timestamp (ms) of the current element or timer, None if it has none."""
 
     @abstractmethod
     def timerService(self) -> TimerService:
-        """The clocks and timers."""
+        """The current times and the timers."""
 
     @abstractmethod
     def output(self, outputTag: OutputTag[X], value: X) -> None:
-        """Emit ``value`` to a side output, with the timestamp of the element or timer at hand."""
+        """Emit ``value`` to a side output, with the timestamp of the current element or timer."""
 
 
 class KeyedProcessContext(ProcessContext, Generic[K_co]):
-    """A context under a current key (Flink: ``KeyedProcessFunction.Context``)."""
+    """The context of an element on a keyed stream (Flink: ``KeyedProcessFunction.Context``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def getCurrentKey(self) -> K_co:
-        """The key of the element or timer at hand."""
+        """The key of the current element or timer."""
 
 
 class TimerContext(ProcessContext):
-    """A context of a timer (Flink: ``ProcessFunction.OnTimerContext``)."""
+    """The context of a timer (Flink: ``ProcessFunction.OnTimerContext``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def timeDomain(self) -> TimeDomain:
-        """Which clock the timer went by."""
+        """The time domain of the timer."""
 
 
 class KeyedTimerContext(TimerContext, KeyedProcessContext[K_co], Generic[K_co]):
-    """A context of a timer under a current key (Flink: ``KeyedProcessFunction.OnTimerContext``)."""
+    """The context of a timer on a keyed stream (Flink: ``KeyedProcessFunction.OnTimerContext``)."""
 
     __slots__ = ()
 
 
 @declares_methods
 class ProcessFunction(RichFunction, ABC, Generic[T_contra, R_co]):
-    """One element in, any number out, to the main and to side outputs (Flink: ``ProcessFunction``).
+    """Turns each element into any number of results, in the main output and in side outputs (Flink:
+    ``ProcessFunction``).
 
     >>> class Split(ProcessFunction[int, int]):
     ...     odd = OutputTag[int]("odd")
@@ -126,15 +136,16 @@ class ProcessFunction(RichFunction, ABC, Generic[T_contra, R_co]):
     def processElement(
         self, value: T_contra, ctx: ProcessContext, out: Collector[R_co]
     ) -> Iterable[R_co] | None:
-        """Called for every element; write to ``out``, or return or yield the results, which get the
-        element's timestamp."""
+        """Called for every element; write the results to ``out``, or return or yield them. They keep the
+        timestamp of the element."""
 
 
 @declares_methods
 class KeyedProcessFunction(RichFunction, ABC, Generic[K_contra, T_contra, R_co]):
-    """A process function under a key, with keyed state and timers (Flink: ``KeyedProcessFunction``).
+    """A process function on a keyed stream, with keyed state and timers (Flink:
+    ``KeyedProcessFunction``).
 
-    Emits a key once it has been quiet for a minute of event time:
+    This one emits a key when it had no element for a minute of event time:
 
     >>> class Quiet(KeyedProcessFunction[str, tuple[str, int], str]):
     ...     def open(self, openContext):
@@ -155,16 +166,15 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K_contra, T_contra, R_co])
     def processElement(
         self, value: T_contra, ctx: KeyedProcessContext[K_contra], out: Collector[R_co]
     ) -> Iterable[R_co] | None:
-        """Called for every element; write to ``out``, or return or yield the results, which get the
-        element's timestamp."""
+        """Called for every element; write the results to ``out``, or return or yield them. They keep the
+        timestamp of the element."""
 
     def onTimer(
         self, timestamp: int, ctx: KeyedTimerContext[K_contra], out: Collector[R_co]
     ) -> Iterable[R_co] | None:
-        """Called when a timer is due, under the key it was registered under.
+        """Called when a timer is due, for the key that registered it; ``timestamp`` is the timer's (ms).
 
-        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
-        in processing time.
+        Results carry the timestamp of the timer in event time, and none in processing time.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""What a rich function may ask of the task that runs it."""
+"""``RuntimeContext``: state, metrics and task information for rich functions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ UV = TypeVar("UV")
 
 @dataclass(frozen=True)
 class OpenContext:
-    """Passed to ``open`` (Flink: ``OpenContext``, empty there too)."""
+    """The argument of ``open`` (Flink: ``OpenContext``); it is empty, as in Flink."""
 
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """Where a function runs (Flink: ``TaskInfo``)."""
+    """The task that runs a function (Flink: ``TaskInfo``)."""
 
     taskName: str
     parallelism: int = 1
@@ -48,7 +48,7 @@ class TaskInfo:
         return self.taskName
 
     def getNumberOfParallelSubtasks(self) -> int:
-        """How many subtasks the operator has."""
+        """The number of subtasks of the operator."""
         return self.parallelism
 
     def getMaxNumberOfParallelSubtasks(self) -> int:
@@ -56,11 +56,11 @@ class TaskInfo:
         return self.maxParallelism
 
     def getIndexOfThisSubtask(self) -> int:
-        """Which of the subtasks this is, from 0."""
+        """The index of this subtask, from 0."""
         return self.indexOfThisSubtask
 
     def getAttemptNumber(self) -> int:
-        """Which try this is, from 0."""
+        """The number of this attempt, from 0."""
         return self.attemptNumber
 
     def getTaskNameWithSubtasks(self) -> str:
@@ -70,30 +70,33 @@ class TaskInfo:
 
 
 class KeyedStateStore(ABC):
-    """Hands out keyed state: each call gives the state of the current key (Flink:
-    ``KeyedStateStore``)."""
+    """Access to keyed state (Flink: ``KeyedStateStore``).
+
+    Get a state once, in ``open``: the returned object always reads and writes the entry of the
+    current key.
+    """
 
     @abstractmethod
     def getState(self, stateProperties: ValueStateDescriptor[T]) -> ValueState[T]:
-        """The value state of that descriptor."""
+        """The value state that the descriptor names."""
 
     @abstractmethod
     def getListState(self, stateProperties: ListStateDescriptor[T]) -> ListState[T]:
-        """The list state of that descriptor."""
+        """The list state that the descriptor names."""
 
     @abstractmethod
     def getMapState(self, stateProperties: MapStateDescriptor[UK, UV]) -> MapState[UK, UV]:
-        """The map state of that descriptor."""
+        """The map state that the descriptor names."""
 
     @abstractmethod
     def getReducingState(self, stateProperties: ReducingStateDescriptor[T]) -> ReducingState[T]:
-        """The reducing state of that descriptor."""
+        """The reducing state that the descriptor names."""
 
     @abstractmethod
     def getAggregatingState(
         self, stateProperties: AggregatingStateDescriptor[IN, Any, OUT]
     ) -> AggregatingState[IN, OUT]:
-        """The aggregating state of that descriptor."""
+        """The aggregating state that the descriptor names."""
 
 
 class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
@@ -101,7 +104,7 @@ class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
 
     @abstractmethod
     def getTaskInfo(self) -> TaskInfo:
-        """Where this function runs."""
+        """The task that runs this function."""
 
     @abstractmethod
     def getMetricGroup(self) -> MetricGroup:
@@ -109,16 +112,16 @@ class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
 
     @abstractmethod
     def isObjectReuseEnabled(self) -> bool:
-        """Whether chained operators get elements without a copy."""
+        """Whether elements are passed between chained operators without a copy."""
 
-    # What PyFlink asks of the context itself
+    # PyFlink has these on the context itself
 
     def getTaskName(self) -> str:
         """The name of the operator."""
         return self.getTaskInfo().getTaskName()
 
     def getNumberOfParallelSubtasks(self) -> int:
-        """How many subtasks the operator has."""
+        """The number of subtasks of the operator."""
         return self.getTaskInfo().getNumberOfParallelSubtasks()
 
     def getMaxNumberOfParallelSubtasks(self) -> int:
@@ -126,11 +129,11 @@ class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
         return self.getTaskInfo().getMaxNumberOfParallelSubtasks()
 
     def getIndexOfThisSubtask(self) -> int:
-        """Which of the subtasks this is, from 0."""
+        """The index of this subtask, from 0."""
         return self.getTaskInfo().getIndexOfThisSubtask()
 
     def getAttemptNumber(self) -> int:
-        """Which try this is, from 0."""
+        """The number of this attempt, from 0."""
         return self.getTaskInfo().getAttemptNumber()
 
     def getTaskNameWithSubtasks(self) -> str:

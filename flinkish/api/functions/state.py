@@ -1,4 +1,9 @@
-"""Keyed state as a user sees it: descriptors say what is kept, states read and write it."""
+"""Keyed state: what a function remembers for each key, checkpointed with the job.
+
+A *descriptor* gives a state its name and type. A rich function gets the state in ``open`` from its runtime
+context; from then on the state object reads and writes the entry of the key of the current element or
+timer. The name identifies the state within its operator, also after a restart.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ UV = TypeVar("UV", default=Any)
 
 
 _TypeLike: TypeAlias = TypeInformation[T] | type[T] | None
-"""A type, or the Python type that it is of, or None: any type."""
+"""A type, a Python type that stands for one, or None for any type."""
 
 
 def _given(typeLike: _TypeLike[T]) -> TypeInformation[T] | None:
@@ -32,24 +37,27 @@ def _given(typeLike: _TypeLike[T]) -> TypeInformation[T] | None:
 
 
 class State(ABC):
-    """Base of all states. What is read and then changed in place is to be written again, with ``update``
-    or ``put``: else the change may last or be lost, by where a batch ends."""
+    """The base of all states.
+
+    If you change a value in place after reading it, write it back with ``update`` or ``put``. Otherwise
+    the change may be kept or lost, depending on where the batch ends.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove what is kept under the current key."""
+        """Remove the entry of the current key."""
 
 
 class ValueState(State, Generic[T]):
-    """One value a key (Flink: ``ValueState``)."""
+    """One value for each key (Flink: ``ValueState``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def value(self) -> T | None:
-        """The value, or the descriptor's default, or None. ``update`` writes what is changed in it."""
+        """The value; if there is none, the descriptor's default, or None."""
 
     @abstractmethod
     def update(self, value: T | None) -> None:
@@ -57,31 +65,31 @@ class ValueState(State, Generic[T]):
 
 
 class AppendingState(State, Generic[IN, OUT]):
-    """A state that elements are added to (Flink: ``AppendingState``)."""
+    """A state to which elements are added (Flink: ``AppendingState``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def add(self, value: IN) -> None:
-        """Take ``value`` in."""
+        """Add ``value``."""
 
     @abstractmethod
     def get(self) -> OUT | None:
-        """What is kept, or None if there is nothing."""
+        """The list, reduction or aggregate of the elements added, None if there are none."""
 
 
 class ListState(AppendingState[T, Iterable[T]], Generic[T]):
-    """A list a key (Flink: ``ListState``). ``get()`` of an empty list gives an empty iterable."""
+    """A list for each key (Flink: ``ListState``). It cannot hold None."""
 
     __slots__ = ()
 
     @abstractmethod
     def get(self) -> Iterable[T]:
-        """The elements in the order they were added. ``update`` writes what is changed in them."""
+        """The elements in the order in which they were added; empty if there are none."""
 
     @abstractmethod
     def update(self, values: Iterable[T]) -> None:
-        """Set the whole list; an empty one removes it."""
+        """Replace the whole list; an empty one removes the entry."""
 
     @abstractmethod
     def addAll(self, values: Iterable[T]) -> None:
@@ -89,25 +97,25 @@ class ListState(AppendingState[T, Iterable[T]], Generic[T]):
 
 
 class ReducingState(AppendingState[T, T], Generic[T]):
-    """The reduced value of all elements added (Flink: ``ReducingState``)."""
+    """The reduction of all elements added, for each key (Flink: ``ReducingState``)."""
 
     __slots__ = ()
 
 
 class AggregatingState(AppendingState[IN, OUT], Generic[IN, OUT]):
-    """The aggregate of all elements added (Flink: ``AggregatingState``)."""
+    """The aggregate of all elements added, for each key (Flink: ``AggregatingState``)."""
 
     __slots__ = ()
 
 
 class MapState(State, Generic[UK, UV]):
-    """A map a key (Flink: ``MapState``); entries are read and written one by one."""
+    """A map for each key, whose entries are read and written one by one (Flink: ``MapState``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def get(self, key: UK) -> UV | None:
-        """The value under ``key``, or None. ``put`` writes what is changed in it."""
+        """The value under ``key``, or None."""
 
     @abstractmethod
     def put(self, key: UK, value: UV) -> None:
@@ -151,7 +159,7 @@ class MapState(State, Generic[UK, UV]):
 
 
 class StateDescriptor(Generic[T]):
-    """The name of a state, its type, and how long its entries live (Flink: ``StateDescriptor``)."""
+    """The name of a state, its type, and its time to live (Flink: ``StateDescriptor``)."""
 
     def __init__(self, name: str, type: _TypeLike[T] = None) -> None:  # noqa: A002
         self.name = text(f"{self.__class__.__name__}: name", name)
@@ -167,23 +175,23 @@ class StateDescriptor(Generic[T]):
         return self.type
 
     def setQueryable(self, *arguments: object) -> NoReturn:
-        """Refused: Flink has deprecated queryable state too."""
+        """Not supported; Flink has deprecated queryable state too."""
         raise NotSupportedError(
             "setQueryable is not supported. Write the state to a sink that can be queried, or read"
             " the checkpoint with Spark's state data source."
         )
 
     def enableTimeToLive(self, ttlConfig: StateTtlConfig) -> None:
-        """Let entries expire as ``ttlConfig`` says."""
-        mend = "Pass one, as StateTtlConfig.newBuilder(Duration.ofHours(1)).build()."
-        self.ttlConfig = instance(f"{self}: enableTimeToLive", ttlConfig, StateTtlConfig, mend)
+        """Let entries expire after the time to live of ``ttlConfig``."""
+        fix = "Pass one, as StateTtlConfig.newBuilder(Duration.ofHours(1)).build()."
+        self.ttlConfig = instance(f"{self}: enableTimeToLive", ttlConfig, StateTtlConfig, fix)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
 
 class ValueStateDescriptor(StateDescriptor[T]):
-    """Describes a ``ValueState``; ``default`` is what ``value()`` gives while there is none (Flink:
+    """Describes a ``ValueState``; ``value()`` returns ``default`` while there is no value (Flink:
     ``ValueStateDescriptor``).
 
     >>> from flinkish import KeyedProcessFunction
@@ -236,7 +244,7 @@ class ReducingStateDescriptor(StateDescriptor[T]):
 
 
 class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
-    """Describes an ``AggregatingState`` with its aggregate function; ``type`` is that of the
+    """Describes an ``AggregatingState`` with its aggregate function; ``type`` is the type of the
     accumulator (Flink: ``AggregatingStateDescriptor``)."""
 
     def __init__(
@@ -246,9 +254,9 @@ class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
         type: _TypeLike[ACC] = None,  # noqa: A002 - Flink's name
     ) -> None:
         super().__init__(name, type)
-        mend = "Pass one, with createAccumulator, add and getResult."
+        fix = "Pass one, with createAccumulator, add and getResult."
         self.aggregateFunction = instance(
-            f"AggregatingStateDescriptor({name!r})", aggregateFunction, AggregateFunction, mend
+            f"AggregatingStateDescriptor({name!r})", aggregateFunction, AggregateFunction, fix
         )
 
 

@@ -1,4 +1,4 @@
-"""How long entries of keyed state live."""
+"""Time to live of keyed state: entries that are not used for a while expire and are removed."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from flinkish.api.time.durations import Duration, TimeLike
 
 
 class UpdateType(Enum):
-    """What makes an entry's life begin anew (Flink: ``StateTtlConfig.UpdateType``)."""
+    """Which accesses renew the time to live of an entry (Flink: ``StateTtlConfig.UpdateType``)."""
 
     Disabled = "Disabled"
-    """Nothing: entries live for ever."""
+    """None, as entries never expire."""
     OnCreateAndWrite = "OnCreateAndWrite"
-    """Every write."""
+    """Creating and writing."""
     OnReadAndWrite = "OnReadAndWrite"
-    """Every write and every read."""
+    """Reading and writing."""
 
 
 class StateVisibility(Enum):
-    """Whether an expired entry may still be read (Flink: ``StateTtlConfig.StateVisibility``)."""
+    """Whether reads return expired entries (Flink: ``StateTtlConfig.StateVisibility``)."""
 
     ReturnExpiredIfNotCleanedUp = "ReturnExpiredIfNotCleanedUp"
-    """Yes, as long as it is there: the read that finds it expired removes it."""
+    """Yes, until they are removed; a read that finds an entry expired removes it."""
     NeverReturnExpired = "NeverReturnExpired"
     """No."""
 
 
 class TtlTimeCharacteristic(Enum):
-    """The clock that lives are measured with (Flink: ``StateTtlConfig.TtlTimeCharacteristic``)."""
+    """The clock that measures the time to live (Flink: ``StateTtlConfig.TtlTimeCharacteristic``)."""
 
     ProcessingTime = "ProcessingTime"
     """The processing-time clock; Flink has no other."""
@@ -49,9 +49,11 @@ _TtlTimeCharacteristic = TtlTimeCharacteristic
 
 @dataclass(frozen=True)
 class StateTtlConfig:
-    """How long entries live, and what becomes of expired ones (Flink: ``StateTtlConfig``).
+    """How long entries live, which accesses renew them, and when expired ones are removed (Flink:
+    ``StateTtlConfig``).
 
-    A value lives as a whole, a list by element, a map by entry.
+    A value expires as a whole, a list element by element, a map entry by entry. Time is processing
+    time; on Spark the timestamp of the batch.
 
     >>> config = StateTtlConfig.newBuilder(Duration.ofHours(1)).updateTtlOnReadAndWrite().build()
     >>> config.getTimeToLive()
@@ -59,20 +61,20 @@ class StateTtlConfig:
     """
 
     timeToLive: int
-    """In ms."""
+    """The time to live in ms."""
     updateType: UpdateType = UpdateType.OnCreateAndWrite
     stateVisibility: StateVisibility = StateVisibility.NeverReturnExpired
     ttlTimeCharacteristic: TtlTimeCharacteristic = TtlTimeCharacteristic.ProcessingTime
     cleanupInBackground: bool = True
-    """Whether expired entries go without being touched."""
+    """Whether expired entries are removed even if they are never accessed again."""
 
     def __post_init__(self) -> None:
         integer("StateTtlConfig: timeToLive", self.timeToLive)
-        mend = "Pass one of its members."
-        instance("StateTtlConfig: updateType", self.updateType, _UpdateType, mend)
-        instance("StateTtlConfig: stateVisibility", self.stateVisibility, _StateVisibility, mend)
+        fix = "Pass one of its members."
+        instance("StateTtlConfig: updateType", self.updateType, _UpdateType, fix)
+        instance("StateTtlConfig: stateVisibility", self.stateVisibility, _StateVisibility, fix)
         clock = self.ttlTimeCharacteristic
-        instance("StateTtlConfig: ttlTimeCharacteristic", clock, _TtlTimeCharacteristic, mend)
+        instance("StateTtlConfig: ttlTimeCharacteristic", clock, _TtlTimeCharacteristic, fix)
 
     UpdateType = _UpdateType
     StateVisibility = _StateVisibility
@@ -81,7 +83,7 @@ class StateTtlConfig:
 
     @staticmethod
     def newBuilder(ttl: TimeLike | StateTtlConfig) -> StateTtlConfigBuilder:
-        """A builder of a config for a life of ``ttl``, or one that begins as a copy of a config."""
+        """A builder for a time to live of ``ttl`` (ms if an int), or for a copy of a config."""
         if isinstance(ttl, StateTtlConfig):
             return StateTtlConfigBuilder(ttl)
         return StateTtlConfigBuilder(StateTtlConfig(milliseconds("StateTtlConfig: ttl", ttl)))
@@ -91,19 +93,19 @@ class StateTtlConfig:
         return self.updateType is not UpdateType.Disabled
 
     def getTimeToLive(self) -> Duration:
-        """How long an entry lives."""
+        """The time to live."""
         return Duration.ofMillis(self.timeToLive)
 
     def getUpdateType(self) -> _UpdateType:
-        """What makes an entry's life begin anew."""
+        """Which accesses renew an entry."""
         return self.updateType
 
     def getStateVisibility(self) -> _StateVisibility:
-        """Whether an expired entry may still be read."""
+        """Whether reads return expired entries."""
         return self.stateVisibility
 
     def getTtlTimeCharacteristic(self) -> _TtlTimeCharacteristic:
-        """The clock that lives are measured with."""
+        """The clock that measures the time to live."""
         return self.ttlTimeCharacteristic
 
 
@@ -117,63 +119,65 @@ class StateTtlConfigBuilder:
         self._config = config
 
     def setUpdateType(self, updateType: UpdateType) -> StateTtlConfigBuilder:
-        """What makes an entry's life begin anew; the default is every write."""
+        """Set which accesses renew an entry; by default creating and writing."""
         return self._with(updateType=updateType)
 
     def updateTtlOnCreateAndWrite(self) -> StateTtlConfigBuilder:
-        """Every write makes an entry's life begin anew."""
+        """Creating and writing renews an entry."""
         return self.setUpdateType(UpdateType.OnCreateAndWrite)
 
     def updateTtlOnReadAndWrite(self) -> StateTtlConfigBuilder:
-        """Every write and every read makes an entry's life begin anew."""
+        """Reading and writing renews an entry."""
         return self.setUpdateType(UpdateType.OnReadAndWrite)
 
     def setStateVisibility(self, stateVisibility: StateVisibility) -> StateTtlConfigBuilder:
-        """Whether an expired entry may still be read; the default is never."""
+        """Set whether reads return expired entries; by default they do not."""
         return self._with(stateVisibility=stateVisibility)
 
     def returnExpiredIfNotCleanedUp(self) -> StateTtlConfigBuilder:
-        """An expired entry may be read as long as it is there."""
+        """Reads return expired entries until they are removed."""
         return self.setStateVisibility(StateVisibility.ReturnExpiredIfNotCleanedUp)
 
     def neverReturnExpired(self) -> StateTtlConfigBuilder:
-        """An expired entry is never read."""
+        """Reads never return expired entries."""
         return self.setStateVisibility(StateVisibility.NeverReturnExpired)
 
     def setTtlTimeCharacteristic(
         self, ttlTimeCharacteristic: TtlTimeCharacteristic
     ) -> StateTtlConfigBuilder:
-        """The clock that lives are measured with."""
+        """The clock that measures the time to live."""
         return self._with(ttlTimeCharacteristic=ttlTimeCharacteristic)
 
     def useProcessingTime(self) -> StateTtlConfigBuilder:
-        """Measure lives with the processing-time clock."""
+        """Measure the time to live with the processing-time clock."""
         return self.setTtlTimeCharacteristic(TtlTimeCharacteristic.ProcessingTime)
 
     def setTimeToLive(self, ttl: TimeLike) -> StateTtlConfigBuilder:
-        """How long an entry lives."""
+        """Set the time to live (ms if an int)."""
         return self._with(timeToLive=milliseconds("setTimeToLive", ttl))
 
     def disableCleanupInBackground(self) -> StateTtlConfigBuilder:
-        """Remove expired entries only when they are touched."""
+        """Remove expired entries only when they are accessed."""
         return self._with(cleanupInBackground=False)
 
     def cleanupFullSnapshot(self) -> StateTtlConfigBuilder:
-        """Accepted for ported jobs: background clean-up leaves nothing expired to a snapshot."""
+        """Does nothing, for ported jobs: background clean-up removes expired entries anyway."""
         return self
 
     def cleanupIncrementally(
         self, cleanupSize: int, runCleanupForEveryRecord: bool
     ) -> StateTtlConfigBuilder:
-        """Accepted for ported jobs: background clean-up knows what has expired, and visits no
-        more than that."""
+        """Does nothing, for ported jobs: background clean-up visits only entries that have expired.
+
+        Raises IllegalArgumentError unless ``cleanupSize`` is above 0.
+        """
         positive("cleanupIncrementally: cleanupSize", cleanupSize)
         return self
 
     def cleanupInRocksdbCompactFilter(
         self, queryTimeAfterNumEntries: int = 1000, periodicCompactionTime: TimeLike | None = None
     ) -> StateTtlConfigBuilder:
-        """Accepted for ported jobs: background clean-up does the same without compaction."""
+        """Does nothing, for ported jobs: background clean-up does the same without compaction."""
         return self
 
     def build(self) -> StateTtlConfig:

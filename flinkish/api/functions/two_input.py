@@ -1,4 +1,4 @@
-"""Functions of two connected streams, which share what they keep."""
+"""Functions of two connected streams, which can share state."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ K_co = TypeVar("K_co", covariant=True, default=Any)
 
 @declares_methods
 class CoMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """One element in, from either stream, one element out (Flink: ``CoMapFunction``)."""
+    """Turns each element of either stream into one result (Flink: ``CoMapFunction``)."""
 
     @abstractmethod
     def map1(self, value: IN1_contra) -> OUT_co:
-        """Called for elements of the first stream. The timestamp stays."""
+        """Called for elements of the first stream. The result keeps the timestamp."""
 
     @abstractmethod
     def map2(self, value: IN2_contra) -> OUT_co:
-        """Called for elements of the second stream. The timestamp stays."""
+        """Called for elements of the second stream. The result keeps the timestamp."""
 
 
 @declares_methods
 class CoFlatMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """One element in, from either stream, any number out (Flink: ``CoFlatMapFunction``)."""
+    """Turns each element of either stream into any number of results (Flink:
+    ``CoFlatMapFunction``)."""
 
     @abstractmethod
     def flatMap1(self, value: IN1_contra, out: Collector[OUT_co]) -> Iterable[OUT_co] | None:
-        """Called for elements of the first stream; write to ``out``, or return or yield the results.
-        The timestamp stays."""
+        """Called for elements of the first stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     @abstractmethod
     def flatMap2(self, value: IN2_contra, out: Collector[OUT_co]) -> Iterable[OUT_co] | None:
-        """Called for elements of the second stream; write to ``out``, or return or yield the results.
-        The timestamp stays."""
+        """Called for elements of the second stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
 
 class RichCoMapFunction(RichFunction, CoMapFunction[IN1_contra, IN2_contra, OUT_co]):
@@ -63,8 +64,8 @@ class RichCoFlatMapFunction(RichFunction, CoFlatMapFunction[IN1_contra, IN2_cont
 class CoProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     """A process function of two streams (Flink: ``CoProcessFunction``).
 
-    Timers and keyed state are only there if both streams are keyed; write a
-    ``KeyedCoProcessFunction`` then, whose contexts also know the key.
+    Timers and keyed state need both streams to be keyed; then write a ``KeyedCoProcessFunction``, whose
+    contexts also have the key.
     """
 
     Context: TypeAlias = ProcessContext
@@ -74,32 +75,31 @@ class CoProcessFunction(RichFunction, ABC, Generic[IN1_contra, IN2_contra, OUT_c
     def processElement1(
         self, value: IN1_contra, ctx: ProcessContext, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for elements of the first stream; write to ``out``, or return or yield the results,
-        which get their timestamp."""
+        """Called for elements of the first stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     @abstractmethod
     def processElement2(
         self, value: IN2_contra, ctx: ProcessContext, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for elements of the second stream; write to ``out``, or return or yield the results,
-        which get their timestamp."""
+        """Called for elements of the second stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     def onTimer(
         self, timestamp: int, ctx: TimerContext, out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called when a timer is due, under the key it was registered under.
+        """Called when a timer is due, for the key that registered it; ``timestamp`` is the timer's (ms).
 
-        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
-        in processing time.
+        Results carry the timestamp of the timer in event time, and none in processing time.
         """
         return None
 
 
 @declares_methods
 class KeyedCoProcessFunction(RichFunction, ABC, Generic[K_contra, IN1_contra, IN2_contra, OUT_co]):
-    """A process function of two streams under one key (Flink: ``KeyedCoProcessFunction``).
+    """A process function of two keyed streams (Flink: ``KeyedCoProcessFunction``).
 
-    Both streams read and write the same keyed state and timers:
+    Elements of both streams with the same key share state and timers:
 
     >>> class Enrich(KeyedCoProcessFunction[int, str, float, tuple[str, float]]):
     ...     def open(self, openContext):
@@ -119,22 +119,21 @@ class KeyedCoProcessFunction(RichFunction, ABC, Generic[K_contra, IN1_contra, IN
     def processElement1(
         self, value: IN1_contra, ctx: KeyedProcessContext[K_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for elements of the first stream; write to ``out``, or return or yield the results,
-        which get their timestamp."""
+        """Called for elements of the first stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     @abstractmethod
     def processElement2(
         self, value: IN2_contra, ctx: KeyedProcessContext[K_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called for elements of the second stream; write to ``out``, or return or yield the results,
-        which get their timestamp."""
+        """Called for elements of the second stream; write the results to ``out``, or return or yield them.
+        They keep the timestamp of the element."""
 
     def onTimer(
         self, timestamp: int, ctx: KeyedTimerContext[K_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called when a timer is due, under the key it was registered under.
+        """Called when a timer is due, for the key that registered it; ``timestamp`` is the timer's (ms).
 
-        What it writes to ``out``, returns or yields gets the timer's timestamp in event time, and none
-        in processing time.
+        Results carry the timestamp of the timer in event time, and none in processing time.
         """
         return None

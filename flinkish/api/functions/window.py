@@ -1,7 +1,8 @@
-"""The functions that turn the contents of a window into results.
+"""Window functions: called with the contents of a window when it fires.
 
-Each comes for keyed windows and, without the key, for ``windowAll``. All of them may write to
-``out``, or return or yield their results.
+Each exists for keyed windows and, without the key, for ``windowAll``. All of them can write to ``out``, or
+return or yield their results, which carry ``window.maxTimestamp()``. ``WindowFunction`` gets key and
+window; ``ProcessWindowFunction`` also gets state, times and side outputs.
 """
 
 from __future__ import annotations
@@ -28,33 +29,33 @@ X = TypeVar("X")
 
 
 class WindowContext(ABC, Generic[W_co]):
-    """What a process window function may ask for: all of it of the current key and window
-    (Flink: ``ProcessWindowFunction.Context``)."""
+    """The window, times, state and side outputs for a process window function, of the current key and
+    window (Flink: ``ProcessWindowFunction.Context``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def window(self) -> W_co:
-        """The window."""
+        """The window that fires."""
 
     @abstractmethod
     def currentProcessingTime(self) -> int:
-        """The clock, in ms."""
+        """The processing-time clock, in ms."""
 
     @abstractmethod
     def currentWatermark(self) -> int:
-        """The watermark, in ms."""
+        """The current watermark, in ms."""
 
     @abstractmethod
     def windowState(self) -> KeyedStateStore:
-        """State of the current key and window. Whoever keeps some clears it in ``clear``.
+        """State of the current key and window; remove it in ``clear``.
 
-        Windows that merge have none.
+        Not available if windows merge: using it raises InvalidProgramError.
         """
 
     @abstractmethod
     def globalState(self) -> KeyedStateStore:
-        """State of the current key, over all its windows."""
+        """State of the current key, shared by all its windows."""
 
     @abstractmethod
     def output(self, outputTag: OutputTag[X], value: X) -> None:
@@ -73,19 +74,19 @@ class WindowFunction(Function, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_con
         elements: Iterable[IN_contra],
         out: Collector[OUT_co],
     ) -> Iterable[OUT_co] | None:
-        """Called when the window fires, with what is in it. Results get the timestamp
+        """Called with the elements of the window each time it fires. Results carry
         ``window.maxTimestamp()``."""
 
 
 @declares_methods
 class AllWindowFunction(Function, ABC, Generic[IN_contra, OUT_co, W_contra]):
-    """Turns a window into results (Flink: ``AllWindowFunction``)."""
+    """Turns a window of a non-keyed stream into results (Flink: ``AllWindowFunction``)."""
 
     @abstractmethod
     def apply(
         self, window: W_contra, elements: Iterable[IN_contra], out: Collector[OUT_co]
     ) -> Iterable[OUT_co] | None:
-        """Called when the window fires, with what is in it. Results get the timestamp
+        """Called with the elements of the window each time it fires. Results carry
         ``window.maxTimestamp()``."""
 
 
@@ -99,8 +100,10 @@ class RichAllWindowFunction(RichFunction, AllWindowFunction[IN_contra, OUT_co, W
 
 @declares_methods
 class ProcessWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
-    """Turns a window of one key into results, with all there is to know of it (Flink:
+    """Turns a window of one key into results, with access to state, times and side outputs (Flink:
     ``ProcessWindowFunction``).
+
+    With ``reduce(f, function)`` or ``aggregate(f, function)`` it gets a single aggregated element.
 
     >>> class Count(ProcessWindowFunction[object, tuple[str, int, int], str, "TimeWindow"]):
     ...     def process(self, key, context, elements, out):
@@ -117,16 +120,17 @@ class ProcessWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, KEY_co
         elements: Iterable[IN_contra],
         out: Collector[OUT_co],
     ) -> Iterable[OUT_co] | None:
-        """Called when the window fires, with what is in it. Results get the timestamp
+        """Called with the elements of the window each time it fires. Results carry
         ``window.maxTimestamp()``."""
 
     def clear(self, context: WindowContext[W_contra]) -> None:
-        """Called when the window goes: clear its ``windowState`` here."""
+        """Called when the window is removed: clear its ``windowState`` here."""
 
 
 @declares_methods
 class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, W_contra]):
-    """Turns a window into results, with all there is to know of it (Flink: the same name)."""
+    """Turns a window of a non-keyed stream into results, with access to state, times and side outputs
+    (Flink: ``ProcessAllWindowFunction``)."""
 
     Context = TypeAliasType("Context", WindowContext[W_co], type_params=(W_co,))
 
@@ -137,11 +141,11 @@ class ProcessAllWindowFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, W_c
         elements: Iterable[IN_contra],
         out: Collector[OUT_co],
     ) -> Iterable[OUT_co] | None:
-        """Called when the window fires, with what is in it. Results get the timestamp
+        """Called with the elements of the window each time it fires. Results carry
         ``window.maxTimestamp()``."""
 
     def clear(self, context: WindowContext[W_contra]) -> None:
-        """Called when the window goes: clear its ``windowState`` here."""
+        """Called when the window is removed: clear its ``windowState`` here."""
 
 
 ProcessWindowLike = Union[

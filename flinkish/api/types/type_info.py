@@ -62,11 +62,11 @@ class TypeInformation(Generic[T]):
 
     def __post_init__(self) -> None:
         text("TypeInformation: kind", self.kind)
-        mend = "Pass a tuple of types, or make the type with TypeInformation.of(...)."
-        instance("TypeInformation: children", self.children, tuple, mend)
+        fix = "Pass a tuple of types, or make the type with TypeInformation.of(...)."
+        instance("TypeInformation: children", self.children, tuple, fix)
         for child in self.children:
-            mend = "Pass one, such as Types.STRING(), or TypeInformation.of(str)."
-            instance(f"Types: {self.kind}", child, TypeInformation, mend)
+            fix = "Pass one, such as Types.STRING(), or TypeInformation.of(str)."
+            instance(f"Types: {self.kind}", child, TypeInformation, fix)
 
     @staticmethod
     def of(typeHint: type[A] | TypeInformation[A]) -> TypeInformation[A]:

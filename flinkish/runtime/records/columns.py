@@ -1,6 +1,6 @@
-"""Python values to Arrow columns, checked: a value that does not fit is named with its field.
+"""Python values to Arrow columns, with strict checks: an error names the value that does not fit.
 
-pyarrow alone would cut 1.5 to 1 in a column of integers, and take a number for a time.
+pyarrow alone would truncate 1.5 to 1 in a column of integers, and accept a number as a time.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from flinkish.runtime.records.user_code import user_code_of
 class Misfit(Exception):
     """The value at ``position`` of a column is not of the column's type.
 
-    No user sees it: ``ElementColumns`` makes an UnfitElementError of it, which names the sink."""
+    Internal: ``ElementColumns`` turns it into an UnfitElementError, which names the sink.
+    """
 
     def __init__(self, position: int, value: object, wanted: str, field: str = "") -> None:
         super().__init__(position, value, wanted, field)
         self.position, self.value, self.wanted, self.field = position, value, wanted, field
 
     def within(self, field: str, position: int) -> Misfit:
-        """The same, seen from the column whose ``field`` the value is in."""
+        """This error with the path of the value, which is in ``field`` of an outer column."""
         path = f"{field}.{self.field}" if self.field else field
         return Misfit(position, self.value, self.wanted, path)
 
@@ -43,7 +44,7 @@ class Misfit(Exception):
 
 
 class ColumnWriter(ABC):
-    """Makes the columns of one type."""
+    """Makes columns of one type."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
@@ -54,7 +55,7 @@ class ColumnWriter(ABC):
 
 
 class BasicColumnWriter(ColumnWriter):
-    """Columns of numbers, texts, times and the like."""
+    """Makes columns of numbers, texts, times and other values without parts."""
 
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__(kind)
@@ -82,7 +83,7 @@ class BasicColumnWriter(ColumnWriter):
 
 
 class StructColumnWriter(ColumnWriter):
-    """Columns of elements with fields: tuples, Rows, dicts and dataclasses."""
+    """Makes columns of elements with fields: tuples, Rows, dicts and dataclasses."""
 
     def __init__(self, kind: pa.StructType) -> None:
         super().__init__(kind)
@@ -96,7 +97,8 @@ class StructColumnWriter(ColumnWriter):
 
 
 class FieldsWriter:
-    """Makes the columns of the fields of elements; ``whole``: of the elements, in one column."""
+    """Makes one column for each field of the elements; ``whole``: one column of the elements
+    themselves."""
 
     def __init__(self, schema: pa.Schema, whole: bool = False) -> None:
         self._whole = whole
@@ -150,7 +152,7 @@ class FieldsWriter:
 
 
 class ListColumnWriter(ColumnWriter):
-    """Columns of lists, tuples and arrays."""
+    """Makes columns of lists, tuples and arrays."""
 
     def __init__(self, kind: pa.ListType) -> None:
         super().__init__(kind)
@@ -171,7 +173,7 @@ class ListColumnWriter(ColumnWriter):
 
 
 class MapColumnWriter(ColumnWriter):
-    """Columns of dicts."""
+    """Makes columns of dicts."""
 
     def __init__(self, kind: pa.MapType) -> None:
         super().__init__(kind)
@@ -222,7 +224,7 @@ _Accepts = Callable[[Any], bool]
 
 
 def _accepted(kind: pa.DataType) -> tuple[frozenset[type[Any]], _Accepts]:
-    """The Python types that fit a column's type at once, and a test for all others."""
+    """The Python types that always fit a column's type, and a test for values of any other."""
     exact, accepts = next(
         ((exact, accepts) for is_of, exact, accepts in _ACCEPTED if is_of(kind)), _ANYTHING
     )
@@ -264,9 +266,9 @@ _ACCEPTED: tuple[tuple[Callable[[pa.DataType], bool], tuple[type[Any], ...], _Ac
 
 @dataclass(frozen=True)
 class ElementColumns:
-    """The columns of a sink's elements; ``sink`` is its name, for errors.
+    """Converts the elements of a sink to columns; ``sink`` is its name, for errors.
 
-    ``whole``: the elements have no fields, and are the one column themselves.
+    ``whole``: the elements have no fields and are one column themselves.
     """
 
     sink: str
@@ -274,10 +276,10 @@ class ElementColumns:
     whole: bool = False
 
     def of(self, values: Sequence[Any]) -> RowColumns:
-        """``values`` as columns. Raises UnfitElementError, which names the element and the field, for
-        one that does not fit."""
+        """``values`` as columns. Raises UnfitElementError, which names the element and the field, if
+        one does not fit."""
         if isinstance(values, RowColumns) and values.batch.schema.types == self.schema.types:
-            # A table's rows that nobody has touched on the way are columns still.
+            # Rows of a table that no function has touched are columns already
             return RowColumns(self._batch(values.batch.columns))
         with user_code_of(self.sink, lambda: values):
             try:
@@ -296,7 +298,7 @@ class ElementColumns:
         if misfit.field:
             return UnfitElementError(
                 f"the element {shown(element)} does not fit the schema: its {misfit}. Map the"
-                " elements to the type of the field, or say another type with returns(Types...) or"
+                " elements to the type of the field, or declare another type with returns(Types...) or"
                 " a schema.",
                 self.sink,
             )

@@ -1,8 +1,16 @@
-"""Copies of elements: what leaves a user function is as it was then, whatever becomes of the object.
+"""Copies at emission: an element keeps the value that it had when a function emitted it.
 
-Operators hand on elements in runs, later than a function emits them, where Flink copies or serializes
-each at once (``TypeSerializer.copy``). So what can change is copied when it is emitted, once for each
-reader. What cannot change is handed on as it is; whether a type can is looked at once.
+A function may emit an object and change it afterwards::
+
+    def flatMap(self, value, out):
+        self.row["n"] += 1
+        out.collect(self.row)   # the same dict each time
+
+Flink copies or serializes each element as it is emitted (``TypeSerializer.copy``), so such a function works
+there. Operators here hand on runs of elements, later than the function emits them, so without a copy
+all elements of a run would show the last change. An element that can change is therefore copied when it is
+emitted, once for each reader. Immutable ones (numbers, texts, tuples of such) need no copy; whether the
+values of a type can change is found out once per type.
 """
 
 from __future__ import annotations
@@ -68,7 +76,7 @@ ATOMS: set[type[Any]] = {
     types.BuiltinFunctionType,
     types.ModuleType,
 }
-"""Types whose values have nothing that could change. Enums and NumPy's scalars join when they are met."""
+"""Types with immutable values. Enums and NumPy's scalars are added when they are first seen."""
 
 
 _PARTS: dict[type[Any], _Parts | None] = {
@@ -79,19 +87,19 @@ _PARTS: dict[type[Any], _Parts | None] = {
     set: None,
     bytearray: None,
 }
-"""Of a type that cannot change itself, what else its values are made of; None: it can change."""
+"""For an immutable container type, a function for the parts of a value; None: the type is mutable."""
 
 
-# issuperset() would make a set of its argument first
+# Not issuperset(), which would first make a set of its argument
 _is_atom = ATOMS.__contains__
 
 
 _NOT_PICKLED: set[type[Any]] = set()
-"""Types that ``pickle`` refuses, such as those of ``__main__`` in a worker."""
+"""Types that cannot be pickled, such as those of ``__main__`` in a worker."""
 
 
 def immutable(value: Any) -> bool:
-    """Whether nothing about ``value`` can change, all the way down."""
+    """Whether neither ``value`` nor any part of it can change."""
     kind = type(value)
     if kind in ATOMS:
         return True
@@ -108,7 +116,7 @@ def immutable(value: Any) -> bool:
 
 
 def all_immutable(values: Sequence[Any]) -> bool:
-    """Whether nothing about any of ``values`` can change: quicker than asking for each."""
+    """``immutable`` of all ``values``, faster than one by one."""
     if isinstance(values, RowColumns):
         return not values.nested
     kinds = set(map(type, values))
@@ -122,12 +130,12 @@ def all_immutable(values: Sequence[Any]) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """A copy that no change of ``value`` shows in; ``value`` itself if it cannot change."""
+    """A deep copy of ``value``, or ``value`` itself if it cannot change."""
     return value if immutable(value) else copied_mutable(value)
 
 
 def copied_mutable(value: Any) -> Any:
-    """A copy of what can change; ``value`` itself if it can be neither pickled nor copied."""
+    """A deep copy of a mutable value; ``value`` itself if it can be neither pickled nor copied."""
     kind = type(value)
     if kind is list or kind is set:
         if all(map(_is_atom, map(type, value))):
@@ -154,7 +162,7 @@ def copied_values(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def copied_results(results: Iterable[Any]) -> list[Any]:
-    """``copied`` of each of a function's results, at the moment at which a generator yields it."""
+    """``copied`` of each result of a function, at the moment when a generator yields it."""
     if type(results) in (list, tuple) and all(map(_is_atom, map(type, results))):
         return list(results)
     return [result if type(result) in ATOMS else copied(result) for result in results]
@@ -169,7 +177,7 @@ def _learn(kind: type[Any]) -> _Parts | None:
 
 
 def _parts_of(kind: type[Any]) -> _Parts | None:
-    """How to take values of ``kind`` apart; None if they can change."""
+    """A function for the parts of a value of ``kind``; None if such values can change."""
     if issubclass(kind, (enum.Enum, type)):
         return _nothing
     if issubclass(kind, np.generic):
@@ -197,7 +205,7 @@ def _is_frozen_dataclass(kind: type[Any]) -> bool:
 
 
 def _attributes(value: Any) -> Iterable[Any]:
-    """What is in the attributes of an object, whether it has slots or not."""
+    """The values of an object's attributes, from its ``__dict__`` and its slots."""
     slots = chain.from_iterable(_slots(base) for base in type(value).__mro__)
     in_slots = [getattr(value, name) for name in slots if hasattr(value, name)]
     return [*getattr(value, "__dict__", {}).values(), *in_slots]
@@ -215,7 +223,7 @@ _SLOT = types.MemberDescriptorType
 
 
 _OF_PYTHON = 1 << 9
-"""Set in the flags of a class that Python code has made, whose values have attributes only."""
+"""The flag of a class defined in Python, whose values consist of attributes only."""
 
 
 _PLAIN: set[Any] = {
@@ -232,7 +240,7 @@ _PLAIN: set[Any] = {
     decimal.Decimal,
     uuid.UUID,
 }
-"""Types of values that neither change nor call anything of a user's."""
+"""Immutable types whose methods run no user code."""
 
 
 _MAKERS: set[Any] = {
@@ -255,7 +263,7 @@ _MAKERS: set[Any] = {
     ),
     *(min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
 }
-"""Functions that keep nothing and give nothing that anybody else has."""
+"""Functions that keep no reference to their arguments and return a new object."""
 
 
 _OPERATIONS = {
@@ -287,7 +295,8 @@ _OPERATIONS = {
 
 
 def keeps_nothing(function: Callable[..., Any]) -> bool:
-    """Whether ``function``, called with plain data, has nothing of it after it has returned.
+    """Whether ``function``, called with plain data, certainly keeps no reference to its argument or
+    result after it returns, so that no copy is needed.
 
     >>> keeps_nothing(lambda row: {"key": row.key, "words": row.text.split()})
     True
@@ -310,16 +319,18 @@ def keeps_nothing(function: Callable[..., Any]) -> bool:
 
 
 def is_plain(values: Sequence[Any]) -> bool:
-    """Whether ``values`` are rows of a table, or numbers, texts and the like. To look into each of
-    many tuples takes longer than to look at what a function makes of them."""
+    """Whether ``values`` are rows of a table, or numbers, texts and the like.
+
+    Tuples do not count: checking the parts of each would take longer than checking the results.
+    """
     return isinstance(values, RowColumns) or set(map(type, values)) <= _PLAIN
 
 
 @lru_cache(maxsize=1024)
 def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] | None:
-    """The globals that ``code`` reads, None if it may do more than make a value of its arguments.
+    """The globals that ``code`` reads, None if it may do more than compute a value.
 
-    ``free``: the variables around the function, which it must not set.
+    ``free``: the variables of enclosing functions, which it must not set.
     """
     names: set[str] = set()
     for step in dis.get_instructions(code):
@@ -343,7 +354,7 @@ def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] 
 
 
 def _closed_over(function: types.FunctionType) -> list[Any]:
-    """What the variables around ``function`` hold; None of one that is not set yet."""
+    """The values of the enclosing variables that ``function`` reads."""
     cells = function.__closure__ or ()
     return [_NOT_SET if cell == _EMPTY else cell.cell_contents for cell in cells]
 

@@ -1,7 +1,8 @@
-"""Runs of records: the unit in which operators hand elements on.
+"""``Records``: a run of elements between two watermarks, the unit that operators hand on.
 
-Between two watermarks nothing depends on one element more than on another, so elements travel as
-columns: the values, their timestamps, and for keyed operators the keys with their stable hashes.
+Time does not move within a run, so an operator can process all of it in one call, which costs far less
+than a call for each element. A run is stored as columns: the values, their timestamps, and on the way to
+a keyed operator the keys with their stable hashes.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ Hashes = NDArray[np.uint32]
 
 
 class Records:
-    """A run of records. ``keys`` and ``hashes`` are there on the way to a keyed operator.
+    """A run of records. ``keys`` and ``hashes`` are set on the way to a keyed operator, else None.
 
-    Who is handed a run has it for itself: nobody else holds a value of it that can change.
+    The receiver of a run owns it: no other reader holds a value of it that can change.
     """
 
     __slots__ = ("_immutable", "_plain", "hashes", "keys", "timestamps", "values")
@@ -50,20 +51,20 @@ class Records:
 
     @property
     def immutable(self) -> bool:
-        """Whether nothing about the values can change."""
+        """Whether none of the values can change."""
         if self._immutable is None:
             self._immutable = all_immutable(self.values)
         return self._immutable
 
     @property
     def plain(self) -> bool:
-        """Whether the values are plain data, which runs no code of a user's."""
+        """Whether the values are plain data, whose methods run no user code."""
         if self._plain is None:
             self._plain = is_plain(self.values)
         return self._plain
 
     def mapped(self, results: Sequence[Any], plain: bool = False) -> Records:
-        """Results in place of the values; ``plain``: they were made of plain values alone."""
+        """The records with ``results`` as values; ``plain``: those were made of plain values only."""
         records = Records(results, self.timestamps)
         records._plain = plain or None
         return records
@@ -77,7 +78,7 @@ class Records:
         return self._known(Records(list(compress(self.values, kept)), self.timestamps[kept]))
 
     def _known(self, part: Records) -> Records:
-        """``part``, of whose values is known what is known of these."""
+        """``part`` of these records, with what is known about their values."""
         part._immutable, part._plain = self._immutable or None, self._plain or None
         return part
 
@@ -105,12 +106,12 @@ class Records:
 
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:
-    """Timestamps as the column they travel in."""
+    """Timestamps as a column."""
     return np.array(timestamps, dtype=np.int64)
 
 
 def no_timestamps(count: int) -> Timestamps:
-    """The column of ``count`` records that have none."""
+    """The timestamps of ``count`` records that have none."""
     return np.full(count, NO_TIMESTAMP, dtype=np.int64)
 
 

@@ -1,7 +1,10 @@
-"""Frames: ordered runs of stream elements as bytes, the unit that crosses between stages.
+"""``Frame``: an ordered run of records, watermarks and statuses as bytes, the unit of a shuffle.
 
-As Flink ships network buffers of serialized elements, flinkish ships frames: the records of one
-key group as columns, and the watermarks and statuses among them by position.
+A Spark row for each element would cost more than the work on it, and watermarks have no place in a
+table. So, as Flink sends network buffers of serialized elements, flinkish sends frames: each is one Spark
+row with the records of one key group as columns, and *marks*, which are the watermarks and statuses among
+them, each with its position. For example, the sequence ``a b W(5) c`` is the records ``a b c`` and a
+mark ``W(5)`` at position 2. So event time moves at the same element after the shuffle as before it.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _WATERMARK, _IDLE, _ACTIVE = 0, 1, 2
 
 @dataclass
 class Marks:
-    """Watermarks and statuses, each with the number of records that come before it."""
+    """Watermarks and statuses, each with the number of records before it."""
 
     positions: NDArray[np.int64]
     kinds: NDArray[np.int8]
@@ -58,20 +61,20 @@ class MarksBuilder:
         return len(self._positions)
 
     def addWatermark(self, position: int, timestamp: int) -> None:
-        """A watermark comes after ``position`` records."""
+        """Add a watermark (ms) after ``position`` records."""
         self._positions.append(position)
         self._kinds.append(_WATERMARK)
         self._watermarks.append(timestamp)
 
     def addWatermarks(self, position: int, timestamps: Sequence[int]) -> None:
-        """Watermarks come after ``position`` records."""
+        """Add several watermarks after ``position`` records."""
         count = len(timestamps)
         self._positions.extend([position] * count)
         self._kinds.extend([_WATERMARK] * count)
         self._watermarks.extend(timestamps)
 
     def addStatus(self, position: int, status: WatermarkStatus) -> None:
-        """A status comes after ``position`` records."""
+        """Add a status after ``position`` records."""
         self._positions.append(position)
         self._kinds.append(_IDLE if status.isIdle() else _ACTIVE)
         self._watermarks.append(0)
@@ -116,10 +119,11 @@ class Frame:
 
 
 def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
-    """``frame`` as bytes; ``operator`` is named if a value cannot be pickled.
+    """``frame`` as bytes. Raises UnfitElementError, which names ``operator``, if a value cannot be
+    pickled.
 
-    ``byValue``: classes of ``__main__`` go by value. Needed where that is the user's program, whose
-    classes pickle there by a name that no worker knows.
+    ``byValue`` pickles classes of ``__main__`` by value. The driver needs it, where ``__main__`` is
+    the user's program: pickled by name, its classes would not be found by the workers.
     """
     records, marks = frame.records, frame.marks
     content = (
@@ -135,11 +139,11 @@ def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
 
 
 def decode_frame(data: bytes) -> Frame:
-    """The frame that ``encode_frame`` made bytes of."""
+    """The frame that ``encode_frame`` encoded."""
     if data[0] != VERSION:
         raise FlinkishError(
-            f"a frame has version {data[0]}, but this flinkish reads version {VERSION}: all workers"
-            " must run the flinkish that the driver runs."
+            f"a frame has version {data[0]}, but this flinkish reads version {VERSION}."
+            " Install the same version of flinkish on all workers and on the driver."
         )
     columns, timestamps, keys, hashes, marks = pickle.loads(memoryview(data)[1:])
     values = _values(columns)
@@ -161,7 +165,7 @@ def decode_frame(data: bytes) -> Frame:
 
 
 def _hash_bytes(records: Records) -> bytes | None:
-    """The hashes of the records, or where the keys are an encoded column, of the distinct keys."""
+    """The hashes of the records, or of the distinct keys if the keys are an encoded column."""
     if records.hashes is None:
         return None
     encoded = _encoded_keys(records.keys)
@@ -235,7 +239,7 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) 
     except KeyboardInterrupt:
         raise
     except BaseException:
-        # Classes of __main__ (scripts, notebooks) pickle only by value, which cloudpickle does.
+        # Classes of __main__ (scripts, notebooks) can only be pickled by value, as cloudpickle does
         try:
             return bytes(cloudpickle.dumps(content, protocol=5))
         except KeyboardInterrupt:

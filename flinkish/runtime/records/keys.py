@@ -1,8 +1,13 @@
-"""Keys to key groups, by a hash that is the same in every process and on every machine.
+"""Key groups: the keys of a stream, divided by a hash that is the same in every process.
 
-Python's ``hash()`` of a string changes from process to process, so state written by one worker
-would not be found by the next. The hash here follows equality: keys that are equal
-(``1 == 1.0 == True``) have one hash, as they have one dict entry.
+A *key group* is a share of the keys. It is what Spark groups by after a shuffle and what state is kept
+for: all elements, timers and state of a key are in its key group. There are far fewer groups than keys,
+so Spark calls Python once for each group and batch, not for each key. The number of groups is fixed for the
+life of a checkpoint, while any number of tasks can share them.
+
+Python's ``hash()`` of a string differs from process to process, so state written by one worker would not
+be found by the next. The *stable hash* here does not. It follows equality: equal keys
+(``1 == 1.0 == True``) have equal hashes, as they are one entry of a dict.
 """
 
 from __future__ import annotations
@@ -37,9 +42,9 @@ _MASK = 0xFFFFFFFF
 
 
 def stable_hash(key: Any) -> int:
-    """A hash of ``key`` in 32 bits, the same in every process.
+    """A 32-bit hash of ``key``, the same in every process.
 
-    Raises UnstableKeyError for keys that have none.
+    Raises UnstableKeyError for keys without one, such as objects that hash by identity.
     """
     kind = type(key)
     if kind is str:
@@ -52,7 +57,7 @@ def stable_hash(key: Any) -> int:
 
 
 def _of_int(number: int) -> int:
-    # Multiplying spreads neighbours; folding lets the high half count.
+    # Multiplying spreads neighbours; folding takes the high half into account.
     folded = (number ^ (number >> 32)) & _MASK if -(2**63) <= number < 2**63 else hash(number)
     return (folded * _MIX ^ (folded >> 15)) & _MASK
 
@@ -113,12 +118,12 @@ def _is_frozen_dataclass(key: Any) -> bool:
 
 
 def key_group_of(key_hash: int, key_groups: int) -> int:
-    """The key group of a key with that hash, of ``key_groups``."""
+    """The index of the key group, of ``key_groups``, for a key with that hash."""
     return key_hash * key_groups >> 32
 
 
 class KeyHashes(dict[Any, int]):
-    """Remembers the hashes of keys: a stream has far fewer keys than elements."""
+    """A cache of stable hashes, as a stream has far fewer keys than elements."""
 
     MOST = 1 << 20
     MOST_BETWEEN_BATCHES = 1 << 14
@@ -130,14 +135,14 @@ class KeyHashes(dict[Any, int]):
         return result
 
     def trim(self) -> None:
-        """Called between batches: do not hold the keys of many elements while nothing is done."""
+        """Called between batches: drop the cache if it is large."""
         if len(self) > self.MOST_BETWEEN_BATCHES:
             self.clear()
 
     def column(self, keys: Sequence[Any]) -> Hashes:
         """The hashes of ``keys``, in their order."""
         try:
-            # No map: fromiter() would take a StopIteration of a key's __hash__ for the end of it
+            # Not with map(): a StopIteration from a key's __hash__ would end it silently
             return np.array([self[key] for key in keys], dtype=np.uint32)
         except UnstableKeyError:
             raise
@@ -200,9 +205,9 @@ class ColumnKeys(Sequence[Any]):
 
 
 class KeyColumn:
-    """Takes keys out of elements: by the key selector, or from a column if it reads just that.
+    """Computes the keys of elements: with the key selector, or from a column if it reads only that.
 
-    ``operator`` is named if the selector raises.
+    ``operator`` is named in errors of the selector.
     """
 
     def __init__(self, selector: Callable[[Any], Any], operator: str) -> None:
@@ -222,7 +227,7 @@ class KeyColumn:
             return keys, self._hashes.column(keys)
 
     def trim(self) -> None:
-        """Called between batches: do not hold many keys."""
+        """Called between batches: drop cached hashes."""
         self._hashes.trim()
 
     def _hashes_of(self, encoded: pa.DictionaryArray) -> Hashes:
@@ -255,14 +260,14 @@ _SAMPLE = 1024
 
 
 _ELEMENTS_A_KEY = 4
-"""With fewer elements a key, bringing them in order costs more than it saves."""
+"""With fewer elements a key, sorting by key costs more than it saves."""
 
 
 @dataclass(frozen=True)
 class KeyRuns:
-    """Records ordered by key, those of a key in the order they came in.
+    """Records ordered by key, and by arrival within a key.
 
-    ``codes`` says of each record which of the keys in ``distinct`` it has.
+    ``codes`` holds, for each record, the index of its key in ``distinct``.
     """
 
     values: RowColumns
@@ -274,8 +279,8 @@ class KeyRuns:
     def of(
         self, positions: NDArray[np.intp] | None
     ) -> tuple[Sequence[Any], NDArray[np.intp], Hashes]:
-        """The keys of the records at ``positions``, or of all: each key once, with how many of the
-        records it has, and its hash."""
+        """The distinct keys of the records at ``positions``, or of all, with the number of records of
+        each key and its hash."""
         codes = self.codes if positions is None else self.codes[positions]
         hashes = self.hashes if positions is None else self.hashes[positions]
         starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
@@ -284,8 +289,8 @@ class KeyRuns:
 
 
 def key_runs(records: Records) -> KeyRuns | None:
-    """``records`` in the order of their keys; None if that is not worth it: if the keys are no
-    column of the records, or have few records each."""
+    """``records`` ordered by key; None if that does not pay, because the keys are not a column of the
+    records or have few records each."""
     values, keys, hashes = records.values, records.keys, records.hashes
     if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
         return None

@@ -1,7 +1,7 @@
-"""Columns of whole numbers in as few bytes as their span needs, for the way across a shuffle.
+"""Integer columns in as few bytes as their range needs, for a shuffle.
 
-The timestamps of a batch lie in an hour and its counts below a thousand: the least value and the
-distances from it take a quarter to a half of the space, and every copy on the way is as much shorter.
+The timestamps of a batch often lie within an hour, and counts below a thousand. Storing the minimum and
+the differences from it takes a quarter to a half of the space, and makes every copy that much shorter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NARROW = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 
 
 def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """``batch`` with its columns of integers packed where that saves space; for ``unpacked``."""
+    """``batch`` with its integer columns packed where that saves space."""
     for number, column in enumerate(batch.columns):
         if column.type not in _WIDE or column.null_count or not len(column):
             continue
@@ -38,7 +38,7 @@ def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch that ``packed`` got."""
+    """The original of a batch that ``packed`` returned."""
     for number, field in enumerate(batch.schema):
         if _PACKED in (field.metadata or {}):
             metadata = dict(field.metadata)

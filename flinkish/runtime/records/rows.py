@@ -1,7 +1,7 @@
-"""Rows that still are columns: what a source of tables gives, until somebody asks for a row.
+"""``RowColumns``: rows of a table that stay Arrow columns until a function needs a Row.
 
-A run of Rows crosses a shuffle as Arrow, and a key or a timestamp that is a field is read as a
-column. The first function that wants an element gets real Rows, made once.
+A run of such rows crosses a shuffle as Arrow, and a key or timestamp that is a field is read as a whole
+column. Row objects are made once, when the first function asks for an element.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RowColumns(Sequence[Row]):
 
     @classmethod
     def ofBytes(cls, data: bytes | memoryview) -> RowColumns:
-        """What ``toBytes`` made bytes of."""
+        """The rows that ``toBytes`` encoded."""
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
             return cls(unpacked(reader.read_next_batch()))
 
@@ -51,15 +51,15 @@ class RowColumns(Sequence[Row]):
         return any(map(pa.types.is_nested, self.batch.schema.types))
 
     def anew(self) -> RowColumns:
-        """The same rows, to be made of the columns anew."""
+        """The same rows, whose Row objects will be made again."""
         return RowColumns(self.batch)
 
     def column(self, field: Field) -> int | None:
-        """The number of the column that reading ``field`` of a Row reads, None if there is none."""
+        """The index of the column that holds ``field`` of a Row, None if there is none."""
         names = self.batch.schema.names
         if isinstance(field, int):
             return field if 0 <= field < len(names) else None
-        # A name of Row's own, such as asDict, is its method and not the field.
+        # A name of Row's own, such as asDict, is its method and not a field.
         return names.index(field) if field in names and field not in vars(Row) else None
 
     def arrow(self, column: int) -> pa.Array:
@@ -67,7 +67,7 @@ class RowColumns(Sequence[Row]):
         return self.batch.column(column)
 
     def encoded(self, column: int) -> pa.DictionaryArray:
-        """A column as its distinct values and which of them each row has."""
+        """A column as a dictionary array: its distinct values, and an index into them for each row."""
         values = self._encoded.get(column)
         if values is None:
             values = self.batch.column(column)
@@ -77,7 +77,7 @@ class RowColumns(Sequence[Row]):
         return values
 
     def withEncoded(self, column: int) -> RowColumns:
-        """The same rows, with that column encoded. They look the same and take less space."""
+        """The same rows with that column dictionary-encoded, which takes less space."""
         values = self.encoded(column)
         if len(values.dictionary) <= np.iinfo(np.int16).max:
             values = pa.DictionaryArray.from_arrays(values.indices.cast("int16"), values.dictionary)
@@ -96,24 +96,24 @@ class RowColumns(Sequence[Row]):
             return python_values(self.batch.column(column))
         except (ValueError, OverflowError, pa.ArrowException) as error:
             raise MalformedRecordError(
-                f"the column {self.batch.schema.names[column]!r} has a value that Python cannot hold:"
-                f" {error}. Its times are of the years 1 to 9999: filter or convert such rows before"
-                " they are read."
+                f"the column {self.batch.schema.names[column]!r} has a value that Python cannot represent:"
+                f" {error}. Python's dates are of the years 1 to 9999: filter or convert such rows"
+                " before they are read."
             ) from None
 
     def rows(self) -> list[Row]:
-        """The Rows, made once and kept."""
+        """The Row objects, made once and kept."""
         if self._rows is None:
             self._rows = list(self.passing())
         return self._rows
 
     def passing(self) -> Iterator[Row]:
-        """The Rows, each made when it is asked for and not kept: for who takes them once only."""
+        """The Row objects, made one by one and not kept, for a reader that needs them only once."""
         if self._rows is not None:
             return iter(self._rows)
         columns = [self.values(i) for i in range(self.batch.num_columns)]
         kind = row_type(tuple(self.batch.schema.names))
-        # In C from end to end: a call of Row for each would cost more than all the rest.
+        # All in C: a call of Row for each row would cost more than all the rest
         return map(tuple.__new__, repeat(kind), zip(*columns))
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
@@ -151,7 +151,8 @@ def joined(runs: Sequence[RowColumns]) -> RowColumns:
 
 
 def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:
-    """``field`` of all ``values`` if they are columns and it is one of integers without a gap."""
+    """The column ``field`` of ``values`` if they are columns and it is one of integers without
+    nulls, else None."""
     if not isinstance(values, RowColumns) or field is None:
         return None
     number = values.column(field)
@@ -165,11 +166,11 @@ def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int
 
 
 def python_values(column: pa.Array) -> list[Any]:
-    """The values of an Arrow column as Python's."""
+    """The values of an Arrow column as Python values."""
     kind = column.type
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
-        # to_pylist() makes a scalar object of every value first, and takes five times as long
+        # to_pylist() makes a scalar object for every value first and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
     if pa.types.is_dictionary(kind):
         distinct = np.empty(len(column.dictionary), dtype=object)
@@ -181,8 +182,8 @@ def python_values(column: pa.Array) -> list[Any]:
 
 
 def nested_values(column: pa.Array) -> list[Any]:
-    """The values of a column of structs, maps or lists: Rows, dicts and lists, as Spark gives them
-    in Python. An Arrow column would give dicts for structs and pairs for maps."""
+    """The values of a column of structs, maps or lists as Rows, dicts and lists, like Spark's in
+    Python; pyarrow would make dicts of structs and pairs of maps."""
     kind = column.type
     if pa.types.is_struct(kind):
         make = row_type(tuple(kind.field(i).name for i in range(kind.num_fields))).make

@@ -1,4 +1,4 @@
-"""Names the operator and the element in whatever a user function raises."""
+"""Errors of user functions: raised with the name of the operator and the element that caused them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from flinkish.runtime.records.copies import ATOMS, copied
 
 @contextmanager
 def user_code_of(operator: str, element: Callable[[], object]) -> Iterator[None]:
-    """For a whole run of elements: ``element()`` is asked for the culprit only after an error.
+    """Names ``operator`` and an element in an error of user code inside the block.
 
-    Functions are called in loops here, never by ``map`` or ``filter``: those, like every generator,
-    would take a StopIteration for the end of the run.
+    It covers a whole run of elements: ``element()`` is called only after an error, and returns the
+    element that was being processed. User functions are called in loops, never by ``map``, ``filter`` or
+    a generator, which would take a StopIteration of theirs for the end of the run.
     """
     try:
         yield
@@ -27,7 +28,7 @@ def user_code_of(operator: str, element: Callable[[], object]) -> Iterator[None]
 
 @contextmanager
 def user_method_of(operator: str, method: str) -> Iterator[None]:
-    """Names the operator and the method, for one that is called without an element."""
+    """Names the operator and the method in errors of a method that is called without an element."""
     try:
         yield
     except BaseException as error:
@@ -37,8 +38,10 @@ def user_method_of(operator: str, method: str) -> Iterator[None]:
 
 
 def raise_named(operator: str, error: BaseException, element: Callable[[], object]) -> None:
-    """Raise ``error`` as a user function's, which names ``operator`` and ``element()``; an error of
-    flinkish's own as it is, with the operator named, and an interrupt as it is."""
+    """Raise UserFunctionError with ``operator`` and ``element()``, caused by ``error``.
+
+    Errors of flinkish and interrupts are raised unchanged; an UnfitElementError gets the operator.
+    """
     if isinstance(error, UnfitElementError):
         raise error.at(operator) from None
     if isinstance(error, FlinkishError) or is_interrupt(error):
@@ -47,8 +50,7 @@ def raise_named(operator: str, error: BaseException, element: Callable[[], objec
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether ``error`` may be somebody's Ctrl-C: only the main thread gets one, and nobody sits at a
-    Spark worker."""
+    """Whether ``error`` may be a Ctrl-C: only the main thread gets one, and a Spark worker gets none."""
     return (
         isinstance(error, KeyboardInterrupt)
         and threading.current_thread() is threading.main_thread()
@@ -57,7 +59,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def mapped(operator: str, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    """``function`` of every value; an error names the value."""
+    """The results of ``function`` for all values; an error names the value."""
     results: list[Any] = []
     append = results.append
     with user_code_of(operator, lambda: values[len(results)]):
@@ -67,8 +69,8 @@ def mapped(operator: str, function: Callable[[Any], Any], values: Sequence[Any])
 
 
 def emitted(operator: str, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    """``function`` of every value, each result copied before the next call if it can change; an error
-    names the value."""
+    """The results of ``function`` for all values, each copied before the next call if it can change; an
+    error names the value."""
     results: list[Any] = []
     append, atoms = results.append, ATOMS
     with user_code_of(operator, lambda: values[len(results)]):
@@ -87,5 +89,5 @@ def emitted(operator: str, function: Callable[[Any], Any], values: Sequence[Any]
 
 
 def _program() -> str:
-    """The name of the module that this process was started with; empty where that was a file."""
+    """The name of the module that this process was started with; empty if it was a file."""
     return getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "name", None) or ""

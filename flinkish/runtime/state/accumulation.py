@@ -1,7 +1,7 @@
-"""Functions that accumulate must give back what they have accumulated.
+"""Checks that reduce and aggregate functions do not return None.
 
-None in its place is what a function gives whose ``return`` was forgotten. Flink would begin anew, and drop
-without a word all that had come before.
+A function that forgot its ``return`` returns None. In Flink, None as accumulator means that there is none
+yet, so all elements so far would be dropped silently.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flinkish.api.functions.functions import AggregateFunction
 
 
 def added(function: AggregateFunction[Any, Any, Any], value: Any, accumulator: Any) -> Any:
-    """The accumulator with ``value`` in it. Raises UnfitElementError for None."""
+    """``function.add``. Raises UnfitElementError if it returns None."""
     result = function.add(value, accumulator)
     if result is None:
         check_no_accumulator(function, "add")
@@ -22,7 +22,7 @@ def added(function: AggregateFunction[Any, Any, Any], value: Any, accumulator: A
 
 
 def merged(function: AggregateFunction[Any, Any, Any], a: Any, b: Any) -> Any:
-    """The accumulator of both. Raises UnfitElementError for None."""
+    """``function.merge``. Raises UnfitElementError if it returns None."""
     result = function.merge(a, b)
     if result is None:
         check_no_accumulator(function, "merge")
@@ -30,18 +30,17 @@ def merged(function: AggregateFunction[Any, Any, Any], a: Any, b: Any) -> Any:
 
 
 def check_no_accumulator(function: AggregateFunction[Any, Any, Any], method: str) -> None:
-    """Called when ``method`` has given None: raises UnfitElementError unless an empty accumulator is
-    None too."""
+    """Called when ``method`` returned None: raises UnfitElementError, unless a new accumulator is None
+    too."""
     if function.createAccumulator() is not None:
         raise UnfitElementError(
-            f"{type(function).__name__}.{method} returned None, but must return the accumulator, which"
-            " createAccumulator begins with: what it has so far would be lost. Write"
-            " 'return accumulator' at its end."
+            f"{type(function).__name__}.{method} returned None, but must return the accumulator, or"
+            " all elements so far would be lost. Write 'return accumulator' at its end."
         )
 
 
 def reduced(call: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """``call(a, b)``. Raises UnfitElementError for None."""
+    """``call(a, b)``. Raises UnfitElementError if it returns None."""
     result = call(a, b)
     if result is None:
         check_no_reduction(a, b)
@@ -49,10 +48,10 @@ def reduced(call: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 
 def check_no_reduction(a: Any, b: Any) -> None:
-    """Called when the reduction of ``a`` and ``b`` is None: raises UnfitElementError unless one of them
-    is."""
+    """Called when the reduction of ``a`` and ``b`` is None: raises UnfitElementError, unless one of
+    them is None."""
     if a is not None and b is not None:
         raise UnfitElementError(
-            f"the reduce function returned None for {shown(a)} and {shown(b)}, but must return what it"
-            " makes of them: what came so far would be lost. Return it."
+            f"the reduce function returned None for {shown(a)} and {shown(b)}, but must return their"
+            " reduction, or all elements so far would be lost. Write 'return' before the result."
         )

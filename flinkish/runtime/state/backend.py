@@ -1,9 +1,12 @@
-"""The keyed state of one operator in one key group: what the operators ask of a state backend.
+"""The interface of state backends: the keyed state and timers of one operator in one key group.
 
-There are two: the heap backend (harness, tests) and the paged backend (Spark). They give the same
-answers but for order: that of timers of one timestamp (``TimerQueue``) and that of the entries of a
-big map (``MapStateTable.items``). A *namespace* tells entries of one key apart, most often by window;
-None is the void one.
+There are two implementations: the heap backend (harness, tests) and the paged backend (Spark). They behave
+alike except for two orders: of timers with equal timestamps (``TimerQueue``), and of the entries of a big
+map (``MapStateTable.items``).
+
+Each entry has a key and a *namespace*, which separates several entries of one key. The window operator
+uses the window as namespace, so that each window of a key has contents of its own; None is the void
+namespace, for state that belongs to the key alone.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ Page: TypeAlias = dict[Any, Any]
 class StateTable(ABC):
     """The entries (key, namespace) -> value of one state (Flink: ``StateTable``).
 
-    A value changed in place counts only once it is ``put`` again.
+    A value that was changed in place must be ``put`` again, or the change may be lost.
     """
 
     __slots__ = ()
@@ -41,7 +44,7 @@ class StateTable(ABC):
 
     @abstractmethod
     def entries(self) -> Iterator[tuple[Any, Any, Any]]:
-        """All (key, namespace, value); the table must not be changed meanwhile."""
+        """All (key, namespace, value); the table must not be changed during the iteration."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -51,7 +54,7 @@ class StateTable(ABC):
 class MapStateTable(ABC):
     """The maps (key, namespace) -> {map key -> value} of one map state.
 
-    Entries of a map are read and written one by one; a map without entries is not there.
+    Entries of a map are read and written one by one; a map without entries does not exist.
     """
 
     __slots__ = ()
@@ -70,8 +73,11 @@ class MapStateTable(ABC):
 
     @abstractmethod
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
-        """The entries of the map, which may be changed meanwhile: in the order they were first put, but
-        in any order from a map that is too big for a page."""
+        """The entries of the map, which may be changed during the iteration.
+
+        They come in the order in which they were first put, or in any order if the map is too big for a
+        page.
+        """
 
     @abstractmethod
     def isEmpty(self, key: Any, namespace: Any) -> bool:
@@ -93,17 +99,17 @@ class MapStateTable(ABC):
 class WindowTable(ABC):
     """The contents of aligned windows: window -> {key -> value}.
 
-    All keys share their windows, so a window is read, fired and dropped as a whole. It comes in
-    pages; which page a key is in follows from its hash.
+    All keys share their windows, so a window is read, fired and removed as a whole. Its keys are
+    divided into pages by their hashes.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def pages(self, window: Any, hashes: Hashes) -> tuple[Sequence[Page], Sequence[int]]:
-        """Pages of ``window`` to read and change, and for each hash the index of its page.
+        """The pages of ``window`` for those hashes, and for each hash the index of its page.
 
-        What is changed in them is kept. They are good until the table is next used.
+        Changes to a page are kept. A page is valid until the table is next used.
         """
 
     @abstractmethod
@@ -112,11 +118,11 @@ class WindowTable(ABC):
 
     @abstractmethod
     def items(self, window: Any) -> Iterator[tuple[Any, Any]]:
-        """All (key, value) of ``window``; they must not be changed meanwhile."""
+        """All (key, value) of ``window``; they must not be changed during the iteration."""
 
     @abstractmethod
     def remove(self, window: Any) -> None:
-        """Drop ``window`` whole."""
+        """Remove ``window`` with all its entries."""
 
     @abstractmethod
     def size(self, window: Any) -> int:
@@ -129,7 +135,7 @@ class WindowTable(ABC):
 
 @stored_as("Timer")
 class Timer(NamedTuple):
-    """A timer (Flink: ``InternalTimer``)."""
+    """A timer; ``timestamp`` is in ms (Flink: ``InternalTimer``)."""
 
     timestamp: int
     key: Any
@@ -137,38 +143,40 @@ class Timer(NamedTuple):
 
 
 class TimerQueue(ABC):
-    """The pending timers of one operator in one time domain, each there once.
+    """The pending timers of one operator in one time domain: a set, ordered by timestamp.
 
-    Timers of one timestamp come as they do in Flink's heap state (heap backend), or in the order they
-    were registered (paged backend).
+    Timers with equal timestamps come in the order of Flink's heap state (heap backend), or in the
+    order of their registration (paged backend).
     """
 
     __slots__ = ()
 
     @abstractmethod
     def add(self, timestamp: int, key: Any, namespace: Any) -> None:
-        """Register a timer; one that is there already stays as it is."""
+        """Register a timer; does nothing if it is registered already."""
 
     @abstractmethod
     def remove(self, timestamp: int, key: Any, namespace: Any) -> None:
-        """Delete a timer, if it is there."""
+        """Delete a timer; does nothing if it is not registered."""
 
     @abstractmethod
     def pollDue(self, until: int) -> Timer | None:
-        """Take the first timer at or before ``until``, or None. Asked again after each callback,
-        as that may have registered and deleted timers."""
+        """Remove and return the first timer at or before ``until``, None if there is none.
+
+        Callers ask again after each callback, as it may have registered and deleted timers.
+        """
 
     @abstractmethod
     def nextTimestamp(self) -> int | None:
-        """No timer is earlier than this; None if there are none."""
+        """A lower bound of all timestamps; None if there are no timers."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many timers there are."""
+        """How many timers are pending."""
 
 
 class NotedState(NamedTuple):
-    """What a checkpoint notes of a state that a user function has asked for."""
+    """What a checkpoint records about a state that a user function uses."""
 
     name: str
     kind: str
@@ -178,23 +186,24 @@ class NotedState(NamedTuple):
 
 
 class KeyedStateBackend(ABC):
-    """All keyed state and timers of one operator in one key group (Flink: the same name).
+    """All keyed state and timers of one operator in one key group (Flink:
+    ``KeyedStateBackend``).
 
-    Tables and queues are asked for by name once, when the operator opens, and stay the same
-    objects while the backend goes from key group to key group.
+    An operator asks for its tables and queues by name once, when it is opened. They stay the same
+    objects while the backend moves from key group to key group.
     """
 
     def __init__(self) -> None:
         self.currentKey: Any = None
         """The key that user-facing states read and write under."""
         self.earlierStates: Collection[NotedState] = ()
-        """The states that there were when the checkpoint was made that the job goes on from."""
+        """The states in the checkpoint from which the job was started."""
         self.states: dict[NotedState, None] = {}
-        """The states that user functions have asked for."""
+        """The states that user functions use."""
 
     def note(self, state: NotedState) -> None:
-        """A user function asks for ``state``. Raises IncompatibleCheckpointError if it was of another
-        kind in the checkpoint."""
+        """Note that a user function uses ``state``. Raises IncompatibleCheckpointError if it was of
+        another kind in the checkpoint."""
         earlier = [noted for noted in self.earlierStates if noted.name == state.name]
         if earlier and all(noted.kind != state.kind for noted in earlier):
             raise IncompatibleCheckpointError(
@@ -205,25 +214,25 @@ class KeyedStateBackend(ABC):
         self.states[state] = None
 
     def noted(self) -> tuple[tuple[str, str, str], ...]:
-        """The states that user functions have asked for, as plain tuples."""
+        """The states that user functions use, as plain tuples."""
         return tuple((state.name, state.kind, state.type) for state in self.states)
 
     @abstractmethod
     def table(self, name: str) -> StateTable:
-        """The table of that name, new if there is none."""
+        """The table of that name, created if there is none."""
 
     @abstractmethod
     def mapTable(self, name: str) -> MapStateTable:
-        """The map table of that name, new if there is none."""
+        """The map table of that name, created if there is none."""
 
     @abstractmethod
     def windowTable(self, name: str) -> WindowTable:
-        """The window table of that name, new if there is none."""
+        """The window table of that name, created if there is none."""
 
     @abstractmethod
     def timerQueue(self, name: str) -> TimerQueue:
-        """The timer queue of that name, new if there is none."""
+        """The timer queue of that name, created if there is none."""
 
     @abstractmethod
     def numEntries(self) -> int:
-        """Entries of all tables together; a map counts as one."""
+        """The number of entries of all tables together; a map counts as one."""

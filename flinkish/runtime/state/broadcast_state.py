@@ -1,4 +1,4 @@
-"""Broadcast state: a map a descriptor, the same in every task, held by the operator itself."""
+"""Broadcast state: a map for each descriptor, equal in all tasks, held by the operator itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flinkish.api.functions.state import MapStateDescriptor
 
 
 class HeapBroadcastState(BroadcastState[Any, Any]):
-    """A dict (Flink: ``HeapBroadcastState``)."""
+    """A broadcast state in a dict (Flink: ``HeapBroadcastState``)."""
 
     __slots__ = ("content",)
 
@@ -47,7 +47,7 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
 
 
 class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
-    """A broadcast state that cannot be changed: tasks would no longer agree on it."""
+    """A broadcast state that cannot be changed, since tasks would no longer agree on it."""
 
     __slots__ = ("_state",)
 
@@ -99,11 +99,11 @@ class BroadcastStates:
         return self._views[self._known(descriptor)]
 
     def snapshot(self) -> dict[str, dict[Any, Any]]:
-        """What ``restore`` takes."""
+        """The state to pass to ``restore``."""
         return {name: dict(state.content) for name, state in self._states.items()}
 
     def restore(self, snapshot: dict[str, dict[Any, Any]] | None) -> None:
-        """Go on from a snapshot, or from empty states if it is None."""
+        """Continue from a snapshot, or with empty states if it is None."""
         for name, state in self._states.items():
             state.content = dict((snapshot or {}).get(name, ()))
 

@@ -1,8 +1,10 @@
-"""Entries in pages by a hash, by extendible hashing: a page that grows too large is split alone.
+"""``HashedPages``: entries in pages by hash (extendible hashing), so that only a full page is split.
 
-A page holds the entries whose hash ends in the same bits: ``depth`` says how many bits, and
-``bucket`` is their value. When a page splits, the half whose next bit is 0 keeps the bucket
-number, so no two pages ever share one, and the buckets follow from the depths alone.
+A page holds the entries whose hash ends in the same bits: ``depth`` is the number of those bits and
+``bucket`` their value. When a page splits, the half whose next bit is 0 keeps the bucket. So buckets are
+unique, and they follow from the depths alone. For example, a single page (depth 0, bucket 0) splits into
+the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the buckets 01 and 11 of depth 2,
+while bucket 0 stays as it is.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ TARGET_ENTRIES = 2_000
 MOST_ENTRIES = 3_000
 TARGET_BYTES = 128 * 1024
 MOST_BYTES = 192 * 1024
-# A slot for each value of the deepest page's bits: this many bits more than there are pages, so
-# that a few keys with nearly equal hashes do not blow the slots up.
+# There is a slot for each value of the deepest page's bits. The depth may exceed that of evenly
+# filled pages by this much only, so that a few nearly equal hashes do not need millions of slots.
 _SPARE_DEPTH = 6
 _MOST_DEPTH = 20
 _ABSENT = 0x80
@@ -34,9 +36,9 @@ Catalogue: TypeAlias = tuple[int, int, bytes]
 class HashedPages:
     """The pages of one table, one window or one big map.
 
-    ``hashesOf`` gives the hashes of a page's entries when it must be split. ``relieve`` is asked
-    first when a page has too many bytes; it may take entries out, and says whether it has. ``named``:
-    entries are under (key, namespace).
+    ``hashesOf`` computes the hashes of a page's entries for a split. ``relieve`` is called first when a
+    page has too many bytes; it may remove entries and returns whether it did. ``named``: entries are
+    stored under (key, namespace).
     """
 
     __slots__ = (
@@ -70,7 +72,7 @@ class HashedPages:
         self.load(None)
 
     def load(self, catalogue: Catalogue | None) -> None:
-        """Forget what is in memory; read the pages of ``catalogue`` from now on."""
+        """Drop what is in memory, and use the pages of ``catalogue`` from now on."""
         self._catalogue = catalogue
         self._pages: dict[int, Page] = {}
         self._sizes: dict[int, int] = {}
@@ -80,21 +82,21 @@ class HashedPages:
         self._absent: set[int] = set()
 
     def presize(self, entries: int) -> None:
-        """Called while there is no page: make room for that many entries."""
+        """Create buckets for that many entries; called while there are no pages."""
         depth = _bits(entries, TARGET_ENTRIES)
         self._depths = dict.fromkeys(range(1 << depth), depth)
         self._absent = set(self._depths)
         self._slots = list(range(1 << depth))
 
     def read(self, keyHash: int) -> Page:
-        """The page of that hash, to read. It stays the same object until ``flush``."""
+        """The page of that hash, for reading. It stays the same object until ``flush``."""
         slots = self._slots or self._open()
         bucket = slots[(keyHash ^ keyHash >> 16) & len(slots) - 1]
         page = self._pages.get(bucket)
         return self._page(bucket) if page is None else page
 
     def write(self, keyHash: int) -> Page:
-        """The page of that hash, to change."""
+        """The page of that hash, for changing."""
         slots = self._slots or self._open()
         bucket = slots[(keyHash ^ keyHash >> 16) & len(slots) - 1]
         self._dirty.add(bucket)
@@ -102,7 +104,7 @@ class HashedPages:
         return self._page(bucket) if page is None else page
 
     def writeAll(self, hashes: Hashes) -> tuple[Sequence[Page], list[int]]:
-        """The pages of those hashes, to change, and for each hash the index of its page."""
+        """The pages of those hashes, for changing, and for each hash the index of its page."""
         slots = self._slots or self._open()
         if len(slots) == 1:
             return (self.write(0),), [0] * len(hashes)
@@ -137,8 +139,10 @@ class HashedPages:
         return stored + sum(map(len, self._pages.values())) - sum(self._sizes.values())
 
     def flush(self) -> Catalogue | None:
-        """Write what has changed, and forget it; the catalogue, None if there are no entries, the
-        one loaded, itself, if it is as it was."""
+        """Write the changed pages, drop them from memory, and return the catalogue.
+
+        It is None if there are no entries, and the same object that was loaded if it did not change.
+        """
         if self._dirty:
             entries = len(self)
             for bucket in self._dirty:
@@ -171,7 +175,7 @@ class HashedPages:
         return self._space.codec.decodeEntries(self._space.read(self._id(bucket)))
 
     def _open(self) -> list[int]:
-        """Work the catalogue out, which waits until a page is asked for."""
+        """Decode the catalogue, which is done only when a page is needed."""
         depths = b"\x80" if self._catalogue is None else self._catalogue[2]
         size = 1 << max(depth & ~_ABSENT for depth in depths)
         slots = [0] * size
@@ -213,7 +217,8 @@ class HashedPages:
         self._space.write(self._id(bucket), content)
 
     def _split(self, bucket: int, page: Page, bits: int) -> bool:
-        """Split a page by the next ``bits`` of the hash and write the parts, if that parts it."""
+        """Split a page by the next ``bits`` of the hash and write the parts. False if all entries would
+        stay together."""
         depth = self._depths[bucket]
         most = min(_MOST_DEPTH, len(self._depths).bit_length() + _SPARE_DEPTH)
         bits = min(bits, most - depth)
@@ -231,7 +236,7 @@ class HashedPages:
         return True
 
     def _merge_empty(self) -> None:
-        """Give up buckets without a page, so that the catalogue shrinks with the entries."""
+        """Merge buckets without a page, so that the catalogue shrinks with the entries."""
         for bucket in self._dirty & self._absent:
             depth = self._depths.get(bucket, 0)
             while depth:
@@ -246,12 +251,12 @@ class HashedPages:
 
 
 def _bits(size: int, target: int) -> int:
-    """How many bits cut ``size`` into parts of about ``target`` at most."""
+    """The number of bits that divide ``size`` into parts of at most about ``target``."""
     return max(0, (size - 1) // target).bit_length()
 
 
 def _next(bucket: int, depth: int) -> int:
-    """The bucket after this one, counting with the lowest bit as the highest."""
+    """The bucket after this one, in the order of reversed bits."""
     while depth:
         depth -= 1
         if bucket >> depth & 1 == 0:

@@ -1,4 +1,4 @@
-"""The heap backend: state as plain dicts, for the harness and for tests."""
+"""The heap backend: state in plain dicts, for the harness and tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flinkish.runtime.state.backend import (
 
 @stored_as("HeapStateTable")
 class HeapStateTable(StateTable):
-    """A dict of (key, namespace)."""
+    """A dict from (key, namespace) to value."""
 
     __slots__ = ("_entries",)
 
@@ -46,7 +46,7 @@ class HeapStateTable(StateTable):
 
 @stored_as("HeapMapStateTable")
 class HeapMapStateTable(MapStateTable):
-    """A dict of dicts."""
+    """A dict from (key, namespace) to a dict."""
 
     __slots__ = ("_maps",)
 
@@ -84,7 +84,7 @@ class HeapMapStateTable(MapStateTable):
 
 @stored_as("HeapWindowTable")
 class HeapWindowTable(WindowTable):
-    """One page a window."""
+    """One page for each window."""
 
     __slots__ = ("_windows",)
 
@@ -109,8 +109,11 @@ class HeapWindowTable(WindowTable):
 
 @stored_as("HeapTimerQueue")
 class HeapTimerQueue(TimerQueue):
-    """A binary heap by timestamp alone. Adding and removing move the timers as Flink's
-    ``HeapPriorityQueueSet`` does, so that timers of one timestamp come in Flink's order."""
+    """A binary heap by timestamp, with the position of each timer for quick deletion.
+
+    It moves timers exactly as Flink's ``HeapPriorityQueueSet`` does, so that timers with equal
+    timestamps fire in Flink's order; ``heapq`` would give another.
+    """
 
     __slots__ = ("_heap", "_places")
 
@@ -177,7 +180,7 @@ class HeapTimerQueue(TimerQueue):
 
 
 class HeapKeyedStateBackend(KeyedStateBackend):
-    """Everything in memory; ``contents`` is what a snapshot pickles."""
+    """A backend in memory; ``contents`` is what a snapshot pickles."""
 
     def __init__(self, contents: dict[tuple[str, str], Any] | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The keyed states of one operator, handed out by descriptor."""
+"""``KeyedStates``: the keyed states of one operator, by descriptor."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 class KeyedStates(KeyedStateStore):
-    """The states of one operator. All that it hands out work under the backend's current key and
-    under ``namespace``, which the operator sets before it calls a user function.
+    """The states of one operator; they read and write under the backend's current key and
+    ``namespace``, both of which the operator sets before it calls a user function.
 
-    ``clock``: the one that lives of entries are measured with; without it no state can expire.
-    ``sweeps``: whether the operator calls ``removeExpired``, so that clean-up in background works.
+    ``clock`` measures the time to live of entries; without it no state can expire. ``sweeps``:
+    whether the operator calls ``removeExpired``, which background clean-up needs.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class KeyedStates(KeyedStateStore):
         return state
 
     def of(self, descriptor: StateDescriptor[Any]) -> Any:
-        """The state of any descriptor."""
+        """The state of any descriptor, the same object for the same name."""
         kind = _kind_of(descriptor)
         known = self._states.get(descriptor.name)
         if known is None:
@@ -85,17 +85,17 @@ class KeyedStates(KeyedStateStore):
         elif known[0] is not kind:
             raise InvalidProgramError(
                 f"the state {descriptor.name!r} is asked for with a {kind.__name__}, but was with a"
-                f" {known[0].__name__} before. Give each state a name of its own."
+                f" {known[0].__name__} before. Give each state its own name."
             )
         return known[1]
 
     def keysOf(self, descriptor: StateDescriptor[Any]) -> list[Any]:
-        """The keys that have something in a state, in the namespace set last."""
+        """The keys with an entry in a state, in the current namespace."""
         keys: list[Any] = self.of(descriptor).keysIn(self.namespace)
         return keys
 
     def removeExpired(self, now: int) -> None:
-        """Remove the entries whose life is over, of states that are cleaned up in background."""
+        """Remove the entries that expired by ``now`` (ms), for states with background clean-up."""
         for queue, state in self._expiring:
             while (timer := queue.pollDue(now)) is not None:
                 state.removeExpired(timer.key, timer.namespace)
@@ -146,11 +146,11 @@ _STATES: dict[type[StateDescriptor[Any]], Any] = {
 
 
 class _NoKey:
-    """The current key where there is none: whatever looks for its state hashes it, and fails."""
+    """Stands for the current key while there is none: looking up its state hashes it, and raises."""
 
     def __hash__(self) -> NoReturn:
         raise IllegalStateError(
-            "keyed state and timers are only there while an element or a timer of a key is at hand."
+            "keyed state and timers are available only while an element or timer of a key is processed."
             " In processBroadcastElement use ctx.applyToKeyedState(descriptor, function); open() is"
             " for getting states, not for reading them."
         )

@@ -1,4 +1,4 @@
-"""Pages to bytes and back.
+"""The format of pages: bytes that can be listed without the classes of the values in them.
 
 A page is an *envelope*: the format's version, a header, and the sections that the header names, such
 as keys, namespaces and values. Each section is a pickle of its own, so a tool can list the keys of a
@@ -6,7 +6,7 @@ page without importing the classes of its values::
 
     version: 1 byte | header: 2 bytes of length, JSON | for each section: 4 bytes of length, pickle
 
-The header says what table of which state the page is of, and how its sections are encoded.
+The header names the state and its kind of table, and says how the sections are encoded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flinkish.api.stored_names import unpickled
 from flinkish.runtime.state.backend import Page
 
 FORMAT = 2
-"""The version of pages and of the directory that says which there are. 1: a page was one pickle."""
+"""The version of pages and of the directory. In version 1 a page was a single pickle."""
 
 _PROTOCOL = 5
 _LENGTH = struct.Struct("<I")
@@ -38,20 +38,20 @@ NAMED_ENTRIES = ("keys", "namespaces", "values")
 
 
 class Envelope(NamedTuple):
-    """A page as it is stored, with nothing of it unpickled."""
+    """A page as it is stored, without unpickling any of it."""
 
     table: str
-    """What kind of table the page is of: ``values``, ``maps``, ``windows`` or ``timers``."""
+    """The kind of table: ``values``, ``maps``, ``windows`` or ``timers``."""
     state: str
-    """The name of the state: that of its descriptor, or of the operator's own."""
+    """The name of the state: of its descriptor, or of a state of the operator itself."""
     encoding: str
     """How the sections are encoded."""
     sections: dict[str, memoryview]
 
     @classmethod
     def of(cls, content: bytes) -> Envelope:
-        """The envelope of a page. Raises IncompatibleCheckpointError if another version of flinkish
-        wrote it in a format of its own."""
+        """The envelope of a page. Raises IncompatibleCheckpointError if it has the format of another
+        version of flinkish."""
         header, names, parts = _opened(content)
         fields = json.loads(header)
         return cls(fields["table"], fields["state"], fields["encoding"], dict(zip(names, parts)))
@@ -60,8 +60,8 @@ class Envelope(NamedTuple):
 class PageCodec:
     """Encodes the pages of one state of one operator.
 
-    What ``pickle`` refuses (classes of ``__main__`` in a worker, lambdas) goes through
-    ``cloudpickle``, from then on for every page of this state.
+    Values that ``pickle`` cannot handle (of classes of ``__main__`` in a worker, lambdas) are encoded
+    by ``cloudpickle``, and so are all later pages of this state.
     """
 
     __slots__ = ("_dumps", "_prefixes", "_state", "_table", "owner")
@@ -120,7 +120,7 @@ class PageCodec:
             ) from error
 
     def _prefix(self, names: tuple[str, ...]) -> bytes:
-        """What every page of those sections begins with."""
+        """The version and header of pages with those sections."""
         fields = {
             "table": self._table,
             "state": self._state,
@@ -170,7 +170,8 @@ class PageCodec:
 
 
 def check_format(version: int, what: str) -> None:
-    """Raises IncompatibleCheckpointError if ``what`` is of another format than is written here."""
+    """Raises CorruptCheckpointError if ``version`` is 0, which stands for no bytes at all, and
+    IncompatibleCheckpointError if it is not ``FORMAT``; ``what`` is named."""
     if not version:
         raise CorruptCheckpointError(
             f"{what} is empty. The state store was damaged: restore the checkpoint directory from a copy,"
@@ -185,8 +186,8 @@ def check_format(version: int, what: str) -> None:
 
 
 def _opened(content: bytes) -> tuple[bytes, Sequence[str], list[memoryview]]:
-    """Header, names of the sections, and sections. Raises ValueError or struct.error if the page
-    ends before they do."""
+    """The header, the names of the sections, and the sections of a page. Raises ValueError or
+    struct.error if the page is incomplete."""
     version = content[0] if content else 0
     check_format(version, "a page of state")
     _, size = _START.unpack_from(content)

@@ -1,7 +1,11 @@
-"""The key-value store that pages live in, and one table's share of it.
+"""Pages: many entries of state stored as one value, because calls of Spark's state are expensive.
 
-Every call of a store is expensive (Spark state: 50 to 400 microseconds), so the paged backend
-calls it once a page and batch; the counts of ``DictPageStore`` let tests say so.
+A read or write of Spark's state from Python takes 50 to 400 microseconds, whatever its size. So the paged
+backend puts up to some thousand entries into one *page*, reads a page at most once in a batch, when it is
+first needed, and writes it once if it changed. The number of calls then depends on how many pages a batch
+touches, not on how many elements it has; ``DictPageStore`` counts calls so that tests can check it.
+
+For example, 1 000 elements of 500 keys in 1 page cost one read and one write instead of 1 000 of each.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ class PageStore(Protocol):
         """Write the page."""
 
     def remove(self, page: bytes) -> None:
-        """Remove the page, which is there."""
+        """Remove the page, which must exist."""
 
 
 class DictPageStore:
@@ -46,30 +50,30 @@ class DictPageStore:
         del self.pages[page]
 
     def takeCalls(self) -> tuple[int, int, int]:
-        """How often ``get``, ``put`` and ``remove`` were called since this was last asked."""
+        """The numbers of calls of ``get``, ``put`` and ``remove`` since the last call of this."""
         calls = self.gets, self.puts, self.removes
         self.gets = self.puts = self.removes = 0
         return calls
 
 
 TABLES = {"s": "values", "m": "maps", "w": "windows", "t": "timers"}
-"""The kinds of tables: the letter in the ids of their pages, and the name in the pages."""
+"""The kinds of tables: the letter in the names of their pages, and the word inside the pages."""
 
 
 class PageSpace:
-    """The pages of one table, in the store of the key group the backend is at."""
+    """The pages of one table, in the store of the current key group."""
 
     __slots__ = ("_prefix", "codec", "store")
 
     store: PageStore
 
     def __init__(self, uid: str, kind: str, name: str) -> None:
-        # NUL, as uid and name may contain any other separator
+        # NUL separates, as uids and names may contain any other character
         self._prefix = f"{uid}\0{kind}{name}\0".encode()
         self.codec = PageCodec(uid, TABLES[kind], name)
 
     def read(self, page: bytes) -> bytes:
-        """What was written as ``page``, which must be there."""
+        """The content of ``page``. Raises CorruptCheckpointError if it is missing."""
         content = self.store.get(self._prefix + page)
         if content is None:
             raise CorruptCheckpointError(
@@ -79,7 +83,7 @@ class PageSpace:
         return content
 
     def write(self, page: bytes, content: bytes) -> None:
-        """Write ``page``, encoded already."""
+        """Write ``page``; ``content`` is encoded already."""
         self.store.put(self._prefix + page, content)
 
     def remove(self, page: bytes) -> None:
@@ -88,22 +92,23 @@ class PageSpace:
 
 
 class Paged(ABC):
-    """A table or timer queue in pages, taken from key group to key group by its backend.
+    """A table or timer queue in pages, which its backend moves from key group to key group.
 
-    Its catalogue says which pages there are. It starts with the number of entries and the number
-    of pages, and consists of ints, bytes and tuples only; None stands for nothing at all.
+    Its *catalogue* lists its pages and is kept in the directory. It starts with the number of entries
+    and of pages, and consists of ints, bytes and tuples only; None stands for no entries.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        """Forget what is in memory and go to a key group. Reads no page."""
+        """Drop what is in memory and move to a key group, without reading a page."""
 
     @abstractmethod
     def flush(self) -> tuple[Any, ...] | None:
-        """Write what has changed and forget it; the catalogue, the one given if nothing changed."""
+        """Write the changed pages, drop what is in memory, and return the new catalogue; if nothing
+        changed, the same object that was loaded."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many entries there are; reads no page."""
+        """The number of entries, without reading a page."""

@@ -1,8 +1,8 @@
-"""The paged backend: the keyed state of one operator in few, large values of a key-value store.
+"""The paged backend: the keyed state of one operator as pages in a key-value store.
 
-A batch in a key group is ``load``, work in memory, ``flush``: each page that is touched is read
-once and, if changed, written once. What pages there are is in the *directory*, which the engine
-keeps.
+Pages are explained in ``page_store``. For each key group and batch the engine calls ``load``, the operator
+works in memory, and ``flush`` writes the pages that changed. Which pages exist is in the *directory*, a
+dict from table to catalogue, which ``flush`` returns and the next ``load`` takes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ P = TypeVar("P", bound=Paged)
 
 
 class PagedKeyedStateBackend(KeyedStateBackend):
-    """Goes from key group to key group, each with a store and a directory of its own.
+    """The keyed state of one operator in pages; it moves from key group to key group.
 
-    ``uid`` begins the ids of all pages, so operators may share a store. What a table or queue
-    holds before the first ``load`` is lost.
+    Each key group has a store and a directory of its own. ``uid`` is the prefix of all page names, so
+    operators can share a store. Entries put before the first ``load`` are lost.
     """
 
     def __init__(self, uid: str) -> None:
@@ -41,8 +41,11 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         self._directory: dict[str, Any] = {}
 
     def load(self, store: PageStore, directory: dict[str, Any] | None) -> None:
-        """Go to the key group of ``store``, where ``flush`` last returned ``directory`` (None: it
-        is new). Calls the store not at all; what was not flushed is forgotten."""
+        """Move to the key group of ``store``; ``directory`` is the one that ``flush`` last returned for
+        it, None for a new one.
+
+        Does not call the store. What was not flushed is lost.
+        """
         directory = {} if directory is None else directory
         if directory and directory.get("format") != _FORMAT:
             raise IncompatibleCheckpointError(
@@ -56,10 +59,10 @@ class PagedKeyedStateBackend(KeyedStateBackend):
             item.load(store, directory.get(name))
 
     def flush(self) -> dict[str, Any]:
-        """Write what has changed since ``load``, forget it, and return the new directory.
+        """Write the pages changed since ``load``, drop them from memory, and return the new directory.
 
-        It consists of plain values, is empty if the key group holds nothing, and is the one that
-        was loaded, itself, if nothing has changed.
+        The directory consists of plain values and is empty if the key group has no entries. If
+        nothing changed it is the same object that was loaded.
         """
         if self._store is None:
             raise IllegalStateError(f"{self._uid}: flush() was called before load()")
@@ -76,7 +79,7 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         self._hashes.trim()
 
     def numPages(self) -> int:
-        """How many pages there were in the store at the last ``load`` or ``flush``."""
+        """The number of pages in the store at the last ``load`` or ``flush``."""
         return sum(value[1] for name, value in self._directory.items() if name != "format")
 
     def table(self, name: str) -> PagedStateTable:

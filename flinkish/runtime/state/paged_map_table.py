@@ -1,8 +1,8 @@
-"""Map state in pages: small maps share pages, a big map lives in pages of its own.
+"""``PagedMapStateTable``: map state in pages; small maps share pages, a big map has its own.
 
-A small map is a dict inside the page of its key. When it grows beyond ``MOST_SMALL`` entries, or
-its bytes fill a page, it becomes a *big* map: in its place in the key's page there is then a
-tuple, the number of the big map and the catalogue of its pages.
+A small map is a dict inside the page of its key. When it grows beyond ``MOST_SMALL`` entries, or its bytes
+fill a page, it becomes a *big* map: the page of the key then holds, in place of the dict, a tuple of the
+big map's number and the catalogue of its pages.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ MOST_SMALL = 1_000
 
 
 class PagedMapStateTable(MapStateTable, Paged):
-    """Entries of a small map come in the order they were first put, those of a big map in any.
+    """Map state in pages.
 
-    ``items`` of a small map is a copy; of a big map it reads page after page, and shows changes
-    made to pages it has yet to reach. A map with a key that has no stable hash is never big; a
-    big map that shrinks stays big until it is empty.
+    ``items`` returns the entries of a small map in the order in which they were first put, as a copy.
+    Those of a big map come in any order, page after page, and show changes to pages not reached
+    yet. A map with a key that has no stable hash never becomes big; a big map that shrinks stays big
+    until it is empty.
     """
 
     __slots__ = (
@@ -153,7 +154,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         self._dropped: list[HashedPages] = []
 
     def _home(self, key: Any, namespace: Any) -> tuple[HashedPages, Any]:
-        """The pages that hold the map or what stands for it, and its name in them."""
+        """The pages that hold the map or its tuple, and its name in them."""
         return (self._void, key) if namespace is None else (self._named, (key, namespace))
 
     def _stable_hash(self, mapKey: Any) -> int | None:
@@ -201,7 +202,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         return self._catalogue if catalogue == self._catalogue else catalogue
 
     def _promote_heavy(self, page: Page) -> bool:
-        """Called for a page with too many bytes: make the maps big that have most of them."""
+        """Called for a page with too many bytes: turn its heaviest maps into big ones."""
         encode = self._space.codec.encodeEntries
         small = [name for name, entry in page.items() if type(entry) is dict and len(entry) > 1]
         heavy = [name for name in small if len(encode(page[name])) > TARGET_BYTES]

@@ -15,24 +15,24 @@ from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
 
 def hashes_of(keys: Iterable[Any], number: int) -> Hashes:
-    """The stable hashes of ``number`` keys, remembered nowhere: pages are split rarely."""
+    """The stable hashes of ``number`` keys, not cached, as pages are split rarely."""
     return np.fromiter(map(stable_hash, keys), dtype=np.uint32, count=number)
 
 
 def hashes_of_keys(page: Page) -> Hashes:
-    """The hashes of a page whose entries are under keys."""
+    """The hashes of the entries of a page from key to value."""
     return hashes_of(page, len(page))
 
 
 def hashes_of_named(page: Page) -> Hashes:
-    """The hashes of a page whose entries are under (key, namespace)."""
+    """The hashes of the entries of a page from (key, namespace) to value."""
     return hashes_of((key for key, _ in page), len(page))
 
 
 class PagedStateTable(StateTable, Paged):
-    """Pages of the void namespace hold key -> value, those of others (key, namespace) -> value.
+    """A table in pages: key -> value for the void namespace, (key, namespace) -> value for others.
 
-    All entries of one key in named namespaces share a page, however many they are.
+    All entries of a key in other namespaces share a page, however many they are.
     """
 
     __slots__ = ("_catalogue", "_hashes", "_named", "_namespaces", "_space", "_void")
@@ -68,7 +68,7 @@ class PagedStateTable(StateTable, Paged):
         if namespace is None:
             self._void.write(self._hashes[key])[key] = value
         else:
-            # A page of one window object is smaller than a page of many equal ones.
+            # Pickle stores one object once, but each of many equal objects
             namespace = self._namespaces.setdefault(namespace, namespace)
             self._named.write(self._hashes[key])[key, namespace] = value
 
@@ -92,7 +92,8 @@ class PagedStateTable(StateTable, Paged):
 def joint_catalogue(
     previous: tuple[Any, ...] | None, parts: tuple[Any, ...]
 ) -> tuple[Any, ...] | None:
-    """The catalogue of those parts: the previous one itself if they are in it, None if all are."""
+    """The catalogue of those parts: the previous object if it has the same parts, None if all are
+    None."""
     if previous is not None and all(map(_same, previous[2:], parts)):
         return previous
     present = [part for part in parts if part is not None]

@@ -1,10 +1,10 @@
-"""Timers in pages, as a log: registering and deleting read nothing.
+"""``PagedTimerQueue``: timers as a log in pages, so that registering and deleting read nothing.
 
-What a batch registers and deletes is written as sorted pages of records (``timer_records``), each
-with its range of timestamps in the catalogue. When timers come due, the pages that begin at or
-before that time are read and replayed; what is not due of them is written again, merged. So a
-page is read when its first timer is due. Only when more than ``MOST_SMALL_PAGES`` small pages
-have piled up are those read and merged before their time, which is about one read a batch.
+Each batch appends its registrations and deletions as sorted pages of records (``timer_records``); the
+catalogue holds the range of timestamps of each page. When the time reaches t, the pages that begin at or
+before t are read and replayed, and their records after t are merged and written again. So a page is not
+read before its first timer is due. The exception: if more than ``MOST_SMALL_PAGES`` small pages have
+accumulated, they are read and merged early, which costs about one read a batch.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ SMALL_PAGE = 1_000
 MOST_SMALL_PAGES = 64
 
 _NEVER = 2**63
-"""After every timestamp; before every one when negative."""
+"""Later than every timestamp; its negative is earlier than every one."""
 
 _Due: TypeAlias = OrderedDict[tuple[Any, Any], None]
 
 
 class TimerPage(NamedTuple):
-    """What the catalogue says of a page."""
+    """The entry of a page in the catalogue."""
 
     first: int
     last: int
@@ -63,11 +63,13 @@ _PACKED = np.dtype(
 
 
 class PagedTimerQueue(TimerQueue, Paged):
-    """Timers at or before the *horizon* are in memory exactly; of later ones there are pages that
-    were not read, runs of records that were, and the log of this batch. Polling moves the horizon.
+    """A timer queue in pages, exact up to the *horizon*.
 
-    ``nextTimestamp`` may be that of a timer deleted meanwhile. ``len`` takes it that a registered
-    timer was not pending and a deleted one was; it is put right as pages are merged.
+    Timers at or before the horizon are in memory. Later ones are in three places: pages not read yet,
+    the rest of pages already read, and the log of this batch. Polling moves the horizon.
+
+    ``nextTimestamp`` may be that of a timer deleted meanwhile. ``len`` is an estimate: it assumes that
+    every registration is new and every deletion hits, and is corrected when pages are merged.
     """
 
     __slots__ = (
@@ -109,7 +111,7 @@ class PagedTimerQueue(TimerQueue, Paged):
             timers = self._due.get(timestamp)
             if timers is None:
                 timers = self._new_due(timestamp)
-            timers[key, namespace] = None  # keeps its place if it is there
+            timers[key, namespace] = None  # keeps its place if it is registered
             return
         log = self._log_at(timestamp)
         timer = key, namespace
@@ -167,7 +169,7 @@ class PagedTimerQueue(TimerQueue, Paged):
 
     def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
-        # Without pages everything is in memory.
+        # Without pages all timers are in memory.
         self._horizon = _NEVER if catalogue is None else -_NEVER - 1
         _, _, _, self._next_number, self._sequence, _ = catalogue or (0, 0, 0, 0, 0, b"")
         self._unread: list[TimerPage] | None = None
@@ -197,7 +199,7 @@ class PagedTimerQueue(TimerQueue, Paged):
         return self._unread[0].first if self._unread else _NEVER
 
     def _unread_pages(self) -> list[TimerPage]:
-        """The pages that were not read, by their first timestamp."""
+        """The pages not read yet, ordered by their first timestamp."""
         if self._unread is None:
             packed = b"" if self._catalogue is None else self._catalogue[5]
             self._unread = list(map(TimerPage._make, np.frombuffer(packed, _PACKED).tolist()))
@@ -210,8 +212,8 @@ class PagedTimerQueue(TimerQueue, Paged):
         )
 
     def _advance(self, until: int) -> None:
-        """Move the horizon towards ``until``, but not past the first page: so that of many pages
-        due at once only those that overlap are in memory together."""
+        """Move the horizon towards ``until``, but not past the end of the first page: if many pages are
+        due at once, only those that overlap are in memory together."""
         target = until
         if self._first_unread() <= until:
             unread = self._unread_pages()
@@ -260,7 +262,7 @@ class PagedTimerQueue(TimerQueue, Paged):
             unread[:] = [page for page in unread if page.records >= SMALL_PAGE]
 
     def _new_records(self) -> TimerRecords:
-        """What this batch did, and what is due and was not polled."""
+        """The log of this batch, and the timers at or before the horizon that were not polled."""
         due = sorted(self._due.items(), key=itemgetter(0))
         log = sorted(self._log.items(), key=itemgetter(0))  # all after the horizon
         sizes = [len(timers) for _, timers in due] + [len(timers) for _, timers in log]
@@ -284,7 +286,7 @@ class PagedTimerQueue(TimerQueue, Paged):
         )
 
     def _write(self, records: TimerRecords) -> list[TimerPage]:
-        """Write the records as pages, under the numbers of those that were read first of all."""
+        """Write the records as pages, reusing the numbers of the pages that were read."""
         pages = []
         number = -(-len(records) // PAGE_TIMERS)
         bounds = [len(records) * i // number for i in range(number + 1)] if number else [0]

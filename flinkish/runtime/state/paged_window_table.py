@@ -1,6 +1,6 @@
-"""Aligned windows in pages: each window has pages of its own, by the hash of the key.
+"""``PagedWindowTable``: aligned windows in pages; each window has its own, by the hash of the key.
 
-So a fired window is read page by page, once, and dropped whole.
+So a window that fires is read once, page by page, and removed as a whole.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from flinkish.runtime.state.paged_tables import hashes_of_keys
 
 
 class PagedWindowTable(WindowTable, Paged):
-    """The catalogue holds, encoded, for each window its number and the catalogue of its pages.
+    """The contents of aligned windows in pages. The catalogue holds, encoded, the number of each
+    window and the catalogue of its pages.
 
-    ``windows`` come in the order they were first used.
+    ``windows()`` returns them in the order of their first use.
     """
 
     __slots__ = ("_catalogue", "_dropped", "_next_number", "_open", "_space", "_stored")
@@ -83,14 +84,14 @@ class PagedWindowTable(WindowTable, Paged):
         self._dropped: list[HashedPages] = []
 
     def _windows(self) -> dict[Any, tuple[int, Catalogue | None]]:
-        """Every window; decoded when first asked for."""
+        """All windows; decoded at the first call."""
         if self._stored is None:
             encoded = None if self._catalogue is None else self._catalogue[3]
             self._stored = {} if encoded is None else self._space.codec.decodeEntries(encoded)
         return self._stored
 
     def _pages(self, window: Any, hashes: Hashes | None = None) -> HashedPages:
-        """The pages of ``window``; a new one gets room for the keys of those hashes."""
+        """The pages of ``window``; a new one gets buckets for the keys of those hashes."""
         opened = self._open.get(window)
         if opened is None:
             number, catalogue = self._windows().get(window, _NOTHING)

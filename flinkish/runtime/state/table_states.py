@@ -1,4 +1,4 @@
-"""The states a user reads and writes, as views on the tables of a state backend."""
+"""The states that user functions read and write, as views of the tables of a state backend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, Sta
 
 
 class StateOwner(Protocol):
-    """What a state works under: the backend's current key, and the namespace set last."""
+    """Supplies what a state reads and writes under: the current key and the current namespace."""
 
     backend: KeyedStateBackend
     namespace: Any
@@ -81,7 +81,7 @@ class TableValueState(TableState, ValueState[Any]):
 
 
 class TableListState(TableState, ListState[Any]):
-    """A list; what ``get`` gives is a copy."""
+    """A list; ``get`` returns a copy."""
 
     __slots__ = ()
 
@@ -213,7 +213,7 @@ class TableMapState(MapState[Any, Any]):
 
 
 class Again(Iterable[Any]):
-    """An iterable that begins anew each time, as a Java ``Iterable`` does."""
+    """An iterable that starts again with each iteration, like a Java ``Iterable``."""
 
     __slots__ = ("_iterate",)
 
@@ -225,7 +225,7 @@ class Again(Iterable[Any]):
 
 
 def without_none(state: str, values: Iterable[Any]) -> list[Any]:
-    """``values`` as a list; None is no element of a list state."""
+    """``values`` as a list. Raises IllegalArgumentError if None is among them."""
     found = list(values)
     if any(value is None for value in found):
         refuse_none(state)
@@ -233,7 +233,7 @@ def without_none(state: str, values: Iterable[Any]) -> list[Any]:
 
 
 def refuse_none(state: str) -> NoReturn:
-    """None is no element of a list state, in Flink neither."""
+    """Raise IllegalArgumentError, as a list state cannot hold None, in Flink either."""
     raise IllegalArgumentError(
         f"the list state {state!r} cannot hold None. Leave such elements out, or wrap them in a"
         " tuple."
@@ -241,6 +241,6 @@ def refuse_none(state: str) -> NoReturn:
 
 
 MISSING: Any = object()
-"""Stands for an entry that is not there, where None may be one."""
+"""Stands for a missing entry where None may be a value."""
 
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, frozenset)

@@ -1,8 +1,8 @@
 """The log of timer registrations and deletions, in columns.
 
-A record says what one batch did to one timer. Records are ordered by timestamp, then by sequence
-number, which is higher the later the batch; replaying all records of a timestamp in that order
-gives the timers pending at it, in the order of their registration.
+A record says what one batch did to one timer. Records are ordered by timestamp, then by a sequence number
+that grows with each batch. Replaying all records of a timestamp in that order yields its pending timers,
+in the order of their registration.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 REGISTERED = 1
-"""The timer is to be there; one that is there already stays as it is."""
+"""The timer is registered, unless it is already."""
 DELETED = 2
-"""Before that, a timer from earlier records is deleted."""
+"""Before that, a timer registered by earlier records is deleted."""
 FRESH = 4
-"""The batch registered first, so most likely no earlier timer was there to delete."""
+"""The batch registered the timer first, so there was probably no earlier one to delete."""
 
 NEW = REGISTERED | FRESH
 _WEIGHTS = np.array([0, 1, -1, 0, 0, 1, 0, 1], dtype=np.int64)
 
 SECTIONS = ("timestamps", "sequences", "codes", "keys", "namespaces")
-"""What a page of records is made of."""
+"""The sections of a page of records."""
 
 Codes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = NDArray[np.int64]
@@ -81,7 +81,7 @@ class TimerRecords:
         first = int(self.sequences[0])
         successive = bool((np.diff(self.sequences) == 1).all())
         same = bool((self.codes == self.codes[0]).all())
-        # A page of one window object is smaller than a page of many equal ones.
+        # Pickle stores one object once, but each of many equal objects
         one: dict[Any, Any] = {}
         namespaces = [one.setdefault(namespace, namespace) for namespace in self.namespaces]
         return (
@@ -94,7 +94,7 @@ class TimerRecords:
 
 
 class TimerRun:
-    """The records of a page that was read, and how far they have been used up."""
+    """The records of a page that was read, and how many of them have been taken."""
 
     __slots__ = ("_records", "_start")
 
@@ -103,13 +103,13 @@ class TimerRun:
         self._start = 0
 
     def first(self) -> int:
-        """The first timestamp left; 2**63, which is after all of them, if none is left."""
+        """The first timestamp left, or 2**63, which is later than any, if none is left."""
         if self._start == len(self._records):
             return 2**63
         return int(self._records.timestamps[self._start])
 
     def takeUpTo(self, timestamp: int) -> TimerRecords:
-        """Use up the records at or before ``timestamp``."""
+        """Take the records at or before ``timestamp``."""
         start = self._start
         self._start = int(np.searchsorted(self._records.timestamps, timestamp, side="right"))
         return self._records.slice(start, self._start)
@@ -124,12 +124,12 @@ class TimerRun:
 
 
 def timers_of(codes: Codes) -> int:
-    """How many timers records of those codes add to the pending ones, as far as they can tell."""
+    """An estimate of how many pending timers the records with those codes add."""
     return int(_WEIGHTS[codes].sum())
 
 
 def decoded(page: Sequence[Any]) -> TimerRecords:
-    """The records that were encoded."""
+    """The records of a page, from its sections."""
     timestamps, sequences, codes, keys, namespaces = page
     number = len(keys)
     return TimerRecords(
@@ -160,8 +160,10 @@ def merged(runs: Sequence[TimerRecords]) -> TimerRecords:
 
 
 def settled(records: TimerRecords, complete: NDArray[np.bool_], distinct: bool) -> TimerRecords:
-    """The records without those that others undo, where ``complete``: where no record of that
-    timestamp is elsewhere. ``distinct`` says that no two records are of one timer.
+    """The records without those that later ones undo.
+
+    ``complete`` says for each record that all records of its timestamp are here; others are kept.
+    ``distinct`` says that no two records are of the same timer.
     """
     registered = (records.codes & REGISTERED).astype(np.bool_)
     kept = registered | ~complete
@@ -184,7 +186,7 @@ def settled(records: TimerRecords, complete: NDArray[np.bool_], distinct: bool) 
 
 
 def _replayed(records: TimerRecords, indices: list[int]) -> list[int]:
-    """Of the records at ``indices``, those that registered a timer which is still there."""
+    """The indices, among ``indices``, of records that registered a timer which is still pending."""
     timestamps: list[int] = records.timestamps.tolist()
     codes: list[int] = records.codes.tolist()
     keys, namespaces = records.keys, records.namespaces

@@ -1,7 +1,7 @@
-"""States whose entries expire: each is kept with the time of its last access.
+"""State with a time to live: each entry is stored with the time of its last access.
 
-A value is wrapped as a whole, a list by element, a map by entry. Which reads see, renew or remove
-an expired entry follows Flink's ``Ttl...State`` classes.
+A value expires as a whole, a list element by element, a map entry by entry. Which accesses return,
+renew or remove an expired entry follows Flink's ``Ttl...State`` classes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TtlValue: TypeAlias = tuple[Any, int]
 
 
 class Ttl:
-    """The rules of one state: its config and the clock (Flink: ``AbstractTtlDecorator``)."""
+    """The expiry rules of one state: its config and the clock (Flink: ``AbstractTtlDecorator``)."""
 
     __slots__ = ("_clock", "cleanup", "returnExpired", "timeToLive", "updateOnRead")
 
@@ -54,15 +54,15 @@ class Ttl:
         self.cleanup = cleanup
 
     def wrapped(self, value: Any) -> TtlValue:
-        """``value``, accessed now."""
+        """``value`` with the current time as its last access."""
         return value, self._clock.getCurrentProcessingTime()
 
     def end(self, entry: TtlValue) -> int:
-        """When the entry's life is over, in ms: at the latest at the end of all time."""
+        """When the entry expires, in ms; never beyond ``MAX_TIMESTAMP``."""
         return min(entry[1] + self.timeToLive, MAX_TIMESTAMP)
 
     def expired(self, entry: TtlValue) -> bool:
-        """Whether the entry's life is over."""
+        """Whether the entry has expired."""
         return self.end(entry) <= self._clock.getCurrentProcessingTime()
 
     def read(
@@ -71,7 +71,8 @@ class Ttl:
         update: Callable[[TtlValue], None],
         remove: Callable[[], None],
     ) -> TtlValue | None:
-        """The entry if it may be read, else None. A read renews it, or removes an expired one."""
+        """The entry if it may be returned, else None. Renews it if reads do so, or removes it if it has
+        expired."""
         if entry is None:
             return None
         if self.expired(entry):
@@ -82,19 +83,19 @@ class Ttl:
         return entry
 
     def usable(self, entry: TtlValue | None) -> TtlValue | None:
-        """The entry if it may be added to, else None. Changes nothing."""
+        """The entry if elements may be added to it, else None. Changes nothing."""
         if entry is None or (self.expired(entry) and not self.returnExpired):
             return None
         return entry
 
     def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
-        """Have an entry looked at when its life would be over."""
+        """Schedule the background check of an entry for the time when it expires."""
         if self.cleanup is not None:
             self.cleanup.add(self.end(entry), key, namespace)
 
 
 class TtlTableState(TableState):
-    """Base of the states that are one value of a table."""
+    """The base of expiring states that are one value of a table."""
 
     __slots__ = ("_ttl",)
 
@@ -103,7 +104,7 @@ class TtlTableState(TableState):
         self._ttl = ttl
 
     def _create(self, entry: Any) -> None:
-        """Put an entry where there may be none yet."""
+        """Put an entry, scheduling its check if there was none."""
         ttl = self._ttl
         if ttl.cleanup is not None and self._get() is None:
             last = entry[-1] if isinstance(entry, list) else entry
@@ -114,7 +115,7 @@ class TtlTableState(TableState):
         return self._ttl.read(self._get(), self._put, self.clear)
 
     def removeExpired(self, key: Any, namespace: Any) -> None:
-        """Remove the entry if its life is over; else look again when it would be."""
+        """Remove the entry if it has expired; otherwise check again when it will."""
         entry = self._table.get(key, namespace)
         if entry is not None:
             if self._ttl.expired(entry):
@@ -124,7 +125,8 @@ class TtlTableState(TableState):
 
 
 class TtlValueState(TtlTableState, ValueState[Any]):
-    """A value that expires (Flink: the same name). As there, the default is not asked."""
+    """A value that expires (Flink: ``TtlValueState``). As there, the descriptor's default is
+    ignored."""
 
     __slots__ = ()
 
@@ -140,9 +142,9 @@ class TtlValueState(TtlTableState, ValueState[Any]):
 
 
 class TtlListState(TtlTableState, ListState[Any]):
-    """A list whose elements expire (Flink: the same name).
+    """A list whose elements expire (Flink: ``TtlListState``).
 
-    Expired elements leave the list only with a read that renews the others, or when all have.
+    A read removes expired elements only if it renews the others, or if all have expired.
     """
 
     __slots__ = ()
@@ -194,7 +196,7 @@ class TtlListState(TtlTableState, ListState[Any]):
 
 
 class TtlReducingState(TtlTableState, ReducingState[Any]):
-    """A reduced value that expires (Flink: the same name)."""
+    """A reduced value that expires (Flink: ``TtlReducingState``)."""
 
     __slots__ = ("_reduce",)
 
@@ -219,7 +221,7 @@ class TtlReducingState(TtlTableState, ReducingState[Any]):
 
 
 class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
-    """An accumulator that expires (Flink: the same name)."""
+    """An accumulator that expires (Flink: ``TtlAggregatingState``)."""
 
     __slots__ = ("_function",)
 
@@ -243,7 +245,7 @@ class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
 
 
 class TtlMapState(TableMapState):
-    """A map whose entries expire one by one (Flink: the same name)."""
+    """A map whose entries expire one by one (Flink: ``TtlMapState``)."""
 
     __slots__ = ("_ttl",)
 
@@ -267,8 +269,8 @@ class TtlMapState(TableMapState):
         return self._read(key, super().get(key)) is not None
 
     def removeExpired(self, key: Any, namespace: Any) -> None:
-        """Remove an entry, of the map in ``namespace[0]``, under ``namespace[1]``, if its life is
-        over; else look again when it would be."""
+        """Remove the entry ``namespace[1]`` of the map in ``namespace[0]`` if it has expired; otherwise
+        check again when it will."""
         map_namespace, map_key = namespace
         entry = self._table.get(key, map_namespace, map_key)
         if entry is not None:
@@ -301,4 +303,4 @@ TTL_STATES: _StatesOf = {
     ReducingStateDescriptor: TtlReducingState,
     AggregatingStateDescriptor: TtlAggregatingState,
 }
-"""The states of each kind of descriptor."""
+"""The expiring state for each kind of descriptor."""

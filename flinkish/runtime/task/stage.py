@@ -115,7 +115,7 @@ def decode_directory(data: bytes | None) -> dict[str, Any]:
     except Exception as error:
         raise CorruptCheckpointError(
             f"the directory of pages of a key group cannot be read ({type(error).__name__}: {error})."
-            " The state store was damaged: restore the checkpoint directory from a copy, or start"
+            " The state store was damaged: restore the checkpoint directory from a copy, or begin"
             " anew with another checkpoint directory."
         ) from error
     return directory

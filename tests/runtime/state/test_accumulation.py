@@ -86,7 +86,7 @@ def test_an_accumulator_that_is_not_returned_is_refused(windows, run):
 @pytest.mark.parametrize("reduction", [forget, sometimes])
 @pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)
 def test_a_reduction_that_is_not_returned_is_refused(windows, reduction, run):
-    says = r"^mine: the reduce function returned None for \('a', 1\) and \('a', 2\), .* Return it"
+    says = r"^mine: the reduce function returned None for \('a', 1\) and \('a', 2\), .* Write 'return' before"
     with pytest.raises(UnfitElementError, match=says):
         run(lambda stream: windows(stream.keyBy(key_of)).reduce(reduction).name("mine"))
     with pytest.raises(UnfitElementError, match=says):
