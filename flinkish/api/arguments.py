@@ -94,7 +94,7 @@ def text(subject: str, value: str) -> str:
     """``value``; raises IllegalArgumentError unless it is a string that is not empty."""
     if not isinstance(value, str) or not value:
         raise IllegalArgumentError(
-            f"{subject}: {shown(value)} is not a name. Pass a string that is not empty."
+            f"{subject}: {shown(value)} will not do. Pass a string that is not empty."
         )
     return value
 

@@ -143,5 +143,5 @@ class Yields(fl.MapFunction):
     ],
 )
 def test_what_has_one_result_does_not_yield(build):
-    with pytest.raises(InvalidProgramError, match="yields, but has one result"):
+    with pytest.raises(InvalidProgramError, match="yields, but must return one result"):
         StreamTestHarness(build)
