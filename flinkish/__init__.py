@@ -1,438 +1,248 @@
 """A Flink-compatible DataStream API on PySpark."""
 
-from typing import NoReturn
+from types import ModuleType as _ModuleType
+from typing import NoReturn as _NoReturn
 
-from flinkish.api.absent import absent_name
-from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
-from flinkish.api.connectors.source import DataGeneratorSource, Source
-from flinkish.api.environment.configuration import (
-    CheckpointConfig,
-    CheckpointingMode,
-    Configuration,
-    ExecutionConfig,
-    RuntimeExecutionMode,
+from flinkish.api.absent import absent_name as _absent_name
+from flinkish.api.connectors.file_sink import FileSink as FileSink
+from flinkish.api.connectors.file_source import FileSource as FileSource
+from flinkish.api.connectors.malformed_record import MalformedRecord as MalformedRecord
+from flinkish.api.connectors.sink import ForEachBatchSink as ForEachBatchSink
+from flinkish.api.connectors.sink import PrintSink as PrintSink
+from flinkish.api.connectors.sink import Sink as Sink
+from flinkish.api.connectors.source import DataGeneratorSource as DataGeneratorSource
+from flinkish.api.connectors.source import Source as Source
+from flinkish.api.environment.configuration import CheckpointConfig as CheckpointConfig
+from flinkish.api.environment.configuration import CheckpointingMode as CheckpointingMode
+from flinkish.api.environment.configuration import Configuration as Configuration
+from flinkish.api.environment.configuration import ExecutionConfig as ExecutionConfig
+from flinkish.api.environment.configuration import RuntimeExecutionMode as RuntimeExecutionMode
+from flinkish.api.environment.environment import (
+    StreamExecutionEnvironment as StreamExecutionEnvironment,
 )
-from flinkish.api.environment.environment import StreamExecutionEnvironment
-from flinkish.api.errors import (
-    ChangedAttributeWarning,
-    CheckpointStorageError,
-    CorruptCheckpointError,
-    FlinkishError,
-    IllegalArgumentError,
-    IllegalStateError,
-    IncompatibleCheckpointError,
-    InvalidProgramError,
-    JavaNotFoundError,
-    JobExecutionError,
-    MalformedRecordError,
-    MissingTimestampError,
-    NotSupportedError,
-    UnfitElementError,
-    UnstableKeyError,
-    UserFunctionError,
-)
-from flinkish.api.eventtime.arrival_time import (
-    ArrivalTimeStrategy,
-    DeadLetter,
-    DeadLetterReason,
-    OrderingPolicy,
-)
-from flinkish.api.eventtime.clock import ManualClock, RelativeClock
+from flinkish.api.errors import ChangedAttributeWarning as ChangedAttributeWarning
+from flinkish.api.errors import CheckpointStorageError as CheckpointStorageError
+from flinkish.api.errors import CorruptCheckpointError as CorruptCheckpointError
+from flinkish.api.errors import FlinkishError as FlinkishError
+from flinkish.api.errors import IllegalArgumentError as IllegalArgumentError
+from flinkish.api.errors import IllegalStateError as IllegalStateError
+from flinkish.api.errors import IncompatibleCheckpointError as IncompatibleCheckpointError
+from flinkish.api.errors import InvalidProgramError as InvalidProgramError
+from flinkish.api.errors import JavaNotFoundError as JavaNotFoundError
+from flinkish.api.errors import JobExecutionError as JobExecutionError
+from flinkish.api.errors import MalformedRecordError as MalformedRecordError
+from flinkish.api.errors import MissingTimestampError as MissingTimestampError
+from flinkish.api.errors import NotSupportedError as NotSupportedError
+from flinkish.api.errors import UnfitElementError as UnfitElementError
+from flinkish.api.errors import UnstableKeyError as UnstableKeyError
+from flinkish.api.errors import UserFunctionError as UserFunctionError
+from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy as ArrivalTimeStrategy
+from flinkish.api.eventtime.arrival_time import DeadLetter as DeadLetter
+from flinkish.api.eventtime.arrival_time import DeadLetterReason as DeadLetterReason
+from flinkish.api.eventtime.arrival_time import OrderingPolicy as OrderingPolicy
+from flinkish.api.eventtime.clock import ManualClock as ManualClock
+from flinkish.api.eventtime.clock import RelativeClock as RelativeClock
 from flinkish.api.eventtime.watermarks import (
-    AscendingTimestampsWatermarks,
-    BoundedOutOfOrdernessWatermarks,
-    NoWatermarksGenerator,
-    TimestampAssigner,
-    TimestampAssignerContext,
-    WatermarkGenerator,
-    WatermarkGeneratorContext,
-    WatermarkOutput,
-    WatermarkStrategy,
+    AscendingTimestampsWatermarks as AscendingTimestampsWatermarks,
 )
-from flinkish.api.execution.client import (
-    CloseableIterator,
-    JobClient,
-    JobExecutionResult,
-    JobListener,
-    JobStatus,
-    OperatorMetrics,
+from flinkish.api.eventtime.watermarks import (
+    BoundedOutOfOrdernessWatermarks as BoundedOutOfOrdernessWatermarks,
 )
-from flinkish.api.execution.executor import PipelineExecutor
+from flinkish.api.eventtime.watermarks import NoWatermarksGenerator as NoWatermarksGenerator
+from flinkish.api.eventtime.watermarks import TimestampAssigner as TimestampAssigner
+from flinkish.api.eventtime.watermarks import TimestampAssignerContext as TimestampAssignerContext
+from flinkish.api.eventtime.watermarks import WatermarkGenerator as WatermarkGenerator
+from flinkish.api.eventtime.watermarks import WatermarkGeneratorContext as WatermarkGeneratorContext
+from flinkish.api.eventtime.watermarks import WatermarkOutput as WatermarkOutput
+from flinkish.api.eventtime.watermarks import WatermarkStrategy as WatermarkStrategy
+from flinkish.api.execution.client import CloseableIterator as CloseableIterator
+from flinkish.api.execution.client import JobClient as JobClient
+from flinkish.api.execution.client import JobExecutionResult as JobExecutionResult
+from flinkish.api.execution.client import JobListener as JobListener
+from flinkish.api.execution.client import JobStatus as JobStatus
+from flinkish.api.execution.client import OperatorMetrics as OperatorMetrics
+from flinkish.api.execution.executor import PipelineExecutor as PipelineExecutor
+from flinkish.api.functions.broadcast import BroadcastContext as BroadcastContext
+from flinkish.api.functions.broadcast import BroadcastProcessFunction as BroadcastProcessFunction
+from flinkish.api.functions.broadcast import BroadcastReadOnlyContext as BroadcastReadOnlyContext
+from flinkish.api.functions.broadcast import BroadcastState as BroadcastState
+from flinkish.api.functions.broadcast import KeyedBroadcastContext as KeyedBroadcastContext
 from flinkish.api.functions.broadcast import (
-    BroadcastContext,
-    BroadcastProcessFunction,
-    BroadcastReadOnlyContext,
-    BroadcastState,
-    KeyedBroadcastContext,
-    KeyedBroadcastProcessFunction,
-    KeyedBroadcastReadOnlyContext,
-    KeyedBroadcastTimerContext,
-    KeyedStateFunction,
-    ReadOnlyBroadcastState,
+    KeyedBroadcastProcessFunction as KeyedBroadcastProcessFunction,
 )
-from flinkish.api.functions.functions import (
-    AggregateFunction,
-    Collector,
-    FilterFunction,
-    FlatMapFunction,
-    KeySelector,
-    MapFunction,
-    Partitioner,
-    ReduceFunction,
-    RichAggregateFunction,
-    RichFilterFunction,
-    RichFlatMapFunction,
-    RichFunction,
-    RichMapFunction,
-    RichReduceFunction,
+from flinkish.api.functions.broadcast import (
+    KeyedBroadcastReadOnlyContext as KeyedBroadcastReadOnlyContext,
 )
-from flinkish.api.functions.join import (
-    CoGroupFunction,
-    FlatJoinFunction,
-    JoinContext,
-    JoinFunction,
-    ProcessJoinFunction,
-    RichCoGroupFunction,
-    RichFlatJoinFunction,
-    RichJoinFunction,
+from flinkish.api.functions.broadcast import (
+    KeyedBroadcastTimerContext as KeyedBroadcastTimerContext,
 )
-from flinkish.api.functions.process import (
-    KeyedProcessContext,
-    KeyedProcessFunction,
-    KeyedTimerContext,
-    ProcessContext,
-    ProcessFunction,
-    TimeDomain,
-    TimerContext,
-    TimerService,
-)
-from flinkish.api.functions.runtime_context import (
-    KeyedStateStore,
-    OpenContext,
-    RuntimeContext,
-    TaskInfo,
-)
-from flinkish.api.functions.state import (
-    AggregatingState,
-    AggregatingStateDescriptor,
-    ListState,
-    ListStateDescriptor,
-    MapState,
-    MapStateDescriptor,
-    ReducingState,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueState,
-    ValueStateDescriptor,
-)
-from flinkish.api.functions.ttl import (
-    StateTtlConfig,
-    StateTtlConfigBuilder,
-    StateVisibility,
-    TtlTimeCharacteristic,
-    UpdateType,
-)
-from flinkish.api.functions.two_input import (
-    CoFlatMapFunction,
-    CoMapFunction,
-    CoProcessFunction,
-    KeyedCoProcessFunction,
-    RichCoFlatMapFunction,
-    RichCoMapFunction,
-)
-from flinkish.api.functions.window import (
-    AllWindowFunction,
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-    RichAllWindowFunction,
-    RichWindowFunction,
-    WindowContext,
-    WindowFunction,
-)
-from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.functions.broadcast import KeyedStateFunction as KeyedStateFunction
+from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as ReadOnlyBroadcastState
+from flinkish.api.functions.functions import AggregateFunction as AggregateFunction
+from flinkish.api.functions.functions import Collector as Collector
+from flinkish.api.functions.functions import FilterFunction as FilterFunction
+from flinkish.api.functions.functions import FlatMapFunction as FlatMapFunction
+from flinkish.api.functions.functions import KeySelector as KeySelector
+from flinkish.api.functions.functions import MapFunction as MapFunction
+from flinkish.api.functions.functions import Partitioner as Partitioner
+from flinkish.api.functions.functions import ReduceFunction as ReduceFunction
+from flinkish.api.functions.functions import RichAggregateFunction as RichAggregateFunction
+from flinkish.api.functions.functions import RichFilterFunction as RichFilterFunction
+from flinkish.api.functions.functions import RichFlatMapFunction as RichFlatMapFunction
+from flinkish.api.functions.functions import RichFunction as RichFunction
+from flinkish.api.functions.functions import RichMapFunction as RichMapFunction
+from flinkish.api.functions.functions import RichReduceFunction as RichReduceFunction
+from flinkish.api.functions.join import CoGroupFunction as CoGroupFunction
+from flinkish.api.functions.join import FlatJoinFunction as FlatJoinFunction
+from flinkish.api.functions.join import JoinContext as JoinContext
+from flinkish.api.functions.join import JoinFunction as JoinFunction
+from flinkish.api.functions.join import ProcessJoinFunction as ProcessJoinFunction
+from flinkish.api.functions.join import RichCoGroupFunction as RichCoGroupFunction
+from flinkish.api.functions.join import RichFlatJoinFunction as RichFlatJoinFunction
+from flinkish.api.functions.join import RichJoinFunction as RichJoinFunction
+from flinkish.api.functions.process import KeyedProcessContext as KeyedProcessContext
+from flinkish.api.functions.process import KeyedProcessFunction as KeyedProcessFunction
+from flinkish.api.functions.process import KeyedTimerContext as KeyedTimerContext
+from flinkish.api.functions.process import ProcessContext as ProcessContext
+from flinkish.api.functions.process import ProcessFunction as ProcessFunction
+from flinkish.api.functions.process import TimeDomain as TimeDomain
+from flinkish.api.functions.process import TimerContext as TimerContext
+from flinkish.api.functions.process import TimerService as TimerService
+from flinkish.api.functions.runtime_context import KeyedStateStore as KeyedStateStore
+from flinkish.api.functions.runtime_context import OpenContext as OpenContext
+from flinkish.api.functions.runtime_context import RuntimeContext as RuntimeContext
+from flinkish.api.functions.runtime_context import TaskInfo as TaskInfo
+from flinkish.api.functions.state import AggregatingState as AggregatingState
+from flinkish.api.functions.state import AggregatingStateDescriptor as AggregatingStateDescriptor
+from flinkish.api.functions.state import ListState as ListState
+from flinkish.api.functions.state import ListStateDescriptor as ListStateDescriptor
+from flinkish.api.functions.state import MapState as MapState
+from flinkish.api.functions.state import MapStateDescriptor as MapStateDescriptor
+from flinkish.api.functions.state import ReducingState as ReducingState
+from flinkish.api.functions.state import ReducingStateDescriptor as ReducingStateDescriptor
+from flinkish.api.functions.state import StateDescriptor as StateDescriptor
+from flinkish.api.functions.state import ValueState as ValueState
+from flinkish.api.functions.state import ValueStateDescriptor as ValueStateDescriptor
+from flinkish.api.functions.ttl import StateTtlConfig as StateTtlConfig
+from flinkish.api.functions.ttl import StateTtlConfigBuilder as StateTtlConfigBuilder
+from flinkish.api.functions.ttl import StateVisibility as StateVisibility
+from flinkish.api.functions.ttl import TtlTimeCharacteristic as TtlTimeCharacteristic
+from flinkish.api.functions.ttl import UpdateType as UpdateType
+from flinkish.api.functions.two_input import CoFlatMapFunction as CoFlatMapFunction
+from flinkish.api.functions.two_input import CoMapFunction as CoMapFunction
+from flinkish.api.functions.two_input import CoProcessFunction as CoProcessFunction
+from flinkish.api.functions.two_input import KeyedCoProcessFunction as KeyedCoProcessFunction
+from flinkish.api.functions.two_input import RichCoFlatMapFunction as RichCoFlatMapFunction
+from flinkish.api.functions.two_input import RichCoMapFunction as RichCoMapFunction
+from flinkish.api.functions.window import AllWindowFunction as AllWindowFunction
+from flinkish.api.functions.window import ProcessAllWindowFunction as ProcessAllWindowFunction
+from flinkish.api.functions.window import ProcessWindowFunction as ProcessWindowFunction
+from flinkish.api.functions.window import RichAllWindowFunction as RichAllWindowFunction
+from flinkish.api.functions.window import RichWindowFunction as RichWindowFunction
+from flinkish.api.functions.window import WindowContext as WindowContext
+from flinkish.api.functions.window import WindowFunction as WindowFunction
+from flinkish.api.metrics import Counter as Counter
+from flinkish.api.metrics import Histogram as Histogram
+from flinkish.api.metrics import HistogramStatistics as HistogramStatistics
+from flinkish.api.metrics import Meter as Meter
+from flinkish.api.metrics import MetricGroup as MetricGroup
+from flinkish.api.output_tag import OutputTag as OutputTag
 from flinkish.api.stored_names import restored as _restored  # pickled by this name
 from flinkish.api.streams.connected_streams import (
-    BroadcastConnectedStream,
-    BroadcastStream,
-    ConnectedStreams,
+    BroadcastConnectedStream as BroadcastConnectedStream,
 )
+from flinkish.api.streams.connected_streams import BroadcastStream as BroadcastStream
+from flinkish.api.streams.connected_streams import ConnectedStreams as ConnectedStreams
+from flinkish.api.streams.data_stream import DataStream as DataStream
+from flinkish.api.streams.data_stream import DataStreamSink as DataStreamSink
+from flinkish.api.streams.data_stream import DataStreamSource as DataStreamSource
 from flinkish.api.streams.data_stream import (
-    DataStream,
-    DataStreamSink,
-    DataStreamSource,
-    SingleOutputStreamOperator,
+    SingleOutputStreamOperator as SingleOutputStreamOperator,
 )
-from flinkish.api.streams.interval_join import IntervalJoin, IntervalJoined
-from flinkish.api.streams.joined_streams import CoGroupedStreams, JoinedStreams, TaggedUnion
-from flinkish.api.streams.keyed_stream import KeyedStream
-from flinkish.api.streams.partition_window import (
-    MapPartitionFunction,
-    Order,
-    PartitionWindowedStream,
-)
-from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream
-from flinkish.api.time.durations import Duration, Time
-from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
-from flinkish.api.types.row import Row, rowType
+from flinkish.api.streams.interval_join import IntervalJoin as IntervalJoin
+from flinkish.api.streams.interval_join import IntervalJoined as IntervalJoined
+from flinkish.api.streams.joined_streams import CoGroupedStreams as CoGroupedStreams
+from flinkish.api.streams.joined_streams import JoinedStreams as JoinedStreams
+from flinkish.api.streams.joined_streams import TaggedUnion as TaggedUnion
+from flinkish.api.streams.keyed_stream import KeyedStream as KeyedStream
+from flinkish.api.streams.partition_window import MapPartitionFunction as MapPartitionFunction
+from flinkish.api.streams.partition_window import Order as Order
+from flinkish.api.streams.partition_window import PartitionWindowedStream as PartitionWindowedStream
+from flinkish.api.streams.windowed_stream import AllWindowedStream as AllWindowedStream
+from flinkish.api.streams.windowed_stream import WindowedStream as WindowedStream
+from flinkish.api.time.durations import Duration as Duration
+from flinkish.api.time.durations import Time as Time
+from flinkish.api.time.elements import StreamRecord as StreamRecord
+from flinkish.api.time.elements import Watermark as Watermark
+from flinkish.api.time.elements import WatermarkStatus as WatermarkStatus
+from flinkish.api.types.row import Row as Row
 from flinkish.api.types.row import row_of as _row_of
-from flinkish.api.types.type_info import TypeInformation, Types
+from flinkish.api.types.row import rowType as rowType
+from flinkish.api.types.type_info import TypeInformation as TypeInformation
+from flinkish.api.types.type_info import Types as Types
 from flinkish.api.windowing.assigners import (
-    DynamicEventTimeSessionWindows,
-    DynamicProcessingTimeSessionWindows,
-    EventTimeSessionWindows,
-    GlobalWindows,
-    MergeCallback,
-    MergingWindowAssigner,
-    ProcessingTimeSessionWindows,
-    SessionWindowTimeGapExtractor,
-    SlidingEventTimeWindows,
-    SlidingProcessingTimeWindows,
-    TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
-    WindowAssigner,
-    WindowAssignerContext,
-    WindowStagger,
+    DynamicEventTimeSessionWindows as DynamicEventTimeSessionWindows,
 )
-from flinkish.api.windowing.content_windows import (
-    ContentChange,
-    ContentChangeWindows,
-    ContentWindows,
+from flinkish.api.windowing.assigners import (
+    DynamicProcessingTimeSessionWindows as DynamicProcessingTimeSessionWindows,
 )
-from flinkish.api.windowing.evictors import (
-    CountEvictor,
-    DeltaEvictor,
-    EvictableElements,
-    EvictableIterator,
-    Evictor,
-    EvictorContext,
-    TimeEvictor,
-    TimestampedValue,
+from flinkish.api.windowing.assigners import EventTimeSessionWindows as EventTimeSessionWindows
+from flinkish.api.windowing.assigners import GlobalWindows as GlobalWindows
+from flinkish.api.windowing.assigners import MergeCallback as MergeCallback
+from flinkish.api.windowing.assigners import MergingWindowAssigner as MergingWindowAssigner
+from flinkish.api.windowing.assigners import (
+    ProcessingTimeSessionWindows as ProcessingTimeSessionWindows,
 )
+from flinkish.api.windowing.assigners import (
+    SessionWindowTimeGapExtractor as SessionWindowTimeGapExtractor,
+)
+from flinkish.api.windowing.assigners import SlidingEventTimeWindows as SlidingEventTimeWindows
+from flinkish.api.windowing.assigners import (
+    SlidingProcessingTimeWindows as SlidingProcessingTimeWindows,
+)
+from flinkish.api.windowing.assigners import TumblingEventTimeWindows as TumblingEventTimeWindows
+from flinkish.api.windowing.assigners import (
+    TumblingProcessingTimeWindows as TumblingProcessingTimeWindows,
+)
+from flinkish.api.windowing.assigners import WindowAssigner as WindowAssigner
+from flinkish.api.windowing.assigners import WindowAssignerContext as WindowAssignerContext
+from flinkish.api.windowing.assigners import WindowStagger as WindowStagger
+from flinkish.api.windowing.content_windows import ContentChange as ContentChange
+from flinkish.api.windowing.content_windows import ContentChangeWindows as ContentChangeWindows
+from flinkish.api.windowing.content_windows import ContentWindows as ContentWindows
+from flinkish.api.windowing.evictors import CountEvictor as CountEvictor
+from flinkish.api.windowing.evictors import DeltaEvictor as DeltaEvictor
+from flinkish.api.windowing.evictors import EvictableElements as EvictableElements
+from flinkish.api.windowing.evictors import EvictableIterator as EvictableIterator
+from flinkish.api.windowing.evictors import Evictor as Evictor
+from flinkish.api.windowing.evictors import EvictorContext as EvictorContext
+from flinkish.api.windowing.evictors import TimeEvictor as TimeEvictor
+from flinkish.api.windowing.evictors import TimestampedValue as TimestampedValue
+from flinkish.api.windowing.triggers import ContinuousEventTimeTrigger as ContinuousEventTimeTrigger
 from flinkish.api.windowing.triggers import (
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-    CountTrigger,
-    DeltaFunction,
-    DeltaTrigger,
-    EventTimeTrigger,
-    NeverTrigger,
-    OnMergeContext,
-    ProcessingTimeoutTrigger,
-    ProcessingTimeTrigger,
-    PurgingTrigger,
-    Trigger,
-    TriggerContext,
-    TriggerResult,
+    ContinuousProcessingTimeTrigger as ContinuousProcessingTimeTrigger,
 )
-from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window
+from flinkish.api.windowing.triggers import CountTrigger as CountTrigger
+from flinkish.api.windowing.triggers import DeltaFunction as DeltaFunction
+from flinkish.api.windowing.triggers import DeltaTrigger as DeltaTrigger
+from flinkish.api.windowing.triggers import EventTimeTrigger as EventTimeTrigger
+from flinkish.api.windowing.triggers import NeverTrigger as NeverTrigger
+from flinkish.api.windowing.triggers import OnMergeContext as OnMergeContext
+from flinkish.api.windowing.triggers import ProcessingTimeoutTrigger as ProcessingTimeoutTrigger
+from flinkish.api.windowing.triggers import ProcessingTimeTrigger as ProcessingTimeTrigger
+from flinkish.api.windowing.triggers import PurgingTrigger as PurgingTrigger
+from flinkish.api.windowing.triggers import Trigger as Trigger
+from flinkish.api.windowing.triggers import TriggerContext as TriggerContext
+from flinkish.api.windowing.triggers import TriggerResult as TriggerResult
+from flinkish.api.windowing.windows import GlobalWindow as GlobalWindow
+from flinkish.api.windowing.windows import TimeWindow as TimeWindow
+from flinkish.api.windowing.windows import Window as Window
 
-__all__ = [
-    "AggregateFunction",
-    "AggregatingState",
-    "AggregatingStateDescriptor",
-    "AllWindowFunction",
-    "AllWindowedStream",
-    "ArrivalTimeStrategy",
-    "AscendingTimestampsWatermarks",
-    "BoundedOutOfOrdernessWatermarks",
-    "BroadcastConnectedStream",
-    "BroadcastContext",
-    "BroadcastProcessFunction",
-    "BroadcastReadOnlyContext",
-    "BroadcastState",
-    "BroadcastStream",
-    "ChangedAttributeWarning",
-    "CheckpointConfig",
-    "CheckpointStorageError",
-    "CheckpointingMode",
-    "CloseableIterator",
-    "CoFlatMapFunction",
-    "CoGroupFunction",
-    "CoGroupedStreams",
-    "CoMapFunction",
-    "CoProcessFunction",
-    "Collector",
-    "Configuration",
-    "ConnectedStreams",
-    "ContentChange",
-    "ContentChangeWindows",
-    "ContentWindows",
-    "ContinuousEventTimeTrigger",
-    "ContinuousProcessingTimeTrigger",
-    "CorruptCheckpointError",
-    "CountEvictor",
-    "CountTrigger",
-    "Counter",
-    "DataGeneratorSource",
-    "DataStream",
-    "DataStreamSink",
-    "DataStreamSource",
-    "DeadLetter",
-    "DeadLetterReason",
-    "DeltaEvictor",
-    "DeltaFunction",
-    "DeltaTrigger",
-    "Duration",
-    "DynamicEventTimeSessionWindows",
-    "DynamicProcessingTimeSessionWindows",
-    "EventTimeSessionWindows",
-    "EventTimeTrigger",
-    "EvictableElements",
-    "EvictableIterator",
-    "Evictor",
-    "EvictorContext",
-    "ExecutionConfig",
-    "FileSink",
-    "FileSource",
-    "FilterFunction",
-    "FlatJoinFunction",
-    "FlatMapFunction",
-    "FlinkishError",
-    "ForEachBatchSink",
-    "GlobalWindow",
-    "GlobalWindows",
-    "Histogram",
-    "HistogramStatistics",
-    "IllegalArgumentError",
-    "IllegalStateError",
-    "IncompatibleCheckpointError",
-    "IntervalJoin",
-    "IntervalJoined",
-    "InvalidProgramError",
-    "JavaNotFoundError",
-    "JobClient",
-    "JobExecutionError",
-    "JobExecutionResult",
-    "JobListener",
-    "JobStatus",
-    "JoinContext",
-    "JoinFunction",
-    "JoinedStreams",
-    "KeySelector",
-    "KeyedBroadcastContext",
-    "KeyedBroadcastProcessFunction",
-    "KeyedBroadcastReadOnlyContext",
-    "KeyedBroadcastTimerContext",
-    "KeyedCoProcessFunction",
-    "KeyedProcessContext",
-    "KeyedProcessFunction",
-    "KeyedStateFunction",
-    "KeyedStateStore",
-    "KeyedStream",
-    "KeyedTimerContext",
-    "ListState",
-    "ListStateDescriptor",
-    "MalformedRecord",
-    "MalformedRecordError",
-    "ManualClock",
-    "MapFunction",
-    "MapPartitionFunction",
-    "MapState",
-    "MapStateDescriptor",
-    "MergeCallback",
-    "MergingWindowAssigner",
-    "Meter",
-    "MetricGroup",
-    "MissingTimestampError",
-    "NeverTrigger",
-    "NoWatermarksGenerator",
-    "NotSupportedError",
-    "OnMergeContext",
-    "OpenContext",
-    "OperatorMetrics",
-    "Order",
-    "OrderingPolicy",
-    "OutputTag",
-    "PartitionWindowedStream",
-    "Partitioner",
-    "PipelineExecutor",
-    "PrintSink",
-    "ProcessAllWindowFunction",
-    "ProcessContext",
-    "ProcessFunction",
-    "ProcessJoinFunction",
-    "ProcessWindowFunction",
-    "ProcessingTimeSessionWindows",
-    "ProcessingTimeTrigger",
-    "ProcessingTimeoutTrigger",
-    "PurgingTrigger",
-    "ReadOnlyBroadcastState",
-    "ReduceFunction",
-    "ReducingState",
-    "ReducingStateDescriptor",
-    "RelativeClock",
-    "RichAggregateFunction",
-    "RichAllWindowFunction",
-    "RichCoFlatMapFunction",
-    "RichCoGroupFunction",
-    "RichCoMapFunction",
-    "RichFilterFunction",
-    "RichFlatJoinFunction",
-    "RichFlatMapFunction",
-    "RichFunction",
-    "RichJoinFunction",
-    "RichMapFunction",
-    "RichReduceFunction",
-    "RichWindowFunction",
-    "Row",
-    "RuntimeContext",
-    "RuntimeExecutionMode",
-    "SessionWindowTimeGapExtractor",
-    "SingleOutputStreamOperator",
-    "Sink",
-    "SlidingEventTimeWindows",
-    "SlidingProcessingTimeWindows",
-    "Source",
-    "StateDescriptor",
-    "StateTtlConfig",
-    "StateTtlConfigBuilder",
-    "StateVisibility",
-    "StreamExecutionEnvironment",
-    "StreamRecord",
-    "TaggedUnion",
-    "TaskInfo",
-    "Time",
-    "TimeDomain",
-    "TimeEvictor",
-    "TimeWindow",
-    "TimerContext",
-    "TimerService",
-    "TimestampAssigner",
-    "TimestampAssignerContext",
-    "TimestampedValue",
-    "Trigger",
-    "TriggerContext",
-    "TriggerResult",
-    "TtlTimeCharacteristic",
-    "TumblingEventTimeWindows",
-    "TumblingProcessingTimeWindows",
-    "TypeInformation",
-    "Types",
-    "UnfitElementError",
-    "UnstableKeyError",
-    "UpdateType",
-    "UserFunctionError",
-    "ValueState",
-    "ValueStateDescriptor",
-    "Watermark",
-    "WatermarkGenerator",
-    "WatermarkGeneratorContext",
-    "WatermarkOutput",
-    "WatermarkStatus",
-    "WatermarkStrategy",
-    "Window",
-    "WindowAssigner",
-    "WindowAssignerContext",
-    "WindowContext",
-    "WindowFunction",
-    "WindowStagger",
-    "WindowedStream",
-    "rowType",
-]
+__all__ = sorted(
+    name
+    for name, value in vars().items()
+    if not (name.startswith("_") or isinstance(value, _ModuleType))
+)
 
 
 def _spark_executor() -> "PipelineExecutor":
@@ -445,5 +255,5 @@ def _spark_executor() -> "PipelineExecutor":
 StreamExecutionEnvironment.executorLoader = staticmethod(_spark_executor)
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise absent_name(name)
+def __getattr__(name: str) -> _NoReturn:
+    raise _absent_name(name)
