@@ -16,7 +16,7 @@ from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.graph.job_graph import JobGraph
-from flinkish.graph.plan import JobPlan
+from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.task.plan import TaskSettings

@@ -41,7 +41,7 @@ from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.copies import copied
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, visible_timestamp
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, visible_timestamp
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_codec import FORMAT, check_format

@@ -8,7 +8,7 @@ from flinkish import OutputTag, StreamExecutionEnvironment, WatermarkGenerator, 
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.graph.job_graph import JobGraph
-from flinkish.graph.plan import JobPlan
+from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 
 BOUNDED = WatermarkStrategy.forBoundedOutOfOrderness(5)

@@ -22,8 +22,8 @@ from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.metrics import MetricsTotals, decode_reports
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings

@@ -23,7 +23,7 @@ from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
 

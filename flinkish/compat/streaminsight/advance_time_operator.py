@@ -22,7 +22,7 @@ from flinkish.compat.streaminsight.events import (
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.timestamps import WatermarkEmitter
 from flinkish.runtime.operators.two_input import TwoInputOperator
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.registry import register_operator
 
 

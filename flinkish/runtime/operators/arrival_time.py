@@ -18,7 +18,7 @@ from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.timestamps import WatermarkEmitter
-from flinkish.runtime.records.elements import Records, visible_timestamp
+from flinkish.runtime.records.records import Records, visible_timestamp
 
 
 class SubstreamWatermarks:

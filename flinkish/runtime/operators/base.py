@@ -35,7 +35,7 @@ from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.operators.output import Input, Output, TimestampedCollector
 from flinkish.runtime.records.copies import keeps_nothing
-from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, user_method_of
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService

@@ -25,7 +25,7 @@ from flinkish.runtime.operators.contexts import (
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.operators.output import Output, TimestampedCollector
 from flinkish.runtime.operators.two_input import TwoInputOperator
-from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.state.broadcast_state import BroadcastStates, HeapBroadcastState, ReadOnlyView
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 

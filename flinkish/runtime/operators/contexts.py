@@ -9,7 +9,7 @@ from flinkish.api.functions.process import KeyedTimerContext, TimeDomain, TimerS
 from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.operators.base import StreamOperator
 from flinkish.runtime.operators.timers import InternalTimerService, timer_timestamp
-from flinkish.runtime.records.elements import NO_TIMESTAMP
+from flinkish.runtime.records.records import NO_TIMESTAMP
 
 
 class SimpleTimerService(TimerService):

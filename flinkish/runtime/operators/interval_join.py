@@ -13,7 +13,7 @@ from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.two_input import TwoInputOperator
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 
 

@@ -12,7 +12,7 @@ from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService, Triggerable
 from flinkish.runtime.records.copies import copied
-from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import raise_named
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates

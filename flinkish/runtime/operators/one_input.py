@@ -28,7 +28,7 @@ from flinkish.runtime.operators.contexts import (
 from flinkish.runtime.operators.keyed import KeyedOperator, TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.records.copies import copied_results, keeps_nothing
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
 

@@ -10,7 +10,7 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.records.copies import ATOMS, copied_mutable, immutable
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 
 
 class Input(ABC):

@@ -18,7 +18,7 @@ from flinkish.api.types.fields import field_read
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.copies import copied, keeps_nothing
-from flinkish.runtime.records.elements import Records, timestamps_of
+from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.time.watermarks import (

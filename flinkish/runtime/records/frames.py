@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from flinkish.api.errors import FlinkishError, UnfitElementError, shown
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.api.types.row import Row, row_type
-from flinkish.runtime.records.elements import Hashes, Records, Timestamps
 from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns
 
 VERSION = 1

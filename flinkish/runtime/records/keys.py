@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.errors import UnstableKeyError
 from flinkish.api.types.fields import field_read
-from flinkish.runtime.records.elements import Hashes, Records, Timestamps
+from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.user_code import mapped, user_code_of
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.stored_names import stored_as
-from flinkish.runtime.records.elements import Hashes
+from flinkish.runtime.records.records import Hashes
 
 Page: TypeAlias = dict[Any, Any]
 

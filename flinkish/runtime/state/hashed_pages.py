@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flinkish.runtime.records.elements import Hashes
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Page
 from flinkish.runtime.state.page_store import PageSpace
 

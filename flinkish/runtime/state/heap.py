@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flinkish.api.stored_names import stored_as
-from flinkish.runtime.records.elements import Hashes
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import (
     KeyedStateBackend,
     MapStateTable,

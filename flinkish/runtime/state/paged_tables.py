@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flinkish.runtime.records.elements import Hashes
 from flinkish.runtime.records.keys import KeyHashes, stable_hash
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Page, StateTable
 from flinkish.runtime.state.hashed_pages import HashedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flinkish.runtime.records.elements import Hashes
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Page, WindowTable
 from flinkish.runtime.state.hashed_pages import TARGET_ENTRIES, Catalogue, HashedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore

@@ -17,8 +17,8 @@ from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
-from flinkish.runtime.records.elements import Records
 from flinkish.runtime.records.keys import KeyColumn
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.task.valve import StatusWatermarkValve, ValveInput
 

@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.operators.output import Input
-from flinkish.runtime.records.elements import Records
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.task.valve import StatusWatermarkValve
 
 

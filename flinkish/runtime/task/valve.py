@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.operators.output import Input
-from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.records import Records
 
 
 class StatusWatermarkValve:

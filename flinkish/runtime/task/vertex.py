@@ -21,7 +21,7 @@ from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttribut
 from flinkish.runtime.metrics import OperatorReport
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend

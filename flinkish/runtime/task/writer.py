@@ -12,7 +12,6 @@ import numpy as np
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.columns import ElementColumns
-from flinkish.runtime.records.elements import Hashes, Records, Timestamps
 from flinkish.runtime.records.frames import (
     NO_MARKS,
     NO_TIMESTAMPS,
@@ -22,6 +21,7 @@ from flinkish.runtime.records.frames import (
     encode_frame,
 )
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
+from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 

@@ -26,8 +26,8 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.records.copies import copied
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Hashes, Records, Timestamps
 from flinkish.runtime.records.keys import KeyRuns, key_runs, taken
+from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
 from flinkish.runtime.state.backend import Page

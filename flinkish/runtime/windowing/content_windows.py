@@ -10,7 +10,7 @@ from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.window_contents import TABLE, element_fold

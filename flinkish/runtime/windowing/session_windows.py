@@ -12,7 +12,7 @@ from typing import Any
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.records.elements import NO_TIMESTAMP
+from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 from flinkish.runtime.windowing.window_operator import WindowOperator

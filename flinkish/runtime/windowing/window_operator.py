@@ -19,7 +19,7 @@ from flinkish.api.windowing.evictors import EvictableElements
 from flinkish.api.windowing.triggers import TriggerResult
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.merging_window_set import MergingWindowSet

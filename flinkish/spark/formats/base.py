@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Union
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.records.elements import Records
+from flinkish.runtime.records.records import Records
 
 ReadResult = Union[Records, MalformedRecord]
 

@@ -18,7 +18,7 @@ from pyarrow import csv
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import shown
-from flinkish.runtime.records.elements import Records, no_timestamps
+from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 from flinkish.spark.formats.files import is_compressed

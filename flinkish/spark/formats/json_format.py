@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import json
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.records.elements import Records, no_timestamps
+from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 from flinkish.spark.formats.files import is_compressed

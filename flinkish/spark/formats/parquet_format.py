@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from flinkish.api.errors import MalformedRecordError
-from flinkish.runtime.records.elements import Records, no_timestamps
+from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.spark.formats.files import opened

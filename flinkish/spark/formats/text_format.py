@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from flinkish.runtime.records.elements import untimed
+from flinkish.runtime.records.records import untimed
 from flinkish.spark.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.spark.formats.files import is_compressed
 from flinkish.spark.formats.lines import LineBlock, is_utf8, line_blocks

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
-from flinkish.runtime.records.elements import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.user_code import emitted
 from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult

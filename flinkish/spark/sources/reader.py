@@ -34,8 +34,8 @@ from flinkish.api.connectors.source import (
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.records.copies import copied_values
-from flinkish.runtime.records.elements import untimed
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
+from flinkish.runtime.records.records import untimed
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
 from flinkish.spark.formats.base import LineFormat

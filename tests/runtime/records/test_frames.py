@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from flinkish import WatermarkStatus
 from flinkish.api.errors import FlinkishError
 from flinkish.api.types.row import Row
-from flinkish.runtime.records.elements import Records, timestamps_of
 from flinkish.runtime.records.frames import Frame, MarksBuilder, decode_frame, encode_frame
 from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task.gates import Gate, Slice
 from flinkish.runtime.task.writer import KeyedRecordWriter

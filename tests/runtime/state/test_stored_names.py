@@ -11,8 +11,8 @@ import pytest
 import flinkish as fl
 from flinkish.api.stored_names import stored_names, unpickled
 from flinkish.compat import storm, streaminsight
-from flinkish.runtime.records.elements import untimed
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
+from flinkish.runtime.records.records import untimed
 from flinkish.runtime.state.page_codec import Envelope
 from flinkish.runtime.task.stage import DIRECTORY
 from flinkish.testing import StreamTestHarness

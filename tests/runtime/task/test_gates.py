@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.runtime.operators.output import Input
-from flinkish.runtime.records.elements import Records
 from flinkish.runtime.records.frames import encode_frame
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.task.gates import FrameRow, Gate, InputGates
 from tests.runtime.records.test_frames import frame_of
 

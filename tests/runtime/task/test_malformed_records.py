@@ -13,8 +13,8 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.metrics import MetricsTotals
-from flinkish.runtime.records.elements import untimed
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import untimed
 from flinkish.runtime.task import writer as record_writer
 from flinkish.runtime.task.gates import Slice
 from flinkish.runtime.task.plan import TaskSettings

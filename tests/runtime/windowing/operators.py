@@ -14,8 +14,8 @@ from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
-from flinkish.runtime.records.elements import Records, timestamps_of
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
+from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
