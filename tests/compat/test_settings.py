@@ -1,4 +1,4 @@
-"""Settings of the compat modules that cannot be: refused where they are given, by name, with the mend."""
+"""Settings of the compat modules that cannot be: refused where they are given, by name, with the fix."""
 
 from __future__ import annotations
 

@@ -186,8 +186,8 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
     strategy: WatermarkStrategy[Any]
 
     def __post_init__(self) -> None:
-        mend = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
-        instance("assignTimestampsAndWatermarks", self.strategy, WatermarkStrategy, mend)
+        fix = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
+        instance("assignTimestampsAndWatermarks", self.strategy, WatermarkStrategy, fix)
 
     @property
     def name(self) -> str:

@@ -47,8 +47,8 @@ class Transformation:
     @outputType.setter
     def outputType(self, outputType: TypeInformation[Any] | None) -> None:
         if outputType is not None:
-            mend = "Pass one, such as Types.STRING(), or call returns(str) on the result."
-            instance(f"{self.name}: outputType", outputType, TypeInformation, mend)
+            fix = "Pass one, such as Types.STRING(), or call returns(str) on the result."
+            instance(f"{self.name}: outputType", outputType, TypeInformation, fix)
         self._outputType = outputType
 
     def __repr__(self) -> str:

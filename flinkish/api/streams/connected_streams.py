@@ -78,10 +78,10 @@ class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
     def __init__(
         self, environment: StreamExecutionEnvironment, input1: DataStream[IN1_co], input2: SECOND_co
     ) -> None:
-        mend = "Call it on one stream and pass the other: stream1.connect(stream2)."
-        instance("connect", input1, DataStream, mend)
+        fix = "Call it on one stream and pass the other: stream1.connect(stream2)."
+        instance("connect", input1, DataStream, fix)
         if not isinstance(input2, BroadcastStream):
-            instance("connect", input2, DataStream, mend)
+            instance("connect", input2, DataStream, fix)
         input1._check_environment("connect", input2.getExecutionEnvironment())
         self._environment = environment
         self._input1 = input1

@@ -421,8 +421,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         from flinkish.api.streams.keyed_stream import KeyedStream
 
         if keyType is not None:
-            mend = "Pass one, or a function for a key of several fields: lambda e: (e[0], e[1])."
-            instance("keyBy: keyType", keyType, TypeInformation, mend)
+            fix = "Pass one, or a function for a key of several fields: lambda e: (e[0], e[1])."
+            instance("keyBy: keyType", keyType, TypeInformation, fix)
         found = key_type(key, self.getType()) if keyType is None else keyType
         return KeyedStream(self._environment, self._transformation, key_call(key), keyType, found)
 
@@ -647,6 +647,6 @@ class DataStreamSource(SingleOutputStreamOperator[T_co]):
 
     def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
         """The source's side output of that tag, such as that of its malformed records."""
-        mend = "Pass the one that the source was given, as in withMalformedRecords(tag)."
-        instance("getSideOutput", sideOutputTag, OutputTag, mend)
+        fix = "Pass the one that the source was given, as in withMalformedRecords(tag)."
+        instance("getSideOutput", sideOutputTag, OutputTag, fix)
         return DataStream(self._environment, SideOutputTransformation(sideOutputTag, self._source))

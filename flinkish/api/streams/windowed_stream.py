@@ -64,8 +64,8 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
         """``windowFunctionCall``: how to call the function after ``reduce`` or ``aggregate``."""
         super().__init__(windowAssigner)
         self._window_function_call = windowFunctionCall
-        mend = "Call it on a keyed stream: stream.keyBy(key).window(assigner)."
-        self._input = instance("window", input, KeyedStream, mend)
+        fix = "Call it on a keyed stream: stream.keyBy(key).window(assigner)."
+        self._input = instance("window", input, KeyedStream, fix)
 
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
         """Send elements that come too late there, instead of counting and dropping them."""

@@ -275,8 +275,8 @@ def _refuse_unknown(name: str, options: WindowOptions) -> None:
     for option in options:
         if option not in known:
             nearest = difflib.get_close_matches(option, known, 1)
-            mend = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
-            raise IllegalArgumentError(f"{name}: there is no option {option}. {mend}")
+            fix = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
+            raise IllegalArgumentError(f"{name}: there is no option {option}. {fix}")
 
 
 def _option(name: str, option: str, interval: Interval | None, lowest: int | None) -> int:

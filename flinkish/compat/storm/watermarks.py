@@ -43,8 +43,8 @@ class LagWatermarks(WatermarkGenerator[Tagged[Any]]):
         self.streams = positive("LagWatermarks: streams", streams)
         self.lag = length_from_zero("LagWatermarks: lag", lag)
         self.interval = positive_length("LagWatermarks: interval", interval)
-        mend = "Pass that of the context: context.getInputActivityClock()."
-        self.clock = instance("LagWatermarks: clock", clock, RelativeClock, mend)
+        fix = "Pass that of the context: context.getInputActivityClock()."
+        self.clock = instance("LagWatermarks: clock", clock, RelativeClock, fix)
         self.latest: dict[int, int] = {}
         self.due = clock.relativeTimeMillis() + self.interval
         self.emitted: int | None = None

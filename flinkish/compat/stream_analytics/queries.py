@@ -314,8 +314,8 @@ class StreamAnalyticsMetrics:
     @staticmethod
     def of(operators: Mapping[str, OperatorMetrics]) -> StreamAnalyticsMetrics:
         """The metrics of a job: ``StreamAnalyticsMetrics.of(env.execute().getMetrics())``."""
-        mend = "Pass those of a job's result: env.execute().getMetrics()."
-        instance("StreamAnalyticsMetrics", operators, Mapping, mend)
+        fix = "Pass those of a job's result: env.execute().getMetrics()."
+        instance("StreamAnalyticsMetrics", operators, Mapping, fix)
         inputs = [metrics for metrics in operators.values() if "outOfOrderElements" in metrics.user]
 
         def total(count: Callable[[OperatorMetrics], float]) -> int:

@@ -80,8 +80,8 @@ class AdvanceTimeImportSettings:
     stream: DataStream[Any]
 
     def __post_init__(self) -> None:
-        mend = "Pass the stream itself, whose time this is to be."
-        instance("AdvanceTimeImportSettings", self.stream, DataStream, mend)
+        fix = "Pass the stream itself, whose time this is to be."
+        instance("AdvanceTimeImportSettings", self.stream, DataStream, fix)
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,18 @@ class AdvanceTimeSettings:
                 " advance. Pass AdvanceTimeGenerationSettings, AdvanceTimeImportSettings or both."
             )
         if self.generation is not None:
-            mend = "Pass AdvanceTimeGenerationSettings(10), or None first and then the import."
+            fix = "Pass AdvanceTimeGenerationSettings(10), or None first and then the import."
             instance(
                 "AdvanceTimeSettings: generation",
                 self.generation,
                 AdvanceTimeGenerationSettings,
-                mend,
+                fix,
             )
         if self.import_ is not None:
-            mend = "Pass AdvanceTimeImportSettings(stream), or None."
-            instance("AdvanceTimeSettings: import", self.import_, AdvanceTimeImportSettings, mend)
-        mend = "Pass AdvanceTimePolicy.Drop or AdvanceTimePolicy.Adjust."
-        instance("AdvanceTimeSettings: policy", self.policy, AdvanceTimePolicy, mend)
+            fix = "Pass AdvanceTimeImportSettings(stream), or None."
+            instance("AdvanceTimeSettings: import", self.import_, AdvanceTimeImportSettings, fix)
+        fix = "Pass AdvanceTimePolicy.Drop or AdvanceTimePolicy.Adjust."
+        instance("AdvanceTimeSettings: policy", self.policy, AdvanceTimePolicy, fix)
 
     @staticmethod
     def increasingStartTime() -> AdvanceTimeSettings:
@@ -147,8 +147,8 @@ def advanceTime(
     Watermark(timestamp=14)
     """
     instance("advanceTime", events, DataStream, "Pass the stream of events first.")
-    mend = "Pass them second, such as AdvanceTimeSettings.increasingStartTime()."
-    instance("advanceTime", settings, AdvanceTimeSettings, mend)
+    fix = "Pass them second, such as AdvanceTimeSettings.increasingStartTime()."
+    instance("advanceTime", settings, AdvanceTimeSettings, fix)
     if violations is not None:
         checked_tag("advanceTime: violations", violations)
     description = AdvanceTimeDescription(

@@ -103,8 +103,8 @@ class EdgeEvent(Generic[T]):
     """None at a start: it is not known yet."""
 
     def __post_init__(self) -> None:
-        mend = "Write EdgeEvent.createStart(start, payload) or EdgeEvent.createEnd(start, end, payload)."
-        instance("EdgeEvent: edgeType", self.edgeType, EdgeType, mend)
+        fix = "Write EdgeEvent.createStart(start, payload) or EdgeEvent.createEnd(start, end, payload)."
+        instance("EdgeEvent: edgeType", self.edgeType, EdgeType, fix)
         time_in_millis("EdgeEvent: startTime", self.startTime)
         if self.endTime is not None:
             time_in_millis("EdgeEvent: endTime", self.endTime)

@@ -40,13 +40,13 @@ class SimpleTimerService(TimerService):
 
 
 class ClockService(TimerService):
-    """The clocks alone, where there are no timers; ``mend`` says how to get some."""
+    """The clocks alone, where there are no timers; ``fix`` says how to get some."""
 
     __slots__ = ("_mend", "_operator")
 
-    def __init__(self, operator: StreamOperator, mend: str) -> None:
+    def __init__(self, operator: StreamOperator, fix: str) -> None:
         self._operator = operator
-        self._mend = mend
+        self._mend = fix
 
     def currentProcessingTime(self) -> int:
         return self._operator.clock.getCurrentProcessingTime()

@@ -137,13 +137,13 @@ class StreamInOrder(OneInputOperator):
 class ProcessOperator(OneInputOperator):
     """``process`` (Flink: ``ProcessOperator``)."""
 
-    MEND = "Call keyBy(...) before process, and write a KeyedProcessFunction."
+    FIX = "Call keyBy(...) before process, and write a KeyedProcessFunction."
 
     def __init__(self, context: OperatorContext, description: ProcessDescription) -> None:
         super().__init__(context)
         self._function = description.function
         self._call = description.call
-        self._context = OperatorProcessContext(self, ClockService(self, self.MEND))
+        self._context = OperatorProcessContext(self, ClockService(self, self.FIX))
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:
@@ -157,7 +157,7 @@ class ProcessOperator(OneInputOperator):
 class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):
     """A ``ProcessFunction`` on a keyed stream: it has keyed state, but no timers, as in Flink."""
 
-    MEND = "Write a KeyedProcessFunction instead of the ProcessFunction."
+    FIX = "Write a KeyedProcessFunction instead of the ProcessFunction."
 
 
 OnTimer = Callable[[int, Any, Any], Any]

@@ -151,8 +151,8 @@ class CoProcessOperator(TwoInputOperator):
     def __init__(self, context: OperatorContext, description: CoProcessDescription) -> None:
         super().__init__(context)
         self._function = description.function
-        mend = "Call keyBy(key1, key2) before process, and write a KeyedCoProcessFunction."
-        self._context = OperatorProcessContext(self, ClockService(self, mend))
+        fix = "Call keyBy(key1, key2) before process, and write a KeyedCoProcessFunction."
+        self._context = OperatorProcessContext(self, ClockService(self, fix))
         self._collector = TimestampedCollector(self.output)
 
     def open(self) -> None:

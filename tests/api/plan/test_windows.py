@@ -4,8 +4,10 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.plan.windows import AlignedLayout
+from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.windowing.content_windows import ContentWindowOperator
 from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
 from flinkish.testing import StreamTestHarness
@@ -40,6 +42,7 @@ def windows(assigner, trigger=None, evictor=None):
         (windows(SESSIONS, COUNT), "general", WindowOperator),
         (windows(TUMBLING, evictor=EVICTOR), "evicting", EvictingWindowOperator),
         (windows(SESSIONS, evictor=EVICTOR), "evicting", EvictingWindowOperator),
+        (windows(CappedSessionWindows.of(5, 10)), "content", ContentWindowOperator),
     ],
 )
 def test_layouts_and_their_operators(description, name, operator, monkeypatch):

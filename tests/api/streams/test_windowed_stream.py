@@ -1,4 +1,4 @@
-"""Building windows: functions as classes or callables, and wrong use refused with the mend."""
+"""Building windows: functions as classes or callables, and wrong use refused with the fix."""
 
 from __future__ import annotations
 
