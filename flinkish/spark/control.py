@@ -1,7 +1,9 @@
-"""The stream of the job's own signals: the end of bounded input, and ticks of the clock.
+"""The control stream: a source by which the driver sends signals to its own query.
 
-Signals are lines in files of the checkpoint directory, read as one more source of the query: they
-are in Spark's log of the batch like any other input, so a replayed batch sees them again.
+A batch can depend only on its input, or it could not be run again with the same result. So everything else
+that the workers must know comes as input, too: that all bounded sources have ended, and that
+processing-time timers are due (ticks). Each signal is a line in a file of the checkpoint directory, which
+the query reads as one more source. Spark logs it with the batch, and a replayed batch sees it again.
 """
 
 from __future__ import annotations
@@ -26,15 +28,15 @@ _BEGIN = "begin"
 class ControlStream:
     """The signals of one job.
 
-    ``endWithFirstBatch``: all sources give all they have in the first batch, so that the end of the
-    input can come in that batch too.
+    ``endWithFirstBatch``: all sources are read whole in the first batch, so the end of the input is
+    signalled in that batch, too.
     """
 
     def __init__(self, storage: CheckpointStorage, endWithFirstBatch: bool) -> None:
         self._storage = storage
         first = storage.readText(_FIRST)
         self.resumed = first is not None
-        """Whether the job goes on from a checkpoint."""
+        """Whether the job continues from a checkpoint."""
         if first is None:
             first = END_OF_INPUT if endWithFirstBatch else _BEGIN
             storage.appendLine(_DIRECTORY, first, 0)
@@ -44,26 +46,25 @@ class ControlStream:
     def stream(self, session: SparkSession) -> DataFrame:
         """The signals as a streaming DataFrame.
 
-        Spark removes a file once the batch that read it is committed: an endless job ticks for ever.
+        Spark removes a file once the batch that read it is committed, as an unbounded job has ever more.
         """
         reader = session.readStream.option("cleanSource", "delete")
         return reader.text(self._storage.child(_DIRECTORY)).select("value")
 
     @property
     def ended(self) -> bool:
-        """Whether the end of bounded input has been said."""
+        """Whether the end of bounded input has been signalled."""
         return self._ended
 
     def endInput(self) -> None:
-        """Say that all bounded input has been read. Said twice it is heard once."""
+        """Signal that all bounded input has been read; does nothing the second time."""
         if not self._ended:
-            # Number 1, always: a job killed between the two writes says it again.
+            # Always number 1: a job killed between the two writes repeats the same signal.
             self._storage.appendLine(_DIRECTORY, END_OF_INPUT, 1)
             self._storage.writeText(_ENDED, END_OF_INPUT)
             self._ended = True
 
     def tick(self, due: Mapping[str, Collection[int]] | None = None) -> None:
-        """Let a batch run now, so that the key groups in ``due``, by operator, see the clock; None:
-        all do."""
+        """Run a batch now that calls the key groups in ``due``, by operator uid; None: all of them."""
         line = CLOCK_TICK + json.dumps(due)
         self._storage.appendLine(_DIRECTORY, line, time.time_ns() // 1000)

@@ -88,7 +88,7 @@ class SparkPipelineExecutor:
                     checkpoint = storage.child("query")
                     writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
                     at_end.callback(close_open_tasks, session, run, graph)
-                    # Between the look at the names and the start nobody else takes one.
+                    # Locked, so that no other job takes the name before the query starts.
                     with _STARTING:
                         if jobName.strip():
                             writer = writer.queryName(_query_name(session, jobName))
@@ -120,10 +120,10 @@ class SparkPipelineExecutor:
         sink = SinkTransformation("toDataFrame", DataFrameSink(schema), stream.getTransformation())
         given = environment.getCheckpointConfig().getCheckpointStorage()
         directory, clean_up = _checkpoint_directory(given)
-        # Only the user knows when the query has ended.
+        # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
         session = session_for(environment._sparkSession)
-        # The query starts later, so the session keeps what it will need.
+        # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()
         plan = CheckpointPlan(storage)
@@ -156,7 +156,7 @@ class SparkPipelineExecutor:
         graph = JobGraph(StreamGraph.of(sinks, plan.identities))
         most = config.maxParallelism or plan.maxParallelism or parallelism * KEY_GROUPS_A_TASK
         settings = TaskSettings(
-            # In one key group elements stay in one order, as in Flink's one task.
+            # One key group keeps elements in one order, as Flink's single task does.
             plan.keyGroups or (1 if parallelism == 1 else most),
             parallelism,
             graph.levels,
@@ -177,28 +177,28 @@ class SparkPipelineExecutor:
 _STARTING = threading.Lock()
 
 KEY_GROUPS_A_TASK = 4
-"""Key groups for each shuffle partition, if there are several and the user does not say how many."""
+"""Key groups for each shuffle partition, unless there is only one or the user sets their number."""
 
 
 def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
-    """Where the checkpoint is kept, and what removes it where the user named no directory."""
+    """The directory of the checkpoint, and a function that removes it if it is a temporary one."""
     if given is not None:
         return given, lambda: None
     directory = TemporaryDirectory()
-    # A URI, since Spark may mean another file system by a plain path
+    # A URI, as Spark may read a plain path on another file system
     return directory.path.as_uri(), directory.remove
 
 
 def _parallelism(
     session: SparkSession, environment: StreamExecutionEnvironment, plan: CheckpointPlan
 ) -> int:
-    """What the user said, else what the checkpoint was begun with, else what the session says."""
+    """The parallelism set by the user, else that of the checkpoint, else that of the session."""
     given = environment.getConfig().parallelism or plan.parallelism
     return given or default_parallelism(session)
 
 
 def _query_name(session: SparkSession, jobName: str) -> str:
-    """The name of a job, with a number if the session has an active query of that name."""
+    """The name of the job, with a number if the session has an active query of that name."""
     taken = {query.name for query in session.streams.active}
     names = chain([jobName], (f"{jobName} ({number})" for number in count(2)))
     return next(name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""What Spark raises when a job fails, as the error that the user needs to see."""
+"""Translates the exceptions that Spark raises when a job fails to flinkish's own errors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from flinkish.api.errors import (
 )
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
-# What is raised when RocksDB's files, changelogs, and the logs of sources are read
+# Raised when files of RocksDB, changelogs, or logs of sources cannot be read
 _DAMAGED = re.compile(r"\[CANNOT_LOAD_STATE_STORE[\w.]*\][^\n]*|Failed to read log file [^\n]*")
 _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
 def translated(error: BaseException, elementsHidden: bool = False) -> BaseException:
-    """``error`` as flinkish's own error, with the user's lines of the worker's traceback as a note.
+    """``error`` as an error of flinkish, with the lines of the worker's traceback in user code as a note.
 
-    The class is the one raised in the worker, so ``except UserFunctionError`` works. With
-    ``elementsHidden`` there is nothing but flinkish's own words, as all others may quote elements.
+    Its class is the one raised in the worker, so ``except UserFunctionError`` works. With
+    ``elementsHidden`` it has only flinkish's own message, as any other may quote elements.
     """
     result = _translated(error, elementsHidden)
     if elementsHidden:
@@ -58,14 +58,14 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         said = "." if elementsHidden else f"; Spark says: {malformed.group()}"
         result = MalformedRecordError(
             f"a source has a record that does not fit its schema{said}"
-            " Mend the file or the schema, or pass mode='PERMISSIVE' to FileSource, which reads None"
+            " Fix the file or the schema, or pass mode='PERMISSIVE' to FileSource, which reads None"
             " where a value does not fit."
         )
         trace = ""
     elif damage := _DAMAGED.search(text):
         result = CorruptCheckpointError(
             f"a file of the checkpoint cannot be read; Spark says: {damage.group().strip()} A file in"
-            " query/state or query/sources of the checkpoint directory is damaged or gone: restore the"
+            " query/state or query/sources of the checkpoint directory is damaged or missing: restore the"
             " directory from a copy, or begin anew with another one."
         )
         trace = ""
@@ -83,7 +83,7 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
 
 
 def _worker_traceback(text: str) -> str:
-    """The last traceback in Spark's message, with the exceptions it was raised from."""
+    """The last traceback in Spark's message, with the causes of its exception."""
     found = _TRACEBACK.search(text)
     if found is None:
         return ""
@@ -93,7 +93,7 @@ def _worker_traceback(text: str) -> str:
             break
         kept.append(line.split(" SQLSTATE: ")[0])
     trace = "\n".join(kept).strip().rpartition(_IN_THE_WORKER)[2].strip()
-    # What the user's function raised comes first; how flinkish and Spark got there is no help.
+    # The exception of the user function comes first; the rest is internal to flinkish and Spark.
     return trace.partition(_CAUSE)[0].strip()
 
 
@@ -103,7 +103,7 @@ def _without_internals(trace: str) -> str:
     kept = [frame for frame in frames if not _INTERNAL.match(frame)]
     if not kept:
         return ""
-    # What was raised stands behind the last frame, without an indent.
+    # The exception itself follows the last frame, without indent.
     raised = re.search(r"^\S.*", frames[-1], re.MULTILINE | re.DOTALL)
     last = "" if frames[-1] is kept[-1] or raised is None else raised.group()
     return head + "".join(kept) + last
@@ -124,7 +124,7 @@ _SPARKS_LINE = re.compile(r"\s+at [\w.$/]+\(|\s*SQLSTATE: |=== |JVM stacktrace")
 
 
 def _with_message(kind: type[FlinkishError], message: str) -> FlinkishError:
-    """An error of ``kind`` that says ``message``, whatever ``kind`` makes its messages of."""
+    """An error of a subclass of ``kind`` with exactly that message."""
     members = {"__init__": _no_fields, "__str__": _only_message, "__module__": kind.__module__}
     remote: type[FlinkishError] = type(kind.__name__, (kind,), members)
     error = remote()

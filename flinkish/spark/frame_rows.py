@@ -14,7 +14,7 @@ FRAME_SCHEMA = (
     "level int, target string, key_group int, gate int, slice long, sequence int, clock long,"
     " frame binary"
 )
-"""The columns of a frame's row, as FrameRow has them."""
+"""The columns of a FrameRow."""
 
 _ARROW_SCHEMA = pa.schema(
     [
@@ -38,12 +38,12 @@ def arrow_batch(rows: Sequence[FrameRow]) -> pa.RecordBatch:
 
 
 def frame_rows(rows: Iterable[Any]) -> Iterable[FrameRow]:
-    """Spark's rows as frames' rows."""
+    """Spark's rows as FrameRows."""
     for row in rows:
         yield FrameRow(*row[: len(FrameRow._fields)])
 
 
 def spark_rows(rows: Iterable[FrameRow]) -> Iterator[Row]:
-    """Frames' rows as Spark's."""
+    """FrameRows as Spark's rows."""
     make = Row(*FrameRow._fields)
     return (make(*row) for row in rows)

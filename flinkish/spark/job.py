@@ -1,4 +1,4 @@
-"""A job that runs on Spark: starts the query, ends bounded input, and is the user's handle."""
+"""``SparkJobClient``: starts the query of a job, ends bounded input, and is the user's handle."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.1
 _INTERRUPTED_SECONDS = 0.8
-"""How long the end of a job is waited for after an interrupt: its sinks write nothing any more."""
+"""How long to wait for the end of a job after an interrupt; its sinks write nothing any more."""
 
 
 @dataclass(frozen=True)
 class JobSources:
-    """What a query's sources read. ``bounded``: the paths of those that end when the job says so;
-    ``logs``: the plan logs of those that end by themselves."""
+    """The sources of a query. ``bounded``: the paths of those that end by the control stream; ``logs``:
+    the plan logs of those that announce their end themselves."""
 
     bounded: tuple[str, ...]
     logs: tuple[str, ...]
@@ -43,7 +43,7 @@ class JobSources:
 
 
 class SparkJobClient(JobClient):
-    """One streaming query and the thread that watches it."""
+    """The client of a job: one streaming query, and the thread that watches it."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class SparkJobClient(JobClient):
     def stopWithSavepoint(self) -> str:
         if self._checkpoint is None:
             raise IllegalStateError(
-                f"stopWithSavepoint: the job {self._name!r} has no checkpoint directory to go on from."
-                " Call env.enableCheckpointing(directory) before it starts, or cancel() it."
+                f"stopWithSavepoint: the job {self._name!r} has no checkpoint directory to continue"
+                " from. Call env.enableCheckpointing(directory) before it starts, or cancel() it."
             )
         stopping = threading.Thread(target=self._stop_after_batch, daemon=True)
         stopping.start()
@@ -130,7 +130,7 @@ class SparkJobClient(JobClient):
             self._stop()
 
     def _stop(self) -> None:
-        """Let the query be stopped. In a thread, since the one that asks may be interrupted."""
+        """Stop the query, in another thread, as this one may be interrupted."""
         self._sinks.cancel(self._is_stopped)
         self._stop_query()
 
@@ -148,7 +148,7 @@ class SparkJobClient(JobClient):
         threading.Thread(target=self._call_stop, daemon=True).start()
 
     def _call_stop(self) -> None:
-        # If it raises, the JVM is gone, and the query with it.
+        # If it raises, the JVM has ended, and the query with it.
         with quiet_py4j(), suppress(Exception):
             self._query.stop()
 
@@ -166,7 +166,7 @@ class SparkJobClient(JobClient):
         except BaseException as raised:
             error = raised
         try:
-            # It still runs if it was not the query that failed.
+            # The query still runs if something else failed.
             self._call_stop()
             error = self._sinks.failure or error
             lost = error is not None and jvm_is_gone(self._session)
@@ -184,7 +184,7 @@ class SparkJobClient(JobClient):
             self._ended.set()
 
     def _drive(self) -> None:
-        """See the query to its end."""
+        """Run the query until its end."""
         if self._sources.unbounded:
             self._drive_unbounded()
         elif self._read_to_the_end() and not self._control.ended:
@@ -195,8 +195,8 @@ class SparkJobClient(JobClient):
         """Wait until all planned sources have ended and been read; False if the query was stopped."""
         rounds = 2 if self._sources.logs else 1
         while rounds:
-            # Looked at first: what is read then was planned before. Once more, since the first answer
-            # of a source that goes on may be what Spark has read.
+            # The logs are checked before draining, so that all that was planned is read. Twice, as the
+            # first step of a restarted source may be one that Spark has read already.
             if all(PlanLog(log).ended for log in self._sources.logs):
                 rounds -= 1
             else:
@@ -208,7 +208,7 @@ class SparkJobClient(JobClient):
     def _drained(self) -> bool:
         """Wait until all input has been read; False if the query was stopped before."""
         self._query.processAllAvailable()
-        # It returns just so when the query has been stopped meanwhile.
+        # It also returns if the query has been stopped meanwhile.
         if not self._query.isActive:
             error = self._query.exception()
             if error is not None:
@@ -218,7 +218,7 @@ class SparkJobClient(JobClient):
 
     def _drive_unbounded(self) -> None:
         if self._control.resumed:
-            # Timers of the checkpoint may be due, and no operator has said so yet in this run.
+            # Timers of the checkpoint may be due, which no operator of this run has reported yet.
             self._control.tick()
         ticked = -1
         while not self._query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
@@ -232,7 +232,7 @@ class SparkJobClient(JobClient):
         self._cancelled = True
 
     def _bounded_drained(self) -> bool:
-        """Whether the last batch found nothing more in any bounded source."""
+        """Whether the last batch read nothing from any bounded source."""
         status, progress = self._query.status, self._query.lastProgress
         if progress is None:
             return False
@@ -249,7 +249,7 @@ class SparkJobClient(JobClient):
 def query_writer(
     frames: DataFrame, sinks: BatchSinks, checkpoint: str, triggerInterval: int
 ) -> DataStreamWriter:
-    """The writer of the query, to be started."""
+    """The writer that starts the query."""
     return (
         frames.writeStream.foreachBatch(sinks)
         .option("checkpointLocation", checkpoint)

@@ -1,4 +1,4 @@
-"""What the driver does about the tasks that its workers keep open between batches."""
+"""The driver's side of the ``TaskStore``: tasks that workers keep open between batches."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 VISITS_A_CORE = 3
-"""Spark lets its idle workers work in turn, and has one or two for each task that runs at a time."""
+"""How many small tasks per core reach all workers: Spark uses idle workers in turn, and has one or two for
+each task that runs at a time."""
 
 
 def job_run(session: SparkSession, checkpoint: str | None) -> JobRun | None:
-    """A new run of the job with that checkpoint; None where workers do not live to the next batch."""
+    """A new run of the job with that checkpoint; None if workers do not live from batch to batch."""
     for setting in ("spark.python.worker.reuse", "spark.python.use.daemon"):
         if (session.conf.get(setting, None) or "true").lower() != "true":
             return None
@@ -35,7 +36,7 @@ def job_run(session: SparkSession, checkpoint: str | None) -> JobRun | None:
 
 @dataclass(frozen=True)
 class _CloseTasks:
-    """Closes what the worker that it is called in keeps of a run."""
+    """Closes the tasks of a run in the worker where it is called."""
 
     run: JobRun
 
@@ -45,8 +46,8 @@ class _CloseTasks:
 
 
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
-    """Called when a run has ended: have the workers close what they keep of it, as far as they are
-    reached. If no function has a ``close`` of its own there is no need to."""
+    """Called when a run has ended: close the tasks that workers keep of it, as far as Spark reaches these
+    workers. Does nothing if no function overrides ``close``."""
     functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
     if run is None or not any(map(_closes, functions)):
         return
@@ -61,7 +62,7 @@ def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph)
 
 
 def _like_the_query(session: SparkSession) -> SparkSession:
-    """A session whose Python workers are those of the query: Spark has others where a setting of Python
+    """A session that shares the Python workers of the query; Spark uses others if a Python setting
     differs."""
     own = session.newSession()
     for name, value in {**session.conf.getAll, **JOB_SETTINGS}.items():

@@ -1,4 +1,4 @@
-"""One level of a job as a Spark ``StatefulProcessor``: state and the life cycle, nothing else."""
+"""``StageProcessor``: one level of a job as a Spark ``StatefulProcessor``; adds only state and life cycle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GROUP = "group"
 
 
 class MapStatePageStore:
-    """Pages in a Spark ``MapState``: one entry a page."""
+    """Pages in a Spark ``MapState``, one entry for each page."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
@@ -44,8 +44,8 @@ class MapStatePageStore:
 class StageProcessor(StatefulProcessor):
     """Runs the vertices of one level. ``payload`` is the pickled ([VertexPlan], TaskSettings).
 
-    Groups below zero carry rows meant for later levels; they pass through. ``run`` and ``level`` say
-    where the worker keeps the opened task for the next batch; None: it is closed after each.
+    Groups below zero hold rows for later levels, which are passed on. ``run`` and ``level`` identify the
+    opened task in the ``TaskStore``; without a run it is closed after each batch.
     """
 
     def __init__(self, payload: bytes, run: JobRun | None = None, level: int = 0) -> None:
@@ -58,8 +58,8 @@ class StageProcessor(StatefulProcessor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if getattr(sys.modules["__main__"].__spec__, "name", "") == _DRIVER_WORKER:
-            # The process in which Spark looks at a processor's state before the first batch prints
-            # every step it takes to standard output.
+            # The process in which Spark inspects a processor before the first batch prints each of its
+            # steps to standard output.
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -70,8 +70,8 @@ class StageProcessor(StatefulProcessor):
         if key[0] < 0:
             yield from spark_rows(frame_rows(rows))
             return
-        # Not in init(), which Spark also calls where no element will ever come. Until the key group is
-        # done the task is nobody's to keep.
+        # Not in init(), which Spark also calls where no element will ever come. The task is put back
+        # only when the key group is finished, so that a failed one is not kept.
         task, self._task = self._task or self._opened(), None
         frames: list[FrameRow] = list(frame_rows(rows))
         # Spark closes a processor only after the last element
@@ -96,7 +96,7 @@ class StageProcessor(StatefulProcessor):
             self._key = TaskKey(self._run, f"stage {self._level}", subtask.index)
             kept: StageTask | None = OPEN_TASKS.take(self._key)
             if subtask.attempt > 0:
-                # What tells its functions which attempt it is, and an attempt that failed, do not mix.
+                # Functions know their attempt, so a retried task must not reuse that of a failed one.
                 self._key = None
                 if kept is not None:
                     kept.close()

@@ -1,7 +1,7 @@
-"""A job graph as one streaming DataFrame of frames.
+"""Translates a job graph to one streaming DataFrame of frames.
 
-Sources become ``mapInArrow`` over their DataFrames, each level one ``transformWithState``. Rows
-meant for a later level or a sink pass through the levels between.
+Each source becomes a ``mapInArrow`` over its DataFrame, and each level one ``transformWithState``. Rows for
+a later level or a sink pass through the levels in between.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def vertex_plan(vertex: JobVertex) -> VertexPlan:
-    """What a task of ``vertex`` is told to run."""
+    """The plan of ``vertex`` for its tasks."""
     head = vertex.head
     return VertexPlan(
         vertex.uid,
@@ -99,8 +99,8 @@ def translate(
 ) -> DataFrame:
     """The streaming DataFrame of the frames that arrive at the job's sinks.
 
-    ``sources`` are the opened sources by uid, ``control`` the stream of the job's own signals. ``run``
-    is for what the workers keep open between batches; None if they do not.
+    ``sources`` are the opened sources by uid, ``control`` is the control stream. ``run`` identifies the
+    tasks that workers keep open between batches; None if they keep none.
     """
     from pyspark.sql import functions as F
 
@@ -112,7 +112,7 @@ def translate(
     frames = streams[0]
     for stream in streams[1:]:
         frames = frames.unionAll(stream)
-    # Spark logs the batch's timestamp, so a batch that is tried again has the one it had.
+    # Spark logs the timestamp of a batch, so a batch that is run again has the same one.
     frames = frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
     for level in range(1, graph.levels):
         frames = _stage(frames, graph.stage(level), level, settings, run)
@@ -123,7 +123,7 @@ def _source_frames(
     vertex: JobVertex, stream: SourceStream, settings: TaskSettings, run: JobRun | None
 ) -> DataFrame:
     payload = shipped(vertex.operators, (vertex_plan(vertex), settings, stream.decoder))
-    # What is read in one batch has no next one
+    # A source read whole in one batch has no next batch
     function = SourceFunction(payload, None if stream.whole else run, vertex.uid)
     return stream.dataframe.mapInArrow(function.__call__, FRAME_SCHEMA)
 
@@ -131,7 +131,7 @@ def _source_frames(
 def _control_frames(
     graph: JobGraph, ending: list[JobVertex], control: DataFrame, settings: TaskSettings
 ) -> DataFrame:
-    """``ending``: the sources that do not say by themselves that they have ended."""
+    """``ending``: the sources whose rows do not announce their end."""
     bounded = [vertex_plan(v) for v in ending if v.head.content.bounded]  # type: ignore[union-attr]
     stages = [vertex_plan(v) for level in range(1, graph.levels) for v in graph.stage(level)]
     operators = [node for vertex in graph.vertices for node in vertex.operators]
@@ -165,7 +165,8 @@ def _stage(
 
 
 def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
-    """``content`` as bytes for the workers; an operator whose function cannot go is named."""
+    """``content`` as bytes for the workers. Raises InvalidProgramError, which names the operator, if a
+    function cannot be pickled."""
     try:
         return bytes(cloudpickle.dumps(content))
     except Exception as error:

@@ -104,11 +104,11 @@ class StreamTestHarness:
     def restore(
         cls, build: Build, snapshot: bytes, autoWatermarkInterval: int = 200
     ) -> StreamTestHarness:
-        """A harness that goes on from ``snapshot``, with nothing in its outputs yet."""
+        """A harness that continues from ``snapshot``, with empty outputs."""
         return cls(build, autoWatermarkInterval, snapshot)
 
     def snapshot(self) -> bytes:
-        """State, timers, watermarks and clock, to go on from with ``restore``."""
+        """State, timers, watermarks and clock, to pass to ``restore``."""
         return bytes(
             cloudpickle.dumps(
                 {
@@ -125,48 +125,49 @@ class StreamTestHarness:
     # ------------------------------------------------------------------ input
 
     def processElement(self, value: Any, timestamp: int | None = None) -> None:
-        """An element comes in, with its timestamp in ms or without one."""
+        """Process an element, with a timestamp in ms or without one."""
         self._process_element(0, value, timestamp)
 
     def processElement1(self, value: Any, timestamp: int | None = None) -> None:
-        """An element comes in over the first of two inputs."""
+        """Process an element of the first of two inputs."""
         self._process_element(0, value, timestamp)
 
     def processElement2(self, value: Any, timestamp: int | None = None) -> None:
-        """An element comes in over the second of two inputs."""
+        """Process an element of the second of two inputs."""
         self._process_element(1, value, timestamp)
 
     def processWatermark(self, timestamp: int | Watermark) -> None:
-        """A watermark (ms) comes in. One that is not higher than the last changes nothing."""
+        """Process a watermark (ms), which fires the timers that it reaches. One that is not higher than
+        the last changes nothing."""
         self._process_watermark(0, timestamp)
 
     def processWatermark1(self, timestamp: int | Watermark) -> None:
-        """A watermark comes in over the first of two inputs."""
+        """Process a watermark (ms) of the first of two inputs."""
         self._process_watermark(0, timestamp)
 
     def processWatermark2(self, timestamp: int | Watermark) -> None:
-        """A watermark comes in over the second of two inputs."""
+        """Process a watermark (ms) of the second of two inputs."""
         self._process_watermark(1, timestamp)
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """The input becomes idle or active."""
+        """Mark the input idle or active."""
         self._input(0).processWatermarkStatus(status)
 
     def processWatermarkStatus1(self, status: WatermarkStatus) -> None:
-        """The first of two inputs becomes idle or active."""
+        """Mark the first of two inputs idle or active."""
         self._input(0).processWatermarkStatus(status)
 
     def processWatermarkStatus2(self, status: WatermarkStatus) -> None:
-        """The second of two inputs becomes idle or active."""
+        """Mark the second of two inputs idle or active."""
         self._input(1).processWatermarkStatus(status)
 
     def setProcessingTime(self, now: int) -> None:
-        """Set the clock (ms); what is due fires."""
+        """Set the processing-time clock (ms), which fires the timers that it reaches."""
         self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
     def endInput(self) -> None:
-        """The input has ended: ``Watermark(MAX)`` comes in over every input."""
+        """End all inputs: process ``Watermark(MAX)`` of each."""
         for harness_input in self._inputs:
             harness_input.processWatermark(MAX_TIMESTAMP)
 
@@ -177,28 +178,30 @@ class StreamTestHarness:
     # ------------------------------------------------------------------ output
 
     def getOutput(self, index: int = 0) -> list[StreamElement[Any]]:
-        """Everything that came out since the start, in order; ``index`` tells which of the streams
-        that ``build`` returned."""
+        """All elements emitted since the start, in order, as StreamRecords and Watermarks.
+
+        ``index`` selects one of the streams that ``build`` returned.
+        """
         return list(list(self._sinks.values())[index].elements)
 
     def getSideOutput(self, tag: OutputTag[X]) -> list[StreamRecord[X]]:
-        """What any operator has put out under ``tag`` since the start."""
+        """The elements that any operator has emitted to the side output ``tag`` since the start."""
         return list(self._side_outputs.get(tag.getId(), ()))
 
     def numEventTimeTimers(self) -> int:
-        """How many event-time timers are pending."""
+        """The number of pending event-time timers."""
         return sum(o.numEventTimeTimers() for o in self._chain.operators.values())
 
     def numProcessingTimeTimers(self) -> int:
-        """How many processing-time timers are pending."""
+        """The number of pending processing-time timers."""
         return sum(o.numProcessingTimeTimers() for o in self._chain.operators.values())
 
     def numKeyedStateEntries(self) -> int:
-        """How many entries keyed state has, a map counting as one."""
+        """The number of entries of keyed state; a map counts as one."""
         return sum(backend.numEntries() for backend in self._backends.values())
 
     def numLateRecordsDropped(self) -> int:
-        """How many late records were dropped."""
+        """The number of late records that were dropped."""
         return sum(o.metrics.numLateRecordsDropped for o in self._chain.operators.values())
 
     # ------------------------------------------------------------------ wiring
@@ -243,7 +246,7 @@ class StreamTestHarness:
 
 
 class _HarnessInput:
-    """Where the test's elements come in. As in a task, watermarks rise and statuses change."""
+    """An input of the test; like a task, it passes on only rising watermarks and changed statuses."""
 
     def __init__(self) -> None:
         self.output = Output()
@@ -262,7 +265,7 @@ class _HarnessInput:
 
 
 class _HarnessOutput(Output):
-    """Keeps what goes to side outputs, whether or not anything reads them."""
+    """Keeps the elements of side outputs, whether or not an operator reads them."""
 
     __slots__ = ("_kept",)
 
@@ -295,14 +298,14 @@ class _RecordingSink(Input):
 
 @dataclass(frozen=True, eq=False)
 class _HarnessSource(Source[Any]):
-    """What the test puts in by hand."""
+    """The source whose elements the test provides."""
 
     kind: ClassVar[str] = "_HarnessSource"
 
 
 @dataclass(frozen=True, eq=False)
 class _HarnessSink(Sink[Any]):
-    """What the test looks at."""
+    """The sink whose elements the test reads."""
 
     kind: ClassVar[str] = "_HarnessSink"
 

@@ -1,4 +1,4 @@
-"""What a checkpoint notes of its job, whether a job may go on from it, and what says so if not."""
+"""``CheckpointPlan``: what a checkpoint records about its job, to check that a job may continue from it."""
 
 from __future__ import annotations
 

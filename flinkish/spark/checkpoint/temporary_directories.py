@@ -24,7 +24,7 @@ class TemporaryDirectory:
     def __init__(self) -> None:
         folder = Path(tempfile.gettempdir())
         _clear_left_behind(folder)
-        # It gets its name once its lock is held: whoever clears the folder knows it by the name.
+        # Renamed only once its lock is held, as other processes clear folders with such names.
         draft = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
         self._lock = os.open(draft / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,7 +32,7 @@ class TemporaryDirectory:
         self._removed = False
 
     def remove(self) -> None:
-        """Remove it and what is in it. Done twice it is done once."""
+        """Remove the directory with its contents; does nothing the second time."""
         if not self._removed:
             self._removed = True
             shutil.rmtree(self.path, ignore_errors=True)
@@ -41,7 +41,7 @@ class TemporaryDirectory:
 
 @lru_cache
 def _clear_left_behind(folder: Path) -> None:
-    """Remove the directories of runs that are no more. Once in a process is enough."""
+    """Remove the directories of runs that have ended; done once in a process."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX):

@@ -1,4 +1,4 @@
-"""What reads a range of a file in the worker: the interface of all formats."""
+"""The interface of file formats, which read a range of a file in the worker."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class FileSplit:
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of its file."""
+        """Whether it is the whole file."""
         return self.start == 0 and self.length >= self.size
 
 
 class LineFormat(ABC):
-    """What makes records of lines, wherever these come from."""
+    """Turns lines into records, from wherever they were read."""
 
     @abstractmethod
     def recordsOf(self, lines: bytes, path: str) -> Iterator[ReadResult]:
@@ -40,7 +40,7 @@ class LineFormat(ABC):
 
 
 class FileFormat(ABC):
-    """Reads files of one format and schema. Goes to the workers pickled."""
+    """Reads files of one format and schema; it is pickled for the workers."""
 
     splittable: ClassVar[bool] = False
     """Whether a file may be read in several ranges; ``splits`` says it of one file."""

@@ -1,4 +1,4 @@
-"""The bytes of a file: where it is opened, and what its ending says of its compression."""
+"""Opens files by path or URI, and decompresses them by the ending of their name."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class NotJson(ValueError):
-    """A text is no JSON."""
+    """A text is not JSON."""
 
 
 class JsonType(ABC):
@@ -288,7 +288,7 @@ class JsonReader:
         return row
 
     def peek(self) -> str:
-        """The next character that is no blank, empty at the end."""
+        """The next character that is not blank, empty at the end."""
         found = _BLANKS.match(self.text, self.position)
         self.position = found.end() if found else self.position
         return self.text[self.position : self.position + 1]
@@ -319,7 +319,7 @@ class JsonReader:
             raise NotJson(f"{shown(self.text[start : self.position])} is no JSON")
 
     def members(self, what: str) -> Iterator[str]:
-        """The names of an object; whoever gets one reads its value."""
+        """Iterates over the names of an object; the caller reads the value after each."""
         self._begin("{", f"object, for a {what}")
         if self._accepted("}"):
             return
@@ -334,7 +334,7 @@ class JsonReader:
             self._expect(",")
 
     def elements(self) -> Iterator[None]:
-        """As often as an array has elements; whoever is asked reads the next."""
+        """Iterates once for each element of an array; the caller reads the element."""
         self._begin("[", "array")
         if self._accepted("]"):
             return
@@ -345,7 +345,7 @@ class JsonReader:
             self._expect(",")
 
     def skip(self) -> None:
-        """Go past a value, however deep it is."""
+        """Skip a value, however deeply nested."""
         closing: list[str] = []
         while True:
             first = self.peek()

@@ -1,4 +1,4 @@
-"""Parquet: whole row groups as columns, each of the type that the schema says."""
+"""The Parquet format: whole row groups as columns of the types in the schema."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _row_groups(metadata: Any, split: FileSplit) -> Iterator[int]:
 
 
 def _found(name: str, names: Sequence[str], what: str) -> str:
-    """The one of ``names`` that Spark takes for ``name``: it does not tell upper from lower case."""
+    """The member of ``names`` that Spark takes for ``name``, ignoring case."""
     if name in names:
         return name
     alike = [other for other in names if other.lower() == name.lower()]

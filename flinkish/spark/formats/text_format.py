@@ -1,4 +1,4 @@
-"""Lines of text."""
+"""The text format: one record for each line."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _BLANKS = "".join(map(chr, range(33)))
-"""What Java's ``trim`` takes away."""
+"""The characters that Java's ``trim`` removes."""
 
 
 class NotOfType(ValueError):
-    """A text is no value of its column's type."""
+    """A text is not a value of its column's type."""
 
 
 @dataclass(frozen=True)

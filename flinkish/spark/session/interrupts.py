@@ -1,4 +1,4 @@
-"""Ctrl-C and a notebook's stop button, while the program is in flinkish's hands."""
+"""Handling of interrupts (Ctrl-C, a notebook's stop button) while flinkish runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain_interrupts() -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Let an interrupt wait until this is done."""
+    """Holds interrupts back until the block has ended."""
     came: list[FrameType | None] = []
     with _handler(lambda _: lambda _number, frame: came.append(frame)):
         yield

@@ -1,4 +1,4 @@
-"""The SparkSession a job runs on: the caller's, the active one, or a new local one set up right."""
+"""The SparkSession of a job: the caller's, the active one, or a new local one with suitable settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ JOB_SETTINGS = {
     # The simplified one leaves out the exception that ours was raised from: the user's own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
-"""What every query of flinkish needs, whoever made the session."""
+"""The settings that every query of flinkish needs, in any session."""
 
 
 _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
@@ -77,7 +77,7 @@ def session_for(sparkSession: SparkSession | None) -> SparkSession:
 
 
 def jvm_is_gone(session: SparkSession) -> bool:
-    """Whether the JVM that ``session`` is in answers no more."""
+    """Whether the JVM of ``session`` no longer answers."""
     try:
         with quiet_py4j():
             # Anything that is asked anew each time; over Spark Connect this asks the server.
@@ -88,7 +88,7 @@ def jvm_is_gone(session: SparkSession) -> bool:
 
 
 def jvm_gone_error() -> JobExecutionError:
-    """What to tell the user then."""
+    """The error for a job whose JVM is gone."""
     return JobExecutionError(
         "the JVM that Spark runs in is gone: it ran out of memory, or was killed. Restart Python, with"
         " more memory for it (spark.driver.memory) if that was short; a job with"
@@ -153,7 +153,7 @@ _MANY = 1 << 16
 def job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool
 ) -> Iterator[None]:
-    """Settings for the queries started inside; the session has its own again afterwards."""
+    """Sets what queries need inside the block, and restores the session's own settings afterwards."""
     names = _settings(session, parallelism, localCheckpoint)
     before = {name: session.conf.get(name, None) for name in names}
     try:
@@ -170,7 +170,7 @@ def job_settings(
 def set_job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool = False
 ) -> None:
-    """Set what a query needs, for good."""
+    """Set what a query needs, permanently."""
     for name, value in _settings(session, parallelism, localCheckpoint).items():
         session.conf.set(name, value)
 

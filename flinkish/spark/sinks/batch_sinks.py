@@ -1,4 +1,4 @@
-"""What a batch does at its end: elements to the sinks, metrics to the job."""
+"""The end of a batch: writes its elements to the sinks and passes its metrics to the job."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INTERRUPTED = (
     "py4j.protocol.Py4JJavaError: An error occurred while calling the sinks of a job that was stopped"
     "\n: java.lang.InterruptedException"
 )
-"""By these words Spark knows, of a query that is being stopped, that no error has ended it."""
+"""The message by which Spark recognises that a query was stopped and did not fail."""
 
 
 _SAID = 500
@@ -78,7 +78,7 @@ class BatchSinks:
         self.refused = threading.Event()
         """Set when a batch has come that is not written: the one before is committed."""
         self.failure: BaseException | None = None
-        """What ended the job in here; the first of them."""
+        """The first error of a sink, which ended the job."""
 
     def refuseBatches(self, stopped: Callable[[], bool]) -> None:
         """Write no batch from now on; the one that is being written is finished. A next one waits
@@ -87,13 +87,13 @@ class BatchSinks:
         self._refusing.set()
 
     def cancel(self, stopped: Callable[[], bool]) -> None:
-        """Write nothing from now on."""
+        """Write nothing any more."""
         self._cancelled = True
         self.refuseBatches(stopped)
 
     @property
     def isCaller(self) -> bool:
-        """Whether a sink of the job asks, which cannot wait for the end of its own batch."""
+        """Whether the caller is a sink of the job, which cannot wait for the end of its own batch."""
         return self._thread == threading.get_ident()
 
     def __call__(self, frame: DataFrame, batchId: int) -> None:
@@ -122,7 +122,7 @@ class BatchSinks:
             raise BatchAbortedError
 
     def _await_stop(self) -> None:
-        """Wait until Spark takes the end of the batch for what it is, and logs no error."""
+        """Wait until Spark knows that the query was stopped, so that it logs no error."""
         while not self._stopped():
             time.sleep(_POLL_SECONDS)
 

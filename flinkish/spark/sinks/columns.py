@@ -1,4 +1,4 @@
-"""The columns that sinks write: those of their schema, else those of the elements' type."""
+"""The columns that sinks write: of their schema, or else of the type of the elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flinkish.spark.arrow_types import arrow_schema
 
 
 def sink_columns(node: StreamNode) -> ElementColumns | None:
-    """What the elements of a sink become on the way to it; None if they stay as they are."""
+    """The conversion of elements for a sink that writes columns; None for any other sink."""
     schema = sink_schema(node)
     if schema is None:
         return None

@@ -1,4 +1,4 @@
-"""Arrow batches of a source to runs of records."""
+"""Decoders: they turn the Arrow batches of a source into runs of records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flinkish.runtime.records.user_code import emitted
 from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 
 END_OF_SOURCE = None
-"""In place of records: the source has ended with this part."""
+"""Returned in place of records: the source ends with this part."""
 
 
 DESCRIPTOR = "value"
@@ -30,7 +30,7 @@ DESCRIPTOR = "value"
 
 
 PART = "__part"
-"""The column that says, in materialised sources, which part of the source a row is."""
+"""The column with the number of the part, in sources written to the checkpoint as tables."""
 
 
 class ArrowDecoder(ABC):

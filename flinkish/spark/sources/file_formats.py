@@ -1,4 +1,4 @@
-"""Which format reads the files of a ``FileSource`` in the worker, without the JVM."""
+"""Chooses the format that reads the files of a ``FileSource`` in the worker, if there is one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "
 
 
 _CORRUPT_RECORD = "_corrupt_record"
-"""The column that Spark's readers write what does not fit into, if the schema has it."""
+"""The column for malformed records of Spark's readers, if the schema has it."""
 
 
 def file_format(
@@ -67,8 +67,8 @@ def check_dead_letters(source: FileSource[Any], format: FileFormat | None) -> No
 
 
 class _Options:
-    """The options of Spark's reader, whose names it takes in any case; what nobody has asked for is
-    not known here."""
+    """The options of Spark's reader, with names in any case. An option that was never asked for is not
+    supported here, so Spark's reader must read the files."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._values = {name.lower(): str(value) for name, value in options.items()}
@@ -91,7 +91,7 @@ class _Options:
         return encoding in ("utf-8", "utf8") and mode == "FAILFAST" and multi_line is False
 
     def known(self) -> bool:
-        """Whether all options there were have been taken."""
+        """Whether all given options have been asked for."""
         return not self._values
 
 

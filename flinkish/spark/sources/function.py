@@ -1,4 +1,4 @@
-"""What runs before the first shuffle: a source's chain, as a function over Arrow batches."""
+"""Runs before the first shuffle: the chain of a source, as a function over Arrow batches."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ END_OF_INPUT = "end"
 
 
 CLOCK_TICK = "tick "
-"""Followed by who wants the clock, as JSON: the ``due`` of ``clock_ticks``."""
+"""Followed by the key groups that are due, as JSON: the ``due`` of ``clock_ticks``."""
 
 
 NO_CLOCK = 0
-"""No source asks for the clock. Its frames get the batch's timestamp when they leave it: a column of
-every row that goes in would cost more than parsing it."""
+"""Stands for the clock in a source, which needs none. Its frames get the timestamp of the batch when they
+leave it: a column in every input row would cost more than parsing the row."""
 
 
 _LAST_SLICE = 1 << 62
-"""The end of the input comes after all slices of its batch."""
+"""The number of the slice with the end of the input, after all others of its batch."""
 
 
 @dataclass(frozen=True)
 class SourceFunction:
     """Runs the chain of one source over a partition's slice of a batch.
 
-    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder). ``run`` and ``uid`` say where the
-    worker keeps what it opened for the next batch; None: it is closed after each.
+    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder). ``run`` and ``uid`` identify the
+    opened task in the ``TaskStore``; without a run it is closed after each batch.
     """
 
     payload: bytes
@@ -54,11 +54,11 @@ class SourceFunction:
 
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
-        # The same for every partition, and so for every task: a source is one subtask
+        # The same for all partitions, as a source is one subtask
         key = None if self.run is None else TaskKey(self.run, f"source {self.uid}", 0)
         opened: _OpenedSource = (key and OPEN_TASKS.take(key)) or _OpenedSource(self.payload)
         task, settings, decoder = opened.task, opened.settings, opened.decoder
-        # Another job may have had this worker since the task was opened.
+        # Another job may have used this worker since the task was opened.
         hide_elements(settings.elementsHiddenInErrors)
         with closed_on_error(task):
             part: int | None = None
@@ -88,7 +88,7 @@ class SourceFunction:
 
 
 class _OpenedSource:
-    """A source's task, opened, and what reads its input."""
+    """The opened task of a source, with its decoder."""
 
     def __init__(self, payload: bytes) -> None:
         plan, self.settings, self.decoder = _loaded(payload)
@@ -103,7 +103,7 @@ class _OpenedSource:
 
 @dataclass(frozen=True)
 class ControlFunction:
-    """Turns the job's own signals into frames: the end of bounded sources, and the clock's ticks.
+    """Turns the signals of the control stream into frames: the end of bounded sources, and ticks.
 
     ``payload`` is the pickled ([bounded VertexPlan], [VertexPlan after a shuffle], TaskSettings).
     """

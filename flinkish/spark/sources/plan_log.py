@@ -1,7 +1,8 @@
-"""The log of a planned source: what each of its steps reads, kept in the checkpoint.
+"""``PlanLog``: the steps of a planned source, kept in the checkpoint.
 
-A step is what one batch reads of a source. It is logged before Spark hears of it, so that a batch that
-was planned and not run is the next one after a crash, as it was planned.
+A *step* is what one batch reads of a source: a list of pieces, such as ranges of files. It is logged before
+Spark learns of it. So if the job crashes after planning a step, the next run reads exactly that step
+first, and results do not depend on the crash, even if new files have appeared meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.spark.checkpoint.storage import write_whole
 
 Piece = Sequence[Any]
-"""What a planner says of a file, a range of numbers, a frame: texts and numbers."""
+"""A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
 
 
 _STEP = ".step"
@@ -28,16 +29,16 @@ _SNAPSHOT = ".snapshot"
 
 @dataclass(frozen=True)
 class Step:
-    """What one batch reads of a source. ``last``: the source has ended with it."""
+    """What one batch reads of a source. ``last``: the source ends with it."""
 
     pieces: Sequence[Piece]
     last: bool = False
 
 
 class PlanLog:
-    """The steps of one source, from 1 on, a file each; old ones are folded into a snapshot.
+    """The steps of one source, numbered from 1, one file each; old ones are replaced by a snapshot.
 
-    ``retained``: as many steps as may be asked for again are kept (Spark keeps 100 batches).
+    ``retained`` is how many steps are kept for batches that may be run again (Spark keeps 100).
     """
 
     def __init__(self, directory: str | Path, retained: int = 100) -> None:
@@ -57,7 +58,7 @@ class PlanLog:
         return self._latest > 0 and self._header(self._latest)["last"] is True
 
     def append(self, step: Step) -> int:
-        """Log the next step, all of it or nothing, and give its number."""
+        """Log the next step atomically, and return its number."""
         number = self._latest + 1
         _write_lines(self._file(number, _STEP), {"last": step.last}, step.pieces)
         self._latest = number
@@ -66,7 +67,7 @@ class PlanLog:
     def read(self, number: int) -> Step:
         """The step of that number.
 
-        Raises IncompatibleCheckpointError if it is not there.
+        Raises IncompatibleCheckpointError if it is missing or damaged.
         """
         try:
             lines = _lines(self._file(number, _STEP))
@@ -90,7 +91,7 @@ class PlanLog:
         return self._latest - self._folded >= 2 * self._retained
 
     def fold(self, snapshot: Iterable[Any]) -> None:
-        """Keep ``snapshot``, which says what all steps so far have come to, and drop old steps."""
+        """Write ``snapshot``, which sums up all steps so far, and remove old steps."""
         self._folded = self._latest
         _write_lines(self._file(self._folded, _SNAPSHOT), {"steps": self._folded}, snapshot)
         for suffix, keep in ((_SNAPSHOT, 0), (_STEP, self._retained)):

@@ -1,6 +1,10 @@
-"""Planned sources as a Python data source of Spark: a step a batch, and rows that only say what to read.
+"""Planned sources: a Python data source of Spark that gives each batch one planned step.
 
-The planner runs in a process of its own beside the driver, as Spark starts it for every stream.
+With a *planned source* flinkish, not Spark, decides what each batch reads. A planner (``planners``) makes
+one *step* for each batch and logs it (``plan_log``). The rows that Spark gets are only descriptors: texts
+that say what to read. The workers read the data themselves. Spark's offset is the number of the last step.
+
+Spark runs the reader, and so the planner, in a separate Python process for each stream.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ try:
 except ImportError:  # before pyspark 4.2
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Unknown to this pyspark."""
+        """A stand-in for older versions of pyspark."""
 
 
 _SCHEMA = f"{DESCRIPTOR} string"
@@ -40,7 +44,10 @@ _registered: WeakSet[SparkSession] = WeakSet()
 def planned_stream(
     session: SparkSession, planner: SourcePlanner, log: str, source: str
 ) -> DataFrame:
-    """The descriptors of what ``planner`` plans, logged in the directory ``log``; ``source`` is the uid."""
+    """A streaming DataFrame with the descriptors of the steps that ``planner`` makes.
+
+    Steps are logged in the directory ``log``; ``source`` is the uid of the source.
+    """
     if session not in _registered:
         session.dataSource.register(PlannedSource)
         _registered.add(session)
@@ -50,7 +57,7 @@ def planned_stream(
 
 
 class PlannedSource(DataSource):
-    """A source whose steps a planner makes: the options ``planner``, ``log`` and ``source``."""
+    """A data source with the options ``planner``, ``log`` and ``source``."""
 
     @classmethod
     def name(cls) -> str:
@@ -65,7 +72,7 @@ class PlannedSource(DataSource):
 
 
 class DescriptorPartition(InputPartition):
-    """The descriptors that one Spark task reads by."""
+    """The descriptors for one Spark task."""
 
     def __init__(self, descriptors: Sequence[str]) -> None:
         super().__init__(None)
@@ -73,17 +80,18 @@ class DescriptorPartition(InputPartition):
 
 
 class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Gives Spark one step after the other. An offset is the number of the last step that was read.
+    """Gives Spark one step for each batch; an offset is the number of the last step.
 
-    Spark logs an offset after it was given, so there may be one step that Spark does not know when a job
-    starts again; it is given first, and alone.
+    A step is logged before Spark learns its offset. After a crash there may therefore be one step that
+    Spark does not know. It becomes the first batch, alone, so that a restarted job has the same
+    batches, and its watermarks rise at the same elements, as without the crash.
     """
 
     def __init__(self, planner: SourcePlanner, log: str, source: str) -> None:
         self._planner = planner
         self._directory = log
         self._source = source
-        # Spark makes readers to pickle them, too: the log is read when it is needed.
+        # Read when needed, as Spark also creates readers only to pickle them.
         self._log: PlanLog | None = None
         self._resumed = False
 
@@ -101,7 +109,7 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if read > log.latest:
                 log.read(read)
         elif not self._resumed and log.latest:
-            # Before pyspark 4.2 nobody says which steps Spark knows: perhaps not this one.
+            # Before pyspark 4.2 Spark does not tell which steps it knows: perhaps not this one.
             self._resumed = True
             return self._offset(log.latest)
         self._resumed = True
@@ -128,7 +136,7 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ((descriptor,) for descriptor in partition.descriptors)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing is given up: a committed batch may be run again by hand."""
+        """Keeps everything, as a committed batch may be run again by hand."""
 
     def _open(self) -> PlanLog:
         if self._log is None:

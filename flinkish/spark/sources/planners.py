@@ -1,7 +1,9 @@
-"""What decides how much of a source a batch reads: files as they are there, numbers, a clock.
+"""Planners: they decide what each batch reads of a source, be it files, numbers or a collection.
 
-A planner makes steps, which the plan log keeps, and goes on from them after a restart. What a step reads
-goes to the workers as *descriptors*, texts that say which piece is meant; they read the pieces themselves.
+A *planner* makes the steps of a source, which the plan log keeps, and continues from them after a restart.
+The pieces of a step are divided among tasks and sent to the workers as *descriptors*: JSON texts such as
+``[3, "/in/a.csv", 0, 1000, 1000]``, part 3 of the batch, a file with a range of its bytes and its size. The
+workers read the pieces themselves.
 """
 
 from __future__ import annotations
@@ -20,34 +22,34 @@ from typing import Any
 from flinkish.spark.sources.plan_log import Piece, Step
 
 Task = list[Piece]
-"""What one Spark task reads, in order: one slice of the source's channel."""
+"""The pieces that one Spark task reads, in order: one slice of the source's channel."""
 
 
 class SourcePlanner(ABC):
-    """Plans the steps of one source. It goes to another process pickled before it has planned any."""
+    """Plans the steps of one source. It is pickled for another process before it has planned any."""
 
     @abstractmethod
     def plan(self) -> Step | None:
-        """What the next batch reads; None if there is nothing to read now, or ever."""
+        """The next step; None if there is nothing to read now, or the source has ended."""
 
     @abstractmethod
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
-        """Go on after ``steps``, which come after those that ``snapshot`` was made of."""
+        """Continue after ``snapshot`` and the ``steps`` that follow it."""
 
     @abstractmethod
     def snapshot(self) -> list[Any]:
-        """What all steps so far have come to, as a list of what JSON can hold."""
+        """A summary of all steps so far, as a list of values that JSON can hold."""
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
-        """The pieces of a step, cut and dealt out in their order. The same for the same step."""
+        """The pieces of a step, cut and divided among tasks in order; always the same for a step."""
 
     def freeze(self) -> None:
-        """Plan only what is there now from here on. What is bounded is all there."""
+        """From now on, plan only what exists now. Does nothing for bounded input, which all exists."""
 
     def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
-        """A step as texts for the workers, a list for each task: its part, counted from ``firstPart``,
-        and the piece; only the part says that the source has ended."""
+        """The descriptors of a step, a list for each task: the number of the part, counted from
+        ``firstPart``, and the piece. A part without a piece means that the source has ended."""
         tasks = [
             [json.dumps([part, *piece]) for piece in task]
             for part, task in enumerate(self.tasks(step), firstPart)
@@ -72,7 +74,7 @@ OPENING = 256 << 10
 
 @dataclass(frozen=True)
 class FileToRead:
-    """A file that was found, with when it was changed, in nanoseconds."""
+    """A file that was found, with its modification time in ns."""
 
     changed: int
     path: str
@@ -80,23 +82,22 @@ class FileToRead:
 
     @property
     def order(self) -> tuple[int, str]:
-        """Oldest first, and among files of one time by path."""
+        """The sort key: oldest first, then by path."""
         return self.changed, self.path
 
 
 LISTING_PAUSE = 5
-"""A directory is not listed again before so many times as long as listing it took."""
+"""The pause before a directory is listed again, as a multiple of the time that listing took."""
 
 
 class FilePlanner(SourcePlanner):
     """The files at ``path``, each once, oldest first.
 
-    ``path`` is a file, a directory with all below it, or a pattern; what begins with ``_`` or ``.`` is
-    passed over. A step has ``filesPerBatch`` of those that are there, or all. Files that are older than
-    the newest by more than ``maxAge`` milliseconds are left out; None: none are. Not ``monitored``,
-    the source ends when all that were there have been read; a job that goes on after that reads what has
-    come since. ``splits`` says of a path whether the file
-    may be cut for several of ``parallelism`` tasks.
+    ``path`` is a file, a directory with all below it, or a pattern; names that begin with ``_`` or
+    ``.`` are skipped. A step has up to ``filesPerBatch`` files, None for all. Files older than the newest
+    by more than ``maxAge`` ms are skipped; None: none are. Unless ``monitored``, the source ends when
+    all files have been read; a job restarted after that reads the files that came since. ``splits`` tells
+    whether the file of a path may be cut into ranges for several of ``parallelism`` tasks.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class FilePlanner(SourcePlanner):
         files, self._waiting = self._waiting[:count], self._waiting[count:]
         self._take(files)
         if not self._waiting and not self._monitored:
-            # Whether it ends with this step is said in this step: it saves a batch that is empty.
+            # Marking this step as the last saves an empty batch.
             self._look()
             self._ended = not self._waiting
         return Step([(file.changed, file.path, file.size) for file in files], self._ended)
@@ -184,7 +185,7 @@ class FilePlanner(SourcePlanner):
         self._newest = max([self._newest, *(file.changed for file in files)])
 
     def _look(self) -> None:
-        """Let what is new wait, behind what waits."""
+        """Append new files to those that wait to be planned."""
         began = time.monotonic()
         if self._frozen or (self._monitored and began < self._next_look):
             return
@@ -251,7 +252,7 @@ def _file(entry: os.DirEntry[str] | str, path: str) -> Iterator[FileToRead]:
     try:
         status = os.stat(entry) if isinstance(entry, str) else entry.stat()
     except FileNotFoundError:
-        # It went between the listing and the look.
+        # The file was removed after the listing.
         return
     yield FileToRead(status.st_mtime_ns, path, status.st_size)
 
@@ -273,7 +274,7 @@ def _alternatives(pattern: str) -> list[str]:
 # ---- numbers -----------------------------------------------------------------------------------
 
 FEWEST_NUMBERS = 10_000
-"""No task has fewer, unless there are no more."""
+"""The least numbers for a task, unless there are no more."""
 
 
 class NumberPlanner(SourcePlanner):
@@ -320,9 +321,9 @@ class NumberPlanner(SourcePlanner):
 
 
 class RatedNumberPlanner(NumberPlanner):
-    """Numbers from ``first`` on as the clock lets them go, ``perSecond`` a second.
+    """Numbers from ``first`` on, ``perSecond`` of them a second by the clock.
 
-    The clock stands while the job does: it goes on after a restart where it was.
+    The clock does not run while the job is stopped: after a restart it continues where it was.
     """
 
     def __init__(
@@ -352,7 +353,7 @@ class RatedNumberPlanner(NumberPlanner):
 
 
 class FramePlanner(SourcePlanner):
-    """The frames of a collection: as many pieces a step as ``index`` says, a file of a list a line."""
+    """The frames of a collection; each line of the file ``index`` lists the pieces of a step."""
 
     def __init__(self, index: str, parallelism: int) -> None:
         self._index = index

@@ -1,10 +1,13 @@
-"""Sources as streaming DataFrames, with what turns their rows into records.
+"""Sources as streaming DataFrames, each with a decoder that turns its rows into records.
 
-What a batch reads is planned here wherever this machine reaches both the source and the checkpoint: the
-rows only say which piece is meant, and the workers read it. What is one step is planned when the job
-starts, and its plan is a file of Spark's; what is more is planned as it runs, by ``PlannedSource``. The
-rest Spark reads: files on other file systems or with options that are not known here, sockets, streaming
-DataFrames. For a checkpoint elsewhere what is bounded and not in files is written there as a table.
+Wherever this machine can access both the source and the checkpoint, flinkish plans what a batch reads: rows
+hold descriptors, and the workers read the data. A source with a single step is planned when the job starts,
+and its descriptors are files for Spark's text source. A source with more steps is planned while the job
+runs, by ``PlannedSource``.
+
+Spark reads the rest: files on other file systems or with unknown options, sockets, and streaming
+DataFrames. If the checkpoint is on another file system, bounded sources that are not files are first
+written there as tables.
 """
 
 from __future__ import annotations
@@ -80,18 +83,18 @@ NUMBERS_A_BATCH = 1_000_000
 
 
 MOST_BATCHES = 64
-"""A sequence comes in batches of a million, or in so many batches if it is very long."""
+"""A sequence is read in batches of a million, but in no more batches than this."""
 
 
 PARTS_A_BATCH = 64
 
 
 EVERY_AGE = "36500d"
-"""Spark leaves files out that are older than the newest by more than a week, unless told otherwise."""
+"""The maximum age of files; Spark's default skips those a week older than the newest."""
 
 
 _STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAST"}}
-"""What does not fit the schema is an error, and CSV doubles a quote within quotes (RFC 4180)."""
+"""Malformed records are errors, and CSV doubles a quote within quotes (RFC 4180)."""
 
 
 _FRAMES = f"{PART} long, frame binary"
@@ -102,10 +105,10 @@ _RANGES = f"{PART} long, first long, last long"
 
 @dataclass(frozen=True)
 class SourceStream:
-    """A streaming DataFrame and how to decode it. ``whole``: all of it comes in one batch.
+    """A streaming DataFrame and its decoder. ``whole``: all of it comes in one batch.
 
-    ``path``: where its files are, if Spark decides how many of them a batch reads. ``endsItself``: the
-    end of a bounded source comes with its rows. ``log``: the directory of its plan log, if it has one.
+    ``path``: the path of its files, if Spark decides how many of them a batch reads. ``endsItself``: its
+    rows announce the end of a bounded source. ``log``: the directory of its plan log, if it has one.
     """
 
     dataframe: DataFrame
@@ -126,7 +129,7 @@ class SourceReader:
         self._storage = storage
         self._local = storage.localPath
         self._elementsPerBatch = elementsPerBatch
-        # As many tasks read a batch as keyed operators run in.
+        # As many tasks read a batch as run keyed operators.
         self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @singledispatchmethod
@@ -147,7 +150,7 @@ class SourceReader:
         directory = os.path.join(local, "sources", uid)
         index, frames = (os.path.join(directory, name) for name in ("index", "frames"))
         if not self._written(f"sources/{uid}"):
-            # What a job that was killed while it wrote has left.
+            # Left by a job that was killed while writing.
             shutil.rmtree(directory, ignore_errors=True)
             _write_frames(values, a_batch, index, frames)
             self._finish(f"sources/{uid}")
@@ -288,7 +291,7 @@ class SourceReader:
         planner = NumberPlanner(first, last, a_batch, self._tasks)
         return self._planned(planner, NumberPieceDecoder(generator), uid, whole=a_batch >= count)
 
-    # Where the checkpoint is not on this machine's file system: tables in it, which Spark reads.
+    # For checkpoints on other file systems: tables in the checkpoint, which Spark reads.
 
     def _collection_table(self, values: list[Any], a_batch: int, uid: str) -> SourceStream:
         name = f"sources/{uid}"
@@ -345,13 +348,13 @@ class SourceReader:
         return math.ceil(rowsABatch / math.ceil(rowsABatch / self._tasks))
 
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
-        # The first write replaces what a job that was killed while it wrote has left.
+        # The first write replaces the remains of a job that was killed while writing.
         self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
 
 
 @contextmanager
 def _refused(source: FileSource[Any]) -> Iterator[None]:
-    """What Spark says of a path that is not there, or of a schema it cannot read, in one sentence."""
+    """Turns Spark's errors about a missing path or an invalid schema into one sentence."""
     from pyspark.errors import AnalysisException, ParseException
 
     name = f"FileSource of {source.path}"
@@ -371,15 +374,16 @@ def _refused(source: FileSource[Any]) -> Iterator[None]:
 
 def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
     return IllegalArgumentError(
-        f"FileSource of {source.path}: there is no such file or directory. Fix the path; a directory that"
-        " is to be watched must be there before the job starts."
+        f"FileSource of {source.path}: there is no such file or directory. Fix the path; a directory to be"
+        " monitored must exist before the job starts."
     )
 
 
 def _plan_now(planner: SourcePlanner, log: PlanLog, directory: Path) -> None:
-    """Plan all that is there as one step, and write the descriptors into ``directory``, a file a task.
+    """Plan all existing input as one step, and write its descriptors into ``directory``, one file for
+    each task.
 
-    A job that goes on after its end plans what has come since.
+    A job restarted after its end plans the input that came since.
     """
     planner.restore(*log.restored())
     planner.freeze()
@@ -405,7 +409,7 @@ def _parsed(schema: str | StructType | None) -> StructType | None:
 
 
 def _has_partition_columns(path: str, schema: StructType | None) -> bool:
-    """Whether names of directories, such as ``year=2024``, hold columns of ``schema``."""
+    """Whether directory names, such as ``year=2024``, hold columns of ``schema``."""
     if schema is None or is_pattern(path) or not os.path.isdir(path):
         return False
     with os.scandir(path) as entries:
@@ -417,7 +421,7 @@ def _has_partition_columns(path: str, schema: StructType | None) -> bool:
 
 
 def _write_frames(values: list[Any], a_batch: int, index: str, frames: str) -> None:
-    """Write ``values`` as pickled frames, and where those of each batch are as a line of the index."""
+    """Write ``values`` as pickled frames, and an index with a line for the frames of each batch."""
     os.makedirs(os.path.dirname(index), exist_ok=True)
     lines = []
     with open(frames, "wb") as file:
@@ -433,7 +437,7 @@ def _write_frames(values: list[Any], a_batch: int, index: str, frames: str) -> N
 
 
 def _directory_or_pattern(path: str) -> str:
-    """``path`` as Spark's streaming reader takes it: a single file only as a pattern."""
+    """``path`` for Spark's streaming reader, which accepts a single file only as a pattern."""
     if os.path.isfile(path.removeprefix("file:")):
         return f"{path[:-1]}[{path[-1]}]"
     return path
@@ -447,7 +451,7 @@ def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
 
 
 def _encoded(values: list[Any]) -> bytes:
-    # In one pickle, an object that is in two elements would stay one
+    # One pickle for all would keep an object that is in two elements shared
     values = list(copied_values(values))
     return encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
 
