@@ -3,6 +3,11 @@
 Before a keyed job's first batch Spark runs a process that looks at its state, and that says so on
 standard output before it reads anything of the job's. And a worker whose query was stopped prints a
 trace.
+
+Spark also puts pyspark on their path as a zip file, which Python compiles anew in every process that
+imports it: over a second for each keyed job, for each source that is planned as it runs, and for the
+first worker. The workers import the package that this process has imported, the same files with their
+compiled form beside them.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import atexit
 import os
 import shlex
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
 
 
 _SCRIPT = """#!/bin/sh
+case "$PYTHONPATH" in
+    {archive}:*) PYTHONPATH={packages}:$PYTHONPATH; export PYTHONPATH ;;
+esac
 case "$*" in
     "-m {driver_worker}"*) exec {python} "$@" >/dev/null ;;
     "-m pyspark.daemon"*) shift 2; exec {python} -P {daemon} "$@" ;;
@@ -58,8 +67,15 @@ def _script(python: str) -> str:
     directory = TemporaryDirectory()
     atexit.register(directory.remove)
     path = directory.path / "python"
+    packages = directory.path / "packages"
+    packages.mkdir()
+    for package in map(_directory_of, ("pyspark", "py4j")):
+        # Only these two: what else lies beside them has its own place on the path.
+        (packages / package.name).symlink_to(package)
     path.write_text(
         _SCRIPT.format(
+            archive=shlex.quote(str(_directory_of("pyspark") / "python" / "lib" / "pyspark.zip")),
+            packages=shlex.quote(str(packages)),
             driver_worker=_DRIVER_WORKER,
             python=shlex.quote(python),
             daemon=shlex.quote(str(_DAEMON)),
@@ -69,6 +85,10 @@ def _script(python: str) -> str:
     _SCRIPTS.add(str(path))
     # A temporary folder may be one from which nothing can be run.
     return str(path) if os.access(path, os.X_OK) else python
+
+
+def _directory_of(package: str) -> Path:
+    return Path(*import_module(package).__path__)
 
 
 _SCRIPTS: set[str] = set()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+import py4j
+import pyspark
 
 import flinkish as fl
 from flinkish.spark.session.session import (
@@ -39,6 +43,21 @@ def test_the_active_session_is_taken_and_keeps_its_settings(spark):
                 spark.conf.set(name, value)
     assert session_for(None) is spark
     assert seen == [sys.executable], "workers run this Python"
+
+
+def test_workers_import_the_package_that_is_compiled_already(env):
+    """Of the archive that Spark puts on their path, each process would compile it anew."""
+    here, there = pyspark.__file__, py4j.__file__
+
+    def where(number):
+        return tuple(
+            os.path.samefile(package.__file__, own)
+            for package, own in ((pyspark, here), (py4j, there))
+        )
+
+    env.setParallelism(1).setMaxParallelism(1)
+    with env.fromElements(1).keyBy(lambda n: n).map(where).executeAndCollect() as results:
+        assert list(results) == [(True, True)]
 
 
 def test_a_session_of_our_own_has_a_stable_address(spark):
