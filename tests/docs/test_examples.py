@@ -42,6 +42,7 @@ def test_there_are_pages_of_both_kinds() -> None:
         assert python == text(page).count("```python"), "a fence is indented or not closed"
 
 
+@pytest.mark.slow("a page has up to four jobs, which run one after another")
 @pytest.mark.parametrize("page", ON_SPARK, ids=name)
 def test_the_jobs_of_a_page_print_what_it_says(
     page: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
