@@ -1,5 +1,7 @@
 """A Flink-compatible DataStream API on PySpark."""
 
+from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
+from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 from typing import NoReturn as _NoReturn
 
@@ -243,6 +245,11 @@ __all__ = sorted(
     for name, value in vars().items()
     if not (name.startswith("_") or isinstance(value, _ModuleType))
 )
+
+try:
+    __version__ = _version("flinkish")
+except _PackageNotFoundError:  # a source tree on the path, as Spark's workers may have it
+    __version__ = "unknown"
 
 
 def _spark_executor() -> "PipelineExecutor":
