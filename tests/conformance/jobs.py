@@ -40,7 +40,7 @@ def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> Data
     """What the case's job puts out over ``items``, main and late, as it is recorded."""
     strategy: WatermarkStrategy[InputItem] = WatermarkStrategy.forGenerator(lambda context: Marks())
     timed = items.assignTimestampsAndWatermarks(
-        strategy.withTimestampAssigner(lambda item, timestamp: item.timestamp)
+        strategy.withTimestampAssigner(lambda item, timestamp: item.timestamp)  # type: ignore[return-value]
     )
     elements = timed.filter(lambda item: not item.isWatermark).map(lambda item: item.element)
     result = family.build(case)(elements)

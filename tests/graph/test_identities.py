@@ -319,7 +319,7 @@ def test_fingerprints_tell_code_constants_and_closures_apart_and_are_stable():
 
 def test_a_fingerprint_takes_no_time_over_much_data():
     looped = Counter(list(range(10**6)))
-    looped.itself = looped
+    looped.itself = looped  # type: ignore[attr-defined]
     assert Fingerprint.of(looped) == Fingerprint.of(looped)
 
 

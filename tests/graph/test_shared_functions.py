@@ -101,7 +101,7 @@ def test_a_function_of_one_operator_is_the_one_that_was_passed():
 
 def test_what_cannot_be_copied_is_refused():
     function = Count()
-    function.lock = threading.Lock()
+    function.lock = threading.Lock()  # type: ignore[attr-defined]
     with pytest.raises(
         InvalidProgramError, match=r"^B: .* same Count.* cannot .*lock.* of its own"
     ):

@@ -159,7 +159,7 @@ def test_what_a_plain_function_that_came_with_the_job_keeps_is_found():
     def keeps(value, kept=[]):  # noqa: B006
         seen.append(value)
         kept.append(value)
-        keeps.last = value
+        keeps.last = value  # type: ignore[attr-defined]
 
     def calls(value):
         return keeps(value)

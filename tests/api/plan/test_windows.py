@@ -27,7 +27,7 @@ def windows(assigner, trigger=None, evictor=None):
         stream.trigger(trigger)
     if evictor is not None:
         stream.evictor(evictor)
-    return stream.reduce(lambda a, b: a).getTransformation().operator
+    return stream.reduce(lambda a, b: a).getTransformation().operator  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_layouts_and_their_operators(description, name, operator, monkeypatch):
     made = []
     monkeypatch.setattr(
         "flinkish.runtime.task.chain.create_operator",
-        lambda context, d: made.append(create_operator(context, d)) or made[-1],
+        lambda context, d: made.append(create_operator(context, d)) or made[-1],  # type: ignore[func-returns-value]
     )
     StreamTestHarness(
         lambda s: s.keyBy(lambda e: e)._transform(description),

@@ -122,7 +122,7 @@ class Numbered:
 
     def open(self, openContext):
         descriptor = ValueStateDescriptor("calls", default=0)
-        self.calls = self.getRuntimeContext().getState(descriptor)
+        self.calls = self.getRuntimeContext().getState(descriptor)  # type: ignore[attr-defined]
 
     def number(self):
         self.calls.update(self.calls.value() + 1)

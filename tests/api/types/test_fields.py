@@ -134,7 +134,7 @@ def test_connected_streams_by_fields():
     env = fl.StreamExecutionEnvironment()
     pairs, flights = env.fromElements(("JFK", 3)), env.fromElements(Flight(JFK, 3))
     by_one = pairs.connect(flights).keyBy("f0", "origin.code")
-    assert by_one.getFirstInput().getKeySelector()(("JFK", 3)) == "JFK"
+    assert by_one.getFirstInput().getKeySelector()(("JFK", 3)) == "JFK"  # type: ignore[attr-defined]
     by_two = pairs.connect(flights).keyBy(["f0", "f1"], ["origin.code", "number"])
     keys = [stream.getKeySelector() for stream in (by_two.getFirstInput(), by_two.getSecondInput())]
     assert keys[0](("JFK", 3)) == keys[1](Flight(JFK, 3)) == ("JFK", 3)

@@ -15,7 +15,7 @@ def test_rows_with_names():
     assert (row.origin, row["delay"], row[0], row.getField("delay")) == ("JFK", 7, "JFK", 7)
     assert (row.getArity(), row.getFieldNames()) == (2, ("origin", "delay"))
     assert row == ("JFK", 7)
-    assert row.asDict() == {"origin": "JFK", "delay": 7}
+    assert row.asDict() == {"origin": "JFK", "delay": 7}  # type: ignore[attr-defined]
     assert rowType("origin", "delay")("JFK", 7) == row
 
 

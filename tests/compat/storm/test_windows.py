@@ -493,6 +493,6 @@ def test_cuts_into_batches_change_nothing(length, slide, keyed, stamps, cuts):
 def test_the_description_tells_its_functions():
     stream = fl.StreamExecutionEnvironment().fromData(1)
     result = storm.PolicyWindowedStream.of(stream, 10).process(contents)
-    description = result.getTransformation().operator
+    description = result.getTransformation().operator  # type: ignore[attr-defined]
     assert isinstance(description, PolicyWindowDescription)
     assert contents in description.userFunctions

@@ -114,7 +114,7 @@ def test_liveliness(settings, delay):
 def test_violations_of_the_cti_at_20(policy, lifetimes):
     ats = AdvanceTimeSettings(AdvanceTimeGenerationSettings(1), None, policy)
     harness = StreamTestHarness(
-        lambda s: toIntervalStreamable(s, lambda bounds: IntervalEvent(*bounds, "i"), ats)
+        lambda s: toIntervalStreamable(s, lambda bounds: IntervalEvent(*bounds, "i"), ats)  # type: ignore[call-arg]
     )
     for bounds in ((20, 30), (15, 25), (15, 20), (10, 12)):
         harness.processElement(bounds)

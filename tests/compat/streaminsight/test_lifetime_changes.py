@@ -18,7 +18,7 @@ EVENTS = [PointEvent(5, "p"), IntervalEvent(5, 8, "i"), START, END]
 def changed(build):
     harness = StreamTestHarness(build)
     for event in EVENTS:
-        harness.processElement(event, event.syncTime)
+        harness.processElement(event, event.syncTime)  # type: ignore[attr-defined]
     harness.processWatermark(7)
     harness.endInput()
     *records, watermark, last = harness.getOutput()

@@ -90,7 +90,7 @@ def test_an_event_that_ends_at_its_start_is_in_no_window(windows):
     assert run(windows, BACK) == run(windows, [*BACK, 40]) == []
     harness = StreamTestHarness(build(windows))
     for step in (*BACK, PointEvent(25, "p")):
-        harness.processElement(step, step.syncTime)
+        harness.processElement(step, step.syncTime)  # type: ignore[attr-defined]
     harness.processWatermark(60)
     assert (harness.numKeyedStateEntries(), harness.numEventTimeTimers()) == (0, 0)
     assert {payload for _, _, payload in results(harness)} == {"p"}

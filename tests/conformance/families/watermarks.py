@@ -32,7 +32,7 @@ def strategy_of(settings):
             strategy = WatermarkStrategy.forGenerator(lambda context: LastThree())
     factor = settings.get("timestampFromValue")
     if factor is not None:
-        strategy = strategy.withTimestampAssigner(lambda element, old: element[1] * factor)
+        strategy = strategy.withTimestampAssigner(lambda element, old: element[1] * factor)  # type: ignore[index]
     if settings.get("idleness") is not None:
         strategy = strategy.withIdleness(settings["idleness"])
     return strategy

@@ -350,6 +350,6 @@ def test_dead_letters_need_a_tag() -> None:
 
 
 def test_a_time_that_is_no_int_names_the_element() -> None:
-    harness = harness_of(ArrivalTimeStrategy(arrivalTime=lambda element, timestamp: 1.5))
+    harness = harness_of(ArrivalTimeStrategy(arrivalTime=lambda element, timestamp: 1.5))  # type: ignore[return-value]
     with pytest.raises(IllegalArgumentError, match=r"Arrival Time: arrivalTime gave 1\.5 .* 'x'"):
         harness.processElement("x")

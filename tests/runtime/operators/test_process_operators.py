@@ -242,7 +242,7 @@ class Numbered:
     """Counts per key, in keyed state."""
 
     def open(self, openContext):
-        self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", default=0))
+        self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", default=0))  # type: ignore[attr-defined]
 
     def number(self):
         self.count.update(self.count.value() + 1)

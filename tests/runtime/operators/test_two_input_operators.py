@@ -104,7 +104,7 @@ class TestWatermark:
 
 class Counting:
     def open(self, openContext):
-        self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", default=0))
+        self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", default=0))  # type: ignore[attr-defined]
 
     def counted(self):
         self.count.update(self.count.value() + 1)

@@ -57,7 +57,7 @@ KEEPING_NOTHING = [
 ]
 
 KEEPING = [
-    lambda v: SEEN.append(v) or v,
+    lambda v: SEEN.append(v) or v,  # type: ignore[func-returns-value]
     lambda v: SEEN,
     closing_over([1]),
     lambda v, seen=[]: seen.append(v) or seen,

@@ -168,7 +168,7 @@ def test_a_map_table_is_as_on_the_heap(operations):
                 answers.append(None)
             elif operation == "empty":
                 for map_key, _ in table.items(*arguments):
-                    table.remove(*arguments, map_key)
+                    table.remove(*arguments, map_key)  # type: ignore[call-arg]
                 answers.append(table.isEmpty(*arguments))
             else:
                 answers.append(getattr(table, operation)(*arguments))

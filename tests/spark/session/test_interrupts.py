@@ -88,7 +88,7 @@ def test_other_threads_leave_the_handler_alone(handler):
 def test_a_client_cancels_its_job_on_an_interrupt():
     cancelled = threading.Event()
     client = type("Client", (JobClient,), {"cancel": lambda self: cancelled.set()})
-    client.__abstractmethods__ = frozenset()
+    client.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
     with pytest.raises(KeyboardInterrupt), client().cancelledOnInterrupt():
         raise KeyboardInterrupt
     assert cancelled.wait(5)

@@ -159,7 +159,7 @@ def test_json_by_the_type_keeps_nothing_out(env, tmp_path):
 def test_an_element_that_is_not_of_its_type_is_named(env, tmp_path):
     flights = env.fromCollection(FLIGHTS, fl.Types.DATACLASS(Flight))
     late = flights.map(
-        lambda flight: Flight(Airport("LGA", [4.5]), *list(vars(flight).values())[1:])
+        lambda flight: Flight(Airport("LGA", [4.5]), *list(vars(flight).values())[1:])  # type: ignore[list-item]
     )
     late.returns(Flight).sinkTo(fl.FileSink.forParquet(str(tmp_path))).name("table")
     with pytest.raises(
