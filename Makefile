@@ -1,4 +1,4 @@
-# make demo | test | soak | lint | format | bench | docs | lock | clean
+# make demo | test | test-fast | soak | coverage | lint | format | bench | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test soak lint format bench docs lock clean
+.PHONY: demo test test-fast soak coverage lint format bench docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -20,6 +20,14 @@ test: $(READY)
 # Kills a job two hundred times; goes on where it was interrupted (build/soak).
 soak: $(READY)
 	$(BIN)/pytest -m soak tests/reliability
+
+# Without Spark, in under a minute. There is no Java, so that a test that starts one and has no mark fails.
+test-fast: $(READY)
+	JAVA_HOME=/nonexistent $(BIN)/pytest -m "not spark and not thorough"
+
+# All tests, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
+coverage: $(READY)
+	$(BIN)/pytest --cov --cov-report term:skip-covered --cov-report html:build/coverage
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
@@ -38,11 +46,22 @@ bench: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean --config-file .mkdocs.yml
 
-# The newest versions that pyproject.toml allows, pinned with their hashes.
+# Wheel and sdist, and the README's first job where only the wheel is installed.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	$(BIN)/python -m tests.distribution.fresh_install dist build/fresh $(LOCK)
+
+# The tests on each Python and pyspark that flinkish supports, as far as this machine has the Pythons.
+matrix:
+	.ci/matrix
+
+# The newest versions that pyproject.toml allows, pinned with their hashes; with UPGRADE= only what is missing.
+lock: UPGRADE ?= --upgrade
 lock:
 	$(PYTHON) -m venv build/lock-venv
 	build/lock-venv/bin/pip install --quiet pip-tools
-	CUSTOM_COMPILE_COMMAND="make lock" build/lock-venv/bin/pip-compile --quiet --upgrade \
+	CUSTOM_COMPILE_COMMAND="make lock" build/lock-venv/bin/pip-compile --quiet $(UPGRADE) \
 		--all-extras --generate-hashes --allow-unsafe --strip-extras \
 		--no-emit-index-url --no-emit-find-links --output-file $(LOCK) pyproject.toml
 

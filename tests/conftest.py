@@ -48,12 +48,15 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse a ``slow`` mark that gives no reason, and leave out what only ``-m soak`` asks for."""
+    """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
+    what only ``-m soak`` asks for."""
     if "soak" not in config.option.markexpr:
         unwanted = [item for item in items if item.get_closest_marker("soak")]
         items[:] = [item for item in items if item not in unwanted]
         config.hook.pytest_deselected(items=unwanted)
     for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
         marker = item.get_closest_marker("slow")
         if marker is not None and not (marker.args or marker.kwargs.get("reason")):
             raise pytest.UsageError(

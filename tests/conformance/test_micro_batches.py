@@ -23,6 +23,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.thorough("thousands of jobs; test_conformance.py has them without batches")
 @pytest.mark.parametrize("keeps", [False, True], ids=["opened anew", "kept open"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_puts_out_what_flink_does(case: Case, keeps: bool) -> None:
