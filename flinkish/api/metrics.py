@@ -1,4 +1,4 @@
-"""The metrics a user function may keep: counters, gauges, meters and histograms."""
+"""Metrics that user functions can register: counters, gauges, meters and histograms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class Counter(ABC):
-    """A number that is counted up and down (Flink: ``Counter``)."""
+    """Counts up and down (Flink: ``Counter``)."""
 
     @abstractmethod
     def inc(self, n: int = 1) -> None:
@@ -16,32 +16,32 @@ class Counter(ABC):
 
     @abstractmethod
     def dec(self, n: int = 1) -> None:
-        """Take ``n`` away."""
+        """Subtract ``n``."""
 
     @abstractmethod
     def getCount(self) -> int:
-        """The number now."""
+        """The current count."""
 
 
 class Meter(ABC):
-    """How often something happens (Flink: ``Meter``)."""
+    """Measures how often something happens (Flink: ``Meter``)."""
 
     @abstractmethod
     def markEvent(self, n: int = 1) -> None:
-        """``n`` more events happened."""
+        """Count ``n`` more events."""
 
     @abstractmethod
     def getCount(self) -> int:
-        """How many events there were."""
+        """The number of events."""
 
     @abstractmethod
     def getRate(self) -> float:
-        """Events a second since the first."""
+        """The events per second since the first."""
 
 
 @dataclass(frozen=True)
 class HistogramStatistics:
-    """What a histogram says of the values that it took in (Flink: ``HistogramStatistics``)."""
+    """The statistics of the values of a histogram (Flink: ``HistogramStatistics``)."""
 
     count: int = 0
     sum: float = 0.0
@@ -49,7 +49,7 @@ class HistogramStatistics:
     max: float = float("-inf")
 
     def size(self) -> int:
-        """How many values there were."""
+        """The number of values."""
         return self.count
 
     def getMean(self) -> float:
@@ -65,11 +65,11 @@ class HistogramStatistics:
         return self.max
 
     def plus(self, value: float) -> HistogramStatistics:
-        """The same with one value more."""
+        """These statistics with one more value."""
         return self.merged(HistogramStatistics(1, value, value, value))
 
     def merged(self, other: HistogramStatistics) -> HistogramStatistics:
-        """Those of the values of both."""
+        """The statistics of the values of both."""
         return HistogramStatistics(
             self.count + other.count,
             self.sum + other.sum,
@@ -79,20 +79,22 @@ class HistogramStatistics:
 
 
 class Histogram(ABC):
-    """The spread of a value (Flink: ``Histogram``). The job's metrics show its count under its name,
-    and ``name.sum``, ``name.min`` and ``name.max``."""
+    """Measures the distribution of a value (Flink: ``Histogram``).
+
+    The metrics of the job show its count under its name, and ``name.sum``, ``name.min`` and ``name.max``.
+    """
 
     @abstractmethod
     def update(self, value: float) -> None:
-        """Take ``value`` in."""
+        """Add ``value``."""
 
     @abstractmethod
     def getCount(self) -> int:
-        """How many values there were in this batch."""
+        """The number of values in this batch."""
 
     @abstractmethod
     def getStatistics(self) -> HistogramStatistics:
-        """What the values of this batch were."""
+        """The statistics of the values of this batch."""
 
 
 class MetricGroup(ABC):
@@ -100,19 +102,19 @@ class MetricGroup(ABC):
 
     @abstractmethod
     def counter(self, name: str) -> Counter:
-        """The counter of that name, new if there is none."""
+        """The counter of that name, created if there is none."""
 
     @abstractmethod
     def gauge(self, name: str, value: Callable[[], float]) -> None:
-        """Report what ``value()`` gives at the end of a batch."""
+        """Report the result of ``value()`` at the end of each batch."""
 
     @abstractmethod
     def meter(self, name: str) -> Meter:
-        """The meter of that name, new if there is none."""
+        """The meter of that name, created if there is none."""
 
     @abstractmethod
     def histogram(self, name: str) -> Histogram:
-        """The histogram of that name, new if there is none."""
+        """The histogram of that name, created if there is none."""
 
     @abstractmethod
     def addGroup(self, name: str) -> MetricGroup:

@@ -1,4 +1,4 @@
-"""The name of a side output."""
+"""``OutputTag``: names a side output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds what user functions have changed of themselves since they were opened.
+"""Finds the attributes that user functions changed since they were opened.
 
 A function is kept open from batch to batch, but may be opened anew at any time: in another worker, after
 an error or a restart. So what it keeps in attributes is no state, and a change of them is reported.
@@ -26,7 +26,8 @@ from flinkish.api.errors import ChangedAttributeWarning
 from flinkish.api.functions.functions import Function
 
 MOST_BYTES = 1 << 18
-"""What is larger, pickled, is compared by identity and length: a model must not be pickled every batch."""
+"""The size in bytes above which values are compared by identity and length, as a model must not be pickled
+in every batch."""
 
 
 MOST_SECONDS = 0.02
@@ -74,7 +75,7 @@ class _Mark(NamedTuple):
     pinned: tuple[object, ...]
 
     def of(self, value: object, parts: frozenset[int]) -> bool:
-        """Whether ``value`` is still what it was."""
+        """Whether ``value`` is unchanged."""
         if self.digest is None:
             return self.identity == _identity(value)
         pickler = _Digest(parts, self.size)
@@ -429,7 +430,7 @@ _LOG = logging.getLogger("flinkish")
 
 
 class AttributeWarnings:
-    """Warns of each attribute once in a run of a job."""
+    """Warns about each attribute once in a run of a job."""
 
     def __init__(self) -> None:
         self._warned: set[AttributeChange] = set()

@@ -20,15 +20,15 @@ from flinkish.api.time.durations import TimeLike
 
 
 class CheckpointingMode(Enum):
-    """How often an element may count in state after a crash (Flink: ``CheckpointingMode``)."""
+    """The guarantee for state after a crash (Flink: ``CheckpointingMode``)."""
 
     EXACTLY_ONCE = "EXACTLY_ONCE"
     AT_LEAST_ONCE = "AT_LEAST_ONCE"
-    """Accepted; flinkish counts each element exactly once all the same."""
+    """Accepted, but flinkish still counts each element exactly once."""
 
 
 class RuntimeExecutionMode(Enum):
-    """Whether a job shows every step or just the last (Flink: ``RuntimeExecutionMode``)."""
+    """Whether a job emits every result or only the last (Flink: ``RuntimeExecutionMode``)."""
 
     STREAMING = "STREAMING"
     AUTOMATIC = "AUTOMATIC"
@@ -54,7 +54,7 @@ class Configuration(Mapping[str, Any]):
         "pipeline.object-reuse",
         "pipeline.operator-chaining.enabled",
     )
-    """The options there are. Times are int ms or a Duration."""
+    """The supported options. Times are int ms or a Duration."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options: dict[str, Any] = {}
@@ -66,8 +66,8 @@ class Configuration(Mapping[str, Any]):
             self.set(name, value)
 
     def set(self, option: str, value: Any) -> Self:
-        """Set an option. Raises IllegalArgumentError for one that flinkish does not have, since a
-        setting without effect would be believed in."""
+        """Set an option. Raises IllegalArgumentError for one that flinkish does not have, as a setting
+        without effect would go unnoticed."""
         if option not in self.OPTIONS:
             raise IllegalArgumentError(
                 f"Configuration: flinkish has no option {option!r}. It has"
@@ -92,7 +92,7 @@ class Configuration(Mapping[str, Any]):
 
 
 class ExecutionConfig:
-    """How a job runs (Flink: ``ExecutionConfig``)."""
+    """The settings for running a job (Flink: ``ExecutionConfig``)."""
 
     def __init__(self) -> None:
         self.autoWatermarkInterval = 200
@@ -118,12 +118,12 @@ class ExecutionConfig:
         return self.autoWatermarkInterval
 
     def setParallelism(self, parallelism: int) -> ExecutionConfig:
-        """How many tasks keyed operators run in."""
+        """Set the number of tasks of keyed operators."""
         self.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
     def getParallelism(self) -> int | None:
-        """How many tasks keyed operators run in; None if Spark's setting decides."""
+        """The number of tasks of keyed operators, None if it is Spark's default."""
         return self.parallelism
 
     def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
@@ -141,12 +141,12 @@ class ExecutionConfig:
         return self.maxParallelism
 
     def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
-        """Begin a batch at most every ``interval``."""
+        """Start a batch at most every ``interval`` (ms if an int)."""
         self.triggerInterval = length_from_zero("setTriggerInterval: interval", interval)
         return self
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
-        """Let collections and sequences come in batches of so many elements.
+        """Read collections and sequences in batches of that many elements.
 
         If it is not set, a collection comes in one batch, and a sequence in batches of a million or
         more, 64 at most.
@@ -173,14 +173,14 @@ class ExecutionConfig:
         return self._object_reuse
 
     def hideElementsInErrors(self) -> ExecutionConfig:
-        """Let errors name the type of an element, and show neither the element nor what a user
-        function said of it: for data that must not come into logs."""
+        """Show only the types of elements in errors, neither their values nor the messages of user
+        functions, for data that must not appear in logs."""
         self.elementsHiddenInErrors = True
         return self
 
 
 class CheckpointConfig:
-    """Where a job is checkpointed (Flink: ``CheckpointConfig``). Every batch is a checkpoint."""
+    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint."""
 
     def __init__(self) -> None:
         self.checkpointStorage: str | None = None
@@ -192,7 +192,7 @@ class CheckpointConfig:
         self.checkpointStorage = text("setCheckpointStorage: directory", directory)
 
     def getCheckpointStorage(self) -> str | None:
-        """The directory of the checkpoints; None: a temporary one that goes with the job."""
+        """The directory of the checkpoints; None stands for one that is removed with the job."""
         return self.checkpointStorage
 
     def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
@@ -202,7 +202,7 @@ class CheckpointConfig:
         )
 
     def getCheckpointInterval(self) -> int:
-        """The interval that was given, in ms; -1 if none was."""
+        """The interval that was set, in ms; -1 if none was."""
         return self._interval
 
     def setCheckpointingConsistencyMode(self, checkpointingMode: CheckpointingMode) -> None:
@@ -210,5 +210,5 @@ class CheckpointConfig:
         self._mode = member("setCheckpointingConsistencyMode", checkpointingMode, CheckpointingMode)
 
     def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
-        """The mode that was given."""
+        """The mode that was set."""
         return self._mode

@@ -1,4 +1,4 @@
-"""``StreamExecutionEnvironment``: where a job begins and from where it is started."""
+"""``StreamExecutionEnvironment``: creates the sources of a job, and runs it."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     def fromElements(self, *elements: T) -> DataStreamSource[T]: ...
 
     def fromElements(self, *elements: Any) -> DataStreamSource[Any]:
-        """A stream of those elements; their type may come first."""
+        """A stream of the given elements; their type may be passed first."""
         typeInfo = elements[0] if elements and _is_type(elements[0]) else None
         values = elements if typeInfo is None else elements[1:]
         if not values:
@@ -206,7 +206,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         return self.fromSource(CollectionSource(values), None, "Collection Source", given)
 
     def fromSequence(self, start: int, end: int) -> DataStreamSource[int]:
-        """The numbers from ``start`` to ``end``, both included."""
+        """A stream of the integers from ``start`` to ``end``, both included."""
         return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
 
     def generateSequence(self, start: int, end: int) -> DataStreamSource[int]:
@@ -304,16 +304,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         return client
 
     def registerJobListener(self, jobListener: JobListener) -> None:
-        """Let ``jobListener`` be told when jobs begin and end."""
+        """Notify ``jobListener`` when jobs start and end."""
         instance("registerJobListener", jobListener, JobListener, "Derive yours from it.")
         self._listeners.append(jobListener)
 
     def getJobListeners(self) -> list[JobListener]:
-        """The listeners there are."""
+        """The registered listeners."""
         return list(self._listeners)
 
     def clearJobListeners(self) -> None:
-        """Tell nobody any more."""
+        """Remove all listeners."""
         self._listeners.clear()
 
     def registerCollectIterator(self, iterator: CollectResultIterator[Any]) -> None:
@@ -321,18 +321,18 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         self._collecting.append(iterator)
 
     def getTransformations(self) -> list[Transformation]:
-        """The ends of the job so far: its sinks, from which all else is reached."""
+        """The sinks of the job so far, from which all its other parts can be reached."""
         return list(self._sinks)
 
     def close(self) -> None:
-        """Called by ported jobs; the SparkSession is the user's and stays open."""
+        """Does nothing, for ported jobs; the SparkSession is yours and stays open."""
 
     def getExecutionPlan(self) -> str:
-        """The plan of the job as JSON, in the manner of Flink's."""
+        """The plan of the job as JSON, similar to Flink's."""
         return self._executor().plan(self, self._sinks).asJson()
 
     def explain(self) -> str:
-        """The plan of the job as text: stages, operators, and what goes from which to which."""
+        """The plan of the job as text: stages, operators, and the edges between them."""
         return self._executor().plan(self, self._sinks).asText()
 
     def _executor(self) -> PipelineExecutor:

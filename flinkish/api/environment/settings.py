@@ -1,4 +1,4 @@
-"""The settings of an environment, under the names that they have in Flink."""
+"""The settings of an environment, with the names that they have in Flink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flinkish.api.time.durations import TimeLike
 
 
 class EnvironmentSettings:
-    """What a ``StreamExecutionEnvironment`` can be told about the jobs that it runs."""
+    """The settings of a ``StreamExecutionEnvironment`` for the jobs that it runs."""
 
     _defaultLocalParallelism: ClassVar[int] = os.cpu_count() or 1
 
@@ -36,7 +36,7 @@ class EnvironmentSettings:
         return self._config
 
     def getCheckpointConfig(self) -> CheckpointConfig:
-        """Where and how the job is checkpointed."""
+        """The checkpoint settings of the job."""
         return self._checkpointConfig
 
     # ------------------------------------------------------------------ parallelism
@@ -52,11 +52,11 @@ class EnvironmentSettings:
         return self
 
     def getParallelism(self) -> int | None:
-        """The parallelism, or None if Spark's setting decides."""
+        """The parallelism, None if it is Spark's default."""
         return self._config.parallelism
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
-        """The number of key groups. A checkpoint keeps the number it was begun with."""
+        """Set the number of key groups. It cannot change for an existing checkpoint."""
         self._config.setMaxParallelism(maxParallelism)
         return self
 
@@ -97,11 +97,11 @@ class EnvironmentSettings:
         return self
 
     def getCheckpointInterval(self) -> int:
-        """The interval that was given, in ms; -1 if none was."""
+        """The interval that was set, in ms; -1 if none was."""
         return self._checkpointConfig.getCheckpointInterval()
 
     def getCheckpointingMode(self) -> CheckpointingMode:
-        """The mode that was given; elements count exactly once in either."""
+        """The mode that was set; elements count exactly once in either."""
         return self._checkpointConfig.getCheckpointingConsistencyMode()
 
     def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
@@ -109,11 +109,11 @@ class EnvironmentSettings:
         return self.getCheckpointingMode()
 
     def isUnalignedCheckpointsEnabled(self) -> bool:
-        """False: a checkpoint is taken between two batches, when nothing is on its way."""
+        """False, as checkpoints are taken between batches, when no element is in flight."""
         return False
 
     def isForceUnalignedCheckpoints(self) -> bool:
-        """False, likewise."""
+        """False, for the same reason."""
         return False
 
     def enableChangelogStateBackend(self, enabled: bool) -> Self:
@@ -122,7 +122,7 @@ class EnvironmentSettings:
         return self
 
     def isChangelogStateBackendEnabled(self) -> bool | None:
-        """What was set, None if nothing was."""
+        """The value that was set, None if none was."""
         return self._changelog
 
     def getDefaultSavepointDirectory(self) -> str | None:
@@ -132,13 +132,14 @@ class EnvironmentSettings:
     # ------------------------------------------------------------------ how it runs
 
     def setTriggerInterval(self, interval: TimeLike) -> Self:
-        """Begin a batch at most every ``interval``; 0 (the default): as soon as there is data."""
+        """Start a batch at most every ``interval`` (ms if an int); 0, the default, starts one as soon as
+        there is data."""
         self._config.setTriggerInterval(interval)
         return self
 
     def setRuntimeMode(self, executionMode: RuntimeExecutionMode) -> Self:
-        """STREAMING and AUTOMATIC are what flinkish does. BATCH is refused: it would show only the
-        last result of each key."""
+        """Accept STREAMING and AUTOMATIC, which flinkish implements. BATCH, which would emit only the last
+        result of each key, raises NotSupportedError."""
         if member("setRuntimeMode", executionMode, RuntimeExecutionMode) is (
             RuntimeExecutionMode.BATCH
         ):
@@ -161,7 +162,7 @@ class EnvironmentSettings:
         return self
 
     def getBufferTimeout(self) -> int:
-        """What was set, in ms; 100 if nothing was, as in Flink."""
+        """The value that was set, in ms; 100 if none was, as in Flink."""
         return self._bufferTimeout
 
     def disableOperatorChaining(self) -> Self:
@@ -174,7 +175,7 @@ class EnvironmentSettings:
         return self._chaining
 
     def isChainingOfOperatorsWithDifferentMaxParallelismEnabled(self) -> bool:
-        """True: operators of any max parallelism are chained."""
+        """True, as operators of any max parallelism are chained."""
         return True
 
     def registerSlotSharingGroup(self, slotSharingGroup: object) -> Self:
@@ -184,7 +185,7 @@ class EnvironmentSettings:
     # ------------------------------------------------------------------ by option
 
     def configure(self, configuration: Configuration) -> None:
-        """Set what ``configuration`` has options for; the rest stays."""
+        """Apply the options in ``configuration``; all other settings stay."""
         instance("configure", configuration, Mapping, "Pass a Configuration.")
         for option, value in configuration.items():
             self._configuration.set(option, value)

@@ -1,4 +1,4 @@
-"""A job that runs, and what it leaves behind."""
+"""``JobClient``, the handle of a running job, and ``JobExecutionResult``, its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class JobStatus(enum.Enum):
-    """Where a job stands (Flink: ``JobStatus``)."""
+    """The status of a job (Flink: ``JobStatus``)."""
 
     RUNNING = "RUNNING"
     FINISHED = "FINISHED"
@@ -38,25 +38,25 @@ class OperatorMetrics:
     name: str
     numRecordsIn: int = 0
     numRecordsOut: int = 0
-    """What went to the main output; what went to side outputs does not count."""
+    """The records emitted to the main output, without side outputs."""
     numLateRecordsDropped: int = 0
-    """Late elements that went nowhere, not even to a side output."""
+    """The late elements that were dropped, without those sent to a side output."""
     currentWatermark: int | None = None
-    """In ms, the lowest over the key groups; None before the first."""
+    """The lowest watermark (ms) over the key groups; None before the first."""
     timers: int = 0
-    """How many timers are pending, of either clock."""
+    """The number of pending timers, in event time and processing time."""
     stateEntries: int = 0
-    """How many entries keyed state has, by key and window; a list or a map counts as one."""
+    """The number of entries of keyed state, by key and window; a list or a map counts as one."""
     statePages: int = 0
-    """How many pages they are in: each is an entry of Spark's state store."""
+    """The number of pages of these entries; each is an entry of Spark's state store."""
     user: dict[str, float] = field(default_factory=dict)
-    """The metrics of the operator's user functions, by name. A gauge shows what the key group
-    that reported last said."""
+    """The metrics of the operator's user functions, by name. A gauge shows the value of the key group
+    that reported last."""
 
 
 @dataclass(frozen=True)
 class JobExecutionResult:
-    """What is left of a job that ended (Flink: ``JobExecutionResult``)."""
+    """The result of a job that ended (Flink: ``JobExecutionResult``)."""
 
     jobName: str
     jobID: str
@@ -79,7 +79,7 @@ class JobExecutionResult:
 
 
 class JobClient(ABC):
-    """A handle on a job that runs (Flink: ``JobClient``)."""
+    """The handle of a running job (Flink: ``JobClient``)."""
 
     @abstractmethod
     def getJobID(self) -> str:
@@ -87,7 +87,7 @@ class JobClient(ABC):
 
     @abstractmethod
     def getJobStatus(self) -> JobStatus:
-        """Where the job stands."""
+        """The status of the job."""
 
     @abstractmethod
     def getMetrics(self) -> dict[str, OperatorMetrics]:
@@ -95,11 +95,12 @@ class JobClient(ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Stop now. What the last committed batch left can be gone on from."""
+        """Stop now. A later run can continue from the last committed batch."""
 
     @abstractmethod
     def stopWithSavepoint(self) -> str:
-        """Finish the batch under way, stop, and return the checkpoint directory to go on from."""
+        """Finish the current batch, stop, and return the checkpoint directory, from which a later run can
+        continue."""
 
     @abstractmethod
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
@@ -110,8 +111,7 @@ class JobClient(ABC):
 
     @contextmanager
     def cancelledOnInterrupt(self) -> Iterator[None]:
-        """What waits for the job inside cancels it on an interrupt: Ctrl-C, or a notebook's stop
-        button."""
+        """Cancels the job if an interrupt (Ctrl-C, a notebook's stop button) comes inside the block."""
         try:
             yield
         except KeyboardInterrupt:
@@ -147,11 +147,11 @@ class CloseableIterator(ABC, Iterator[T_co], Generic[T_co]):
 
 
 class JobListener(ABC):
-    """Is told of the jobs of an environment (Flink: ``JobListener``)."""
+    """Is notified about the jobs of an environment (Flink: ``JobListener``)."""
 
     @abstractmethod
     def onJobSubmitted(self, jobClient: JobClient | None, throwable: BaseException | None) -> None:
-        """Called when a job was started, with its client, or could not be, with the error."""
+        """Called with the client of a job that was started, or with the error if it could not be."""
 
     @abstractmethod
     def onJobExecuted(
@@ -168,8 +168,8 @@ class _End:
 
 
 class _Batches(Generic[T]):
-    """What the job has brought. The job knows this and not the iterator, so that an iterator that
-    nobody has any more is noticed."""
+    """The results of a job so far. The job refers to this and not to the iterator, so that an unused
+    iterator can be garbage collected, which cancels the job."""
 
     def __init__(self) -> None:
         self._batches: queue.SimpleQueue[list[T] | _End] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""What each operator is to do, as data: the function and the settings, none of the running.
+"""Descriptions of operators: each is an operator as data, its function and settings, without an engine.
 
 ``runtime/registry.py`` says which operator runs a description.
 """
@@ -39,8 +39,8 @@ T = TypeVar("T")
 class OperatorDescription(ABC):
     """Base of all descriptions.
 
-    ``kind``: begins the uids of such operators and is noted in checkpoints, so it stays what it is whatever
-    becomes of the class.
+    ``kind``: the prefix of the uids of such operators, also noted in checkpoints, so it must not change
+    even if the class is renamed.
     ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
     by key. One class describes an operator both with and without a key, and the field says which; a class
     that is always one of the two does not take it.
@@ -65,7 +65,7 @@ class OperatorDescription(ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """What a checkpoint calls such operators."""
+        """The name of such operators in checkpoints."""
 
     @property
     def stateful(self) -> bool:
@@ -79,8 +79,8 @@ class OperatorDescription(ABC):
 
     @property
     def stateLayout(self) -> str:
-        """Tells apart the ways in which descriptions of one class keep their state: a checkpoint of
-        one is no good to the other."""
+        """The layout of the state, where one class has several; an operator cannot continue from the
+        checkpoint of another layout."""
         return ""
 
     @property
@@ -111,7 +111,7 @@ class MapDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class InOrderDescription(OperatorDescription):
-    """Hands elements on as they come, those of several branches in order."""
+    """Passes elements on unchanged; those of several branches of a stream in the stream's order."""
 
     kind: ClassVar[str] = "InOrder"
 
@@ -169,7 +169,7 @@ class FlatMapDescription(OperatorDescription):
 
 
 class _GeneratorKind(NamedTuple):
-    """What the planning of a job wants to know of a watermark generator."""
+    """What planning a job needs to know about a watermark generator."""
 
     bound: int | None = None
     silent: bool = False
@@ -259,9 +259,9 @@ _FOLDED = (BoundedOutOfOrdernessWatermarks, AscendingTimestampsWatermarks)
 
 
 def process_description(function: Any) -> ProcessDescription:
-    """What ``DataStream.process(function)`` is to do.
+    """The description for ``DataStream.process(function)``.
 
-    Raises InvalidProgramError for what only works on a keyed stream.
+    Raises InvalidProgramError for a function that needs a keyed stream.
     """
     if isinstance(function, KeyedProcessFunction):
         raise InvalidProgramError(
@@ -274,7 +274,7 @@ def process_description(function: Any) -> ProcessDescription:
 
 
 def keyed_process_description(function: Any) -> OperatorDescription:
-    """What ``KeyedStream.process(function)`` is to do."""
+    """The description for ``KeyedStream.process(function)``."""
     if isinstance(function, ProcessFunction):
         return ProcessDescription(function, function.processElement, keyed=True)
     if isinstance(function, KeyedProcessFunction):

@@ -1,4 +1,4 @@
-"""The ways elements are spread over tasks; Flink's ``StreamPartitioner``s as plain data."""
+"""Partitionings: how elements are distributed over tasks; Flink's ``StreamPartitioner`` as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Partitioning:
-    """Base of the ways."""
+    """The base of partitionings; elements stay where they are."""
 
     name: str = "FORWARD"
 

@@ -39,9 +39,10 @@ class Transformation:
 
     @property
     def outputType(self) -> TypeInformation[Any] | None:
-        """The type of the elements that the user has said, None if nobody has.
+        """The type of the elements that the user declared, None if it was not declared.
 
-        Setting it raises InvalidProgramError for what is no TypeInformation."""
+        Setting it raises InvalidProgramError for anything but a TypeInformation.
+        """
         return self._outputType
 
     @outputType.setter
@@ -113,8 +114,8 @@ class SideOutputTransformation(Transformation):
 
 
 def unkeyed(transformation: Transformation) -> Transformation:
-    """What is keyed there, the transformation itself if nothing is: for operators that all elements come
-    to, whatever their key."""
+    """The transformation before its ``keyBy``, or itself if it has none; for operators that receive all
+    elements, whatever their key."""
     while isinstance(transformation, PartitionTransformation) and isinstance(
         transformation.partitioning, HashPartitioning
     ):

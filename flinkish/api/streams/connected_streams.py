@@ -1,4 +1,4 @@
-"""Two streams of different types with one operator over both, and broadcast streams."""
+"""Connected streams: two streams of different types with one operator for both; and broadcast streams."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ FieldOrFields = Union[Field, Sequence[Field]]
 
 
 class BroadcastStream(Generic[IN2_co]):
-    """A stream whose every element goes to every task, with the states that it keeps there
-    (Flink: ``BroadcastStream``). All there is to do with it is ``stream.connect(broadcast)``."""
+    """A stream whose elements all go to every task, with the descriptors of the broadcast states that
+    they change (Flink: ``BroadcastStream``). Pass it to ``stream.connect(broadcast)``."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ SECOND_co = TypeVar("SECOND_co", bound=Union[DataStream[Any], BroadcastStream[An
 
 
 class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
-    """Two streams of one environment, for one operator that reads both."""
+    """The base of connected streams: two streams of one environment for one operator."""
 
     def __init__(
         self, environment: StreamExecutionEnvironment, input1: DataStream[IN1_co], input2: SECOND_co
@@ -112,8 +112,8 @@ class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
     ) -> SingleOutputStreamOperator[Any]:
         first, second = self._input1.getTransformation(), self._input2.getTransformation()
         if not operator.keyed:
-            # It runs in one place, where all elements of both inputs meet: spreading one of them by
-            # a key, or over all tasks, would tear them apart.
+            # It runs in one task, which must receive all elements of both inputs. Partitioning one of
+            # them by key, or broadcasting it, would separate them.
             first, second = unkeyed(first), unkeyed(second)
         transformation = TwoInputTransformation(operator, first, second)
         transformation.outputType = outputType
@@ -153,8 +153,11 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     def keyBy(
         self, keySelector1: Any, keySelector2: Any, keyType: TypeInformation[Any] | None = None
     ) -> ConnectedStreams[IN1_co, IN2_co]:
-        """Partition both streams by key, so that elements of one key meet: ``f(element)``,
-        KeySelectors, fields by name or position, or lists of fields, which make a tuple the key."""
+        """Partition both streams by key, so that elements with the same key share state.
+
+        A key is ``f(element)``, a KeySelector, a field by name or position, or a list of fields, which
+        makes a tuple.
+        """
         return ConnectedStreams(
             self._environment,
             self._input1.keyBy(_selector(keySelector1), keyType),
@@ -166,7 +169,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
         return self
 
     def transform(self, *arguments: object) -> NoReturn:
-        """Refused: operators of one's own see Flink's internals."""
+        """Not supported: operators of one's own see Flink's internals."""
         raise NotSupportedError(
             "transform is not supported: an operator of one's own works on Flink's internals. Write"
             " a CoProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs"
@@ -178,7 +181,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
         coMapper: CoMapFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]:
-        """One element for each of either stream. Timestamps stay."""
+        """Turn each element of either stream into one result, which keeps its timestamp."""
         _check("map", coMapper, CoMapFunction)
         return self._transform(CoMapDescription(coMapper, keyed=self._keyed()), outputType)
 
@@ -187,7 +190,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
         coFlatMapper: CoFlatMapFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]:
-        """Any number of elements for each of either stream. Timestamps stay."""
+        """Turn each element of either stream into any number of results, which keep its timestamp."""
         _check("flatMap", coFlatMapper, CoFlatMapFunction)
         return self._transform(CoFlatMapDescription(coFlatMapper, keyed=self._keyed()), outputType)
 
@@ -208,7 +211,8 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     def process(
         self, coProcessFunction: Any, outputType: TypeInformation[Any] | None = None
     ) -> SingleOutputStreamOperator[Any]:
-        """A process function of both streams; with state and timers if both are keyed."""
+        """Call a process function for the elements of both streams, with state and timers if both are
+        keyed."""
         _check("process", coProcessFunction, CoProcessFunction, KeyedCoProcessFunction)
         keyed = self._keyed()
         if not keyed and isinstance(coProcessFunction, KeyedCoProcessFunction):
@@ -247,7 +251,8 @@ class BroadcastConnectedStream(_TwoStreams[IN1_co, IN2_co, BroadcastStream[IN2_c
     def process(
         self, function: Any, outputType: TypeInformation[Any] | None = None
     ) -> SingleOutputStreamOperator[Any]:
-        """A KeyedBroadcastProcessFunction if the stream is keyed, else a BroadcastProcessFunction."""
+        """Call a KeyedBroadcastProcessFunction if the stream is keyed, otherwise a
+        BroadcastProcessFunction."""
         _check("process", function, KeyedBroadcastProcessFunction, BroadcastProcessFunction)
         keyed = isinstance(self._input1, KeyedStream)
         name = type(function).__name__

@@ -1,4 +1,8 @@
-"""``DataStreamSink``: where a stream ends."""
+"""``DataStream``: a stream of elements, and the methods that apply operators to it.
+
+Building a stream runs nothing: each method adds a transformation to the plan, and ``env.execute()`` runs
+the job.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +94,7 @@ W = TypeVar("W", bound=Window)
 
 
 class DataStreamSink(Generic[T]):
-    """A stream that has ended in a sink (Flink: the same)."""
+    """The end of a stream in a sink, which can be named (Flink: ``DataStreamSink``)."""
 
     def __init__(self, transformation: SinkTransformation) -> None:
         self._transformation = transformation
@@ -101,7 +105,7 @@ class DataStreamSink(Generic[T]):
         return self
 
     def uid(self, uid: str) -> Self:
-        """Give the sink an identity that stays when the job changes."""
+        """Give the sink an identity that stays the same when the job changes."""
         self._transformation.uid = text("uid", uid)
         return self
 
@@ -132,11 +136,11 @@ class DataStreamSink(Generic[T]):
 
 
 class PartitioningMethods(ABC, Generic[T_co]):
-    """What a ``DataStream`` does to say which task has an element; a key is ``keyBy``'s."""
+    """The methods of ``DataStream`` that choose a task for each element, except ``keyBy``."""
 
     @abstractmethod
     def _partition(self, partitioning: Partitioning) -> DataStream[T_co]:
-        """The same stream, spread over tasks in that way."""
+        """This stream with that partitioning."""
 
     @overload
     def broadcast(self) -> DataStream[T_co]: ...
@@ -152,11 +156,11 @@ class PartitioningMethods(ABC, Generic[T_co]):
     def broadcast(
         self, *broadcastStateDescriptors: MapStateDescriptor[Any, Any]
     ) -> DataStream[T_co] | BroadcastStream[T_co]:
-        """With descriptors, every element to every task, for the broadcast state pattern:
+        """With descriptors, send every element to every task, for the broadcast state pattern:
         ``stream.connect(rules.broadcast(descriptor)).process(f)``.
 
-        Without, the same stream: an operator without keys runs in one place, so it sees every
-        element, and once, however many tasks there are.
+        Without descriptors, return the same stream: an operator without keys runs in one task and sees
+        every element once, so there is nothing to send.
         """
         from flinkish.api.streams.connected_streams import BroadcastStream
 
@@ -176,7 +180,7 @@ class PartitioningMethods(ABC, Generic[T_co]):
         )
 
     def rebalance(self) -> DataStream[T_co]:
-        """The same stream: how elements are dealt to tasks cannot be seen in the results."""
+        """The same stream, as the distribution of elements over tasks does not affect results."""
         return self._partition(ArbitraryPartitioning("REBALANCE"))
 
     def rescale(self) -> DataStream[T_co]:
@@ -198,8 +202,8 @@ class PartitioningMethods(ABC, Generic[T_co]):
     def partitionCustom(
         self, partitioner: PartitionerLike[K], keySelector: KeySelectorLike[T_co, K] | Field
     ) -> DataStream[T_co]:
-        """The same stream, like ``rebalance``: which task has an element cannot be seen in the
-        results, so ``partitioner(key, numPartitions)`` is not asked."""
+        """The same stream, like ``rebalance``; ``partitioner(key, numPartitions)`` is checked, but not
+        called."""
         partition_call(partitioner)
         key_call(keySelector)
         return self._partition(ArbitraryPartitioning("CUSTOM"))
@@ -237,8 +241,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         return self._transformation.id
 
     def getParallelism(self) -> int | None:
-        """The parallelism that was set on the operator or the environment; None if Spark's setting
-        decides."""
+        """The parallelism set on the operator or the environment, None if it is that of Spark."""
         return self._transformation.parallelism or self._environment.getParallelism()
 
     def getExecutionConfig(self) -> ExecutionConfig:
@@ -246,9 +249,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         return self._environment.getConfig()
 
     def getType(self) -> TypeInformation[T_co]:
-        """The type of the elements: the one given with ``returns`` or ``outputType``, else what the
-        annotations of the function say, else what the source has; PICKLED_BYTE_ARRAY if nobody
-        says it.
+        """The type of the elements: the one given with ``returns`` or ``outputType``, else that of the
+        function's annotations, else that of the source; PICKLED_BYTE_ARRAY if it is unknown.
 
         >>> from flinkish import StreamExecutionEnvironment
         >>> numbers = StreamExecutionEnvironment().fromElements(("JFK", 7))
@@ -262,11 +264,12 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def map(
         self, mapper: MapLike[T_co, R], outputType: TypeInformation[R] | None = None
     ) -> SingleOutputStreamOperator[R]:
-        """One element for each (Flink: ``DataStream.map``). Timestamps stay."""
+        """Turn each element into one result, which keeps its timestamp. ``mapper`` is a MapFunction or
+        ``f(value)``."""
         return self._transform(MapDescription(function_of(mapper), map_call(mapper)), outputType)
 
     def filter(self, filter: FilterLike[T_co]) -> SingleOutputStreamOperator[T_co]:  # noqa: A002
-        """The elements for which ``filter`` is true."""
+        """Keep the elements for which ``filter``, a FilterFunction or ``f(value)``, returns true."""
         return self._transform(FilterDescription(function_of(filter), filter_call(filter)))
 
     @overload
@@ -286,8 +289,11 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def flatMap(
         self, flatMapper: Any, outputType: TypeInformation[Any] | None = None
     ) -> SingleOutputStreamOperator[Any]:
-        """Any number of elements for each: ``f(value)`` returns or yields them, ``f(value, out)`` or a
-        FlatMapFunction may write them to ``out`` too."""
+        """Turn each element into any number of results, which keep its timestamp.
+
+        ``f(value)`` returns or yields them; ``f(value, out)`` or a FlatMapFunction can also write them to
+        ``out``.
+        """
         call, iterate = flat_map_calls(flatMapper)
         description = FlatMapDescription(function_of(flatMapper), call, iterate)
         return self._transform(description, outputType)
@@ -297,12 +303,12 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         processFunction: ProcessLike[T_co, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """Call a ProcessFunction or ``f(value, ctx, out)`` for every element. The context has its
-        timestamp, the clocks, and side outputs."""
+        """Call a ProcessFunction or ``f(value, ctx, out)`` for every element. The context has the
+        timestamp, the current times, and side outputs. Results keep the timestamp."""
         return self._transform(process_description(processFunction), outputType)
 
     def project(self, *fields: int) -> SingleOutputStreamOperator[tuple[Any, ...]]:
-        """Tuples of the fields at those positions, in that order."""
+        """Keep the fields at those positions, as tuples in that order."""
         if not fields:
             raise IllegalArgumentError("project: pass the position of at least one field, from 0.")
         for field in fields:
@@ -312,9 +318,11 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def assignTimestampsAndWatermarks(
         self, watermarkStrategy: WatermarkStrategy[T_co] | ArrivalTimeStrategy[T_co]
     ) -> SingleOutputStreamOperator[T_co]:
-        """The same elements with timestamps and watermarks of ``watermarkStrategy``; an
-        ``ArrivalTimeStrategy``, which Flink does not have, also drops elements, and goes by the splits
-        of the source while the elements are those of the source."""
+        """Set timestamps and watermarks by ``watermarkStrategy``.
+
+        An ``ArrivalTimeStrategy``, which Flink does not have, may also drop elements. Directly after a
+        source it uses the splits of the source.
+        """
         if isinstance(watermarkStrategy, ArrivalTimeStrategy):
             strategy = watermarkStrategy
             if strategy.inputPartition is None:
@@ -325,8 +333,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     # ------------------------------------------------------------------ several streams
 
     def union(self, *streams: DataStream[R]) -> DataStream[T_co | R]:
-        """This stream and ``streams``, of the same environment, as one; its watermark is the lowest of
-        theirs, and timestamps stay."""
+        """Merge this stream with ``streams`` of the same environment. Timestamps stay; the watermark is the
+        lowest of the inputs that are not idle."""
         if not streams:
             raise IllegalArgumentError("union: pass at least one other stream.")
         for stream in streams:
@@ -346,8 +354,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def connect(self, dataStream: BroadcastStream[R]) -> BroadcastConnectedStream[T_co, R]: ...
 
     def connect(self, dataStream: Any) -> Any:
-        """This stream and another, of any type, for one operator that tells them apart; or with a
-        broadcast one, for the broadcast state pattern."""
+        """Connect with another stream of any type, for an operator with two inputs; or with a
+        ``BroadcastStream``, for the broadcast state pattern."""
         from flinkish.api.streams.connected_streams import (
             BroadcastConnectedStream,
             BroadcastStream,
@@ -361,14 +369,14 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         raise InvalidProgramError(f"connect: pass a stream, not {dataStream!r}.")
 
     def join(self, otherStream: DataStream[R]) -> JoinedStreams[T_co, R]:
-        """Join with elements of ``otherStream`` of the same key and window:
+        """Join elements that have the same key and window as those of ``otherStream``:
         ``a.join(b).where(key).equalTo(key).window(assigner).apply(f)``."""
         from flinkish.api.streams.joined_streams import JoinedStreams
 
         return JoinedStreams(self, otherStream)
 
     def coGroup(self, otherStream: DataStream[R]) -> CoGroupedStreams[T_co, R]:
-        """Group with elements of ``otherStream`` of the same key and window:
+        """Group all elements of both streams that have the same key and window:
         ``a.coGroup(b).where(key).equalTo(key).window(assigner).apply(f)``."""
         from flinkish.api.streams.joined_streams import CoGroupedStreams
 
@@ -377,7 +385,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     # ------------------------------------------------------------------ windows
 
     def windowAll(self, assigner: WindowAssigner[T_co, W]) -> AllWindowedStream[T_co, W]:
-        """Cut the whole stream into windows, without a key: one task sees all of it."""
+        """Divide the whole stream into windows, without keys, in one task."""
         from flinkish.api.streams.windowed_stream import AllWindowedStream
 
         return AllWindowedStream(self, assigner)
@@ -385,13 +393,13 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def countWindowAll(
         self, size: int, slide: int | None = None
     ) -> AllWindowedStream[T_co, GlobalWindow]:
-        """Windows of ``size`` elements of the whole stream, one after another; with ``slide`` one
-        every ``slide`` elements, of the last ``size``."""
+        """Windows of ``size`` elements of the whole stream; with ``slide``, a window of the last ``size``
+        elements after every ``slide`` elements."""
         return count_window(self.windowAll(GlobalWindows.create()), size, slide)
 
     def fullWindowPartition(self) -> PartitionWindowedStream[T_co]:
-        """All elements at once, when the input has ended: of each key on a keyed stream, else of
-        the whole stream."""
+        """Process all elements together at the end of the input: those of each key on a keyed stream,
+        otherwise of the whole stream."""
         from flinkish.api.streams.partition_window import PartitionWindowedStream
 
         return PartitionWindowedStream(self)
@@ -415,8 +423,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         position (``0`` or ``"f0"``) or path (``"airport.code"``). Timestamps stay.
 
         Raises InvalidProgramError if the type of the elements has no such field. When the job runs,
-        UnfitElementError stops it at an element without the field, UnstableKeyError at a key that
-        cannot be told in another process, such as one of a class with the default hash.
+        an element without the field raises UnfitElementError. A key whose hash differs between processes,
+        such as an object with the default hash, raises UnstableKeyError.
         """
         from flinkish.api.streams.keyed_stream import KeyedStream
 
@@ -438,7 +446,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         return self._sink("Writer", sink)
 
     def print(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
-        """Print the elements where the job was started, ``sinkIdentifier> `` before each."""
+        """Print the elements in the driver, each with ``sinkIdentifier> `` in front if given."""
         return self._sink("Print to Std. Out", PrintSink(sinkIdentifier))
 
     def printToErr(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
@@ -446,8 +454,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         return self._sink("Print to Std. Err", PrintSink(sinkIdentifier, standardError=True))
 
     def forEachBatch(self, function: Callable[[list[T_co], int], None]) -> DataStreamSink[T_co]:
-        """Call ``function(elements, batchId)`` where the job was started, once a batch that has
-        elements; a batch replayed after a crash comes with the same id."""
+        """Call ``function(elements, batchId)`` in the driver for each batch with elements. A batch that is
+        run again after a crash has the same id."""
         return self._sink("For Each Batch", ForEachBatchSink(function))
 
     @overload
@@ -462,10 +470,10 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
     def executeAndCollect(
         self, jobName: str | int = "DataStream Collect", limit: int | None = None
     ) -> CloseableIterator[T_co] | list[T_co]:
-        """Run the job and iterate over this stream's elements as they come.
+        """Run the job and iterate over the elements of this stream as they arrive.
 
-        With a limit, given alone or after the name, the first so many as a list; the job then
-        stops. It also does when the iterator is closed, or nobody has it any more.
+        With a ``limit``, given alone or after the name, return a list of that many elements at most.
+        The job stops then, and also when the iterator is closed or garbage collected.
         """
         if isinstance(jobName, int):
             return self.executeAndCollect("DataStream Collect", jobName)
@@ -473,7 +481,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
             raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
         iterator = self.collectAsync()
         client = self._environment.executeAsync(jobName)
-        # The job is there for the iterator. What ends with the program needs no cancelling.
+        # The job lives as long as the iterator; at exit it ends with the program anyway.
         weakref.finalize(iterator, client.cancelSoon).atexit = False
         if limit is None:
             return iterator
@@ -481,33 +489,33 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
             return [element for element, _ in zip(iterator, range(limit))]
 
     def collectAsync(self) -> CloseableIterator[T_co]:
-        """An iterator over this stream's elements as the job brings them, which other sinks may be
-        part of: ``results = stream.collectAsync()``, ``env.executeAsync()``, then iterate."""
+        """An iterator over the elements of this stream, for a job that may have other sinks, too:
+        ``results = stream.collectAsync()``, ``env.executeAsync()``, then iterate."""
         results: CollectResultIterator[T_co] = CollectResultIterator()
         self._sink("Collect", ForEachBatchSink(results.collect))
         self._environment.registerCollectIterator(results)
         return results
 
     def toDataFrame(self, schema: str | StructType | None = None) -> DataFrame:
-        """The stream as a streaming Spark DataFrame, to go on in Spark SQL.
+        """The stream as a streaming Spark DataFrame, for Spark SQL.
 
         Its columns are the fields of the stream's type (``getType``): those of a tuple are ``f0``,
-        ``f1`` and so on, and elements without fields are one column ``value``. ``schema`` (a
-        StructType or a DDL string) says other columns; elements are then tuples, Rows, dicts or
-        dataclasses of those fields. An element that does not fit is an error that names the field.
-        Raises InvalidProgramError if neither tells the columns.
+        ``f1`` and so on; elements without fields are one column ``value``. ``schema`` (a StructType or a
+        DDL string) sets other columns; elements are then tuples, Rows, dicts or dataclasses with those
+        fields. An element that does not fit raises an error that names the field. Raises
+        InvalidProgramError if neither the type nor ``schema`` gives columns.
 
-        The query that it becomes part of is the caller's, so nobody is there to say that sources
-        which take several batches (files, long sequences) have ended, or to tick the clock: their
-        last windows stay open, and processing time goes on only with new data. The session keeps
-        the settings that the query will need (RocksDB state, UTC, shuffle partitions).
+        You start the query yourself, so flinkish cannot signal to it that the input has ended or that
+        timers are due: the last windows of a source that takes several batches (files, long sequences)
+        stay open, and processing time advances only with new data. The session keeps the settings that
+        the query needs (RocksDB state, UTC, shuffle partitions).
         """
         return self._environment._to_data_frame(self, schema)
 
     # ------------------------------------------------------------------ building
 
     def _check_environment(self, method: str, environment: StreamExecutionEnvironment) -> None:
-        """Refuse a stream of another environment: one job cannot read both."""
+        """Raise InvalidProgramError for a stream of another environment: one job cannot read both."""
         if environment is not self._environment:
             raise InvalidProgramError(
                 f"{method}: the two streams come from different environments. Make both from one"
@@ -537,8 +545,8 @@ _SAME_ELEMENTS = (FilterDescription, InOrderDescription, TimestampsAndWatermarks
 
 
 def _split_of(transformation: Transformation) -> Callable[[Any], Any] | None:
-    """Tells the splits of the source that the elements of ``transformation`` are of, while they are
-    those of the source."""
+    """The function from element to split of the source of ``transformation``, None if its elements are
+    not those of the source any more."""
     while isinstance(transformation, (OneInputTransformation, PartitionTransformation)):
         if isinstance(transformation, OneInputTransformation) and not isinstance(
             transformation.operator, _SAME_ELEMENTS
@@ -551,7 +559,8 @@ def _split_of(transformation: Transformation) -> Callable[[Any], Any] | None:
 
 
 class SingleOutputStreamOperator(DataStream[T_co]):
-    """The output of an operator, which can be named and has side outputs (Flink: the same)."""
+    """The output of an operator, which can be named and has side outputs (Flink:
+    ``SingleOutputStreamOperator``)."""
 
     def getName(self) -> str:
         """The operator's name."""
@@ -563,8 +572,8 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def uid(self, uid: str) -> Self:
-        """Give the operator an identity that stays when the job changes: its state is kept under
-        it in the checkpoint."""
+        """Give the operator an identity that stays the same when the job changes; the checkpoint stores
+        its state under it."""
         self._transformation.uid = text("uid", uid)
         return self
 
@@ -576,8 +585,8 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
-        """With 1 a keyed operator is one task, which hands on in the order of its input, whatever the
-        keys. Another number is shown in the plan, and the tasks are those of the environment."""
+        """With 1, run a keyed operator as one task, whose results are in the order of its input across
+        all keys. Any other number appears in the plan only; the environment's parallelism applies."""
         self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
@@ -589,8 +598,8 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def returns(self, typeInfo: TypeInformation[T_co] | type[T_co]) -> Self:
-        """Say the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
-        such as ``str``, ``list[int]`` or a dataclass (Flink's ``Class`` and ``TypeHint``)."""
+        """Declare the type of the elements, which a lambda cannot: ``Types.STRING()``, or a Python type
+        such as ``str``, ``list[int]`` or a dataclass (Flink: ``Class`` and ``TypeHint``)."""
         self._transformation.outputType = TypeInformation.of(typeInfo)
         return self
 
@@ -634,7 +643,7 @@ class SingleOutputStreamOperator(DataStream[T_co]):
 
 
 class DataStreamSource(SingleOutputStreamOperator[T_co]):
-    """The output of a source (Flink: the same), with the watermarks that it was given."""
+    """The output of a source, with its watermarks (Flink: ``DataStreamSource``)."""
 
     def __init__(
         self,

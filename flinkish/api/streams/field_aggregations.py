@@ -29,11 +29,11 @@ class FieldAggregations(ABC, Generic[T_co]):
         return self._aggregated(SumAggregator(field))
 
     def min(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
-        """The first element, with the lowest ``field`` in it."""
+        """The first element, with ``field`` set to its lowest value."""
         return self._aggregated(ComparableAggregator(field, "min"))
 
     def max(self, field: FieldLike[T_co]) -> SingleOutputStreamOperator[T_co]:
-        """The first element, with the highest ``field`` in it."""
+        """The first element, with ``field`` set to its highest value."""
         return self._aggregated(ComparableAggregator(field, "max"))
 
     def minBy(self, field: FieldLike[T_co], first: bool = True) -> SingleOutputStreamOperator[T_co]:

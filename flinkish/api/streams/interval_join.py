@@ -1,4 +1,8 @@
-"""``KeyedStream.intervalJoin``: joins elements whose timestamps lie close to one another."""
+"""``KeyedStream.intervalJoin``: joins elements whose timestamps are within an interval of one another.
+
+A left element at t joins the right elements with the same key from t + lower to t + upper (ms), both
+included unless you exclude them: with ``between(-5, 10)`` one at 100 joins those from 95 to 110.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +31,17 @@ OUT = TypeVar("OUT")
 
 @dataclass(frozen=True)
 class IntervalJoin(Generic[IN1, IN2, K]):
-    """An interval join that wants its bounds (Flink: ``KeyedStream.IntervalJoin``)."""
+    """An interval join waiting for ``between(...)`` (Flink: ``KeyedStream.IntervalJoin``)."""
 
     left: KeyedStream[IN1, K]
     right: KeyedStream[IN2, K]
 
     def inEventTime(self) -> IntervalJoin[IN1, IN2, K]:
-        """Join in event time, which is all there is."""
+        """Join in event time, which is the default and the only choice."""
         return self
 
     def inProcessingTime(self) -> NoReturn:
-        """Refused, as in Flink."""
+        """Not supported, as in Flink."""
         raise NotSupportedError(
             "intervalJoin: streams are only joined over intervals of event time. Leave"
             " inProcessingTime() out, and give elements without timestamps the time of their"
@@ -59,7 +63,7 @@ class IntervalJoin(Generic[IN1, IN2, K]):
 
 @dataclass(frozen=True)
 class IntervalJoined(Generic[IN1, IN2, K]):
-    """An interval join that wants its function (Flink: ``KeyedStream.IntervalJoined``)."""
+    """An interval join waiting for ``process(...)`` (Flink: ``KeyedStream.IntervalJoined``)."""
 
     left: KeyedStream[IN1, K]
     right: KeyedStream[IN2, K]
@@ -71,20 +75,19 @@ class IntervalJoined(Generic[IN1, IN2, K]):
     rightLateTag: OutputTag[IN2] | None = None
 
     def lowerBoundExclusive(self) -> IntervalJoined[IN1, IN2, K]:
-        """Leave the lower bound itself out."""
+        """Exclude the lower bound itself."""
         return replace(self, lowerInclusive=False)
 
     def upperBoundExclusive(self) -> IntervalJoined[IN1, IN2, K]:
-        """Leave the upper bound itself out."""
+        """Exclude the upper bound itself."""
         return replace(self, upperInclusive=False)
 
     def sideOutputLeftLateData(self, outputTag: OutputTag[IN1]) -> IntervalJoined[IN1, IN2, K]:
-        """Emit left elements that come after the watermark to a side output; else they are lost."""
+        """Emit late left elements to a side output, instead of dropping them."""
         return replace(self, leftLateTag=checked_tag("sideOutputLeftLateData", outputTag))
 
     def sideOutputRightLateData(self, outputTag: OutputTag[IN2]) -> IntervalJoined[IN1, IN2, K]:
-        """Emit right elements that come after the watermark to a side output; else they are
-        lost."""
+        """Emit late right elements to a side output, instead of dropping them."""
         return replace(self, rightLateTag=checked_tag("sideOutputRightLateData", outputTag))
 
     def enableAsyncState(self) -> IntervalJoined[IN1, IN2, K]:
@@ -96,7 +99,7 @@ class IntervalJoined(Generic[IN1, IN2, K]):
         processJoinFunction: ProcessJoinLike[IN1, IN2, OUT],
         outputType: TypeInformation[OUT] | None = None,
     ) -> SingleOutputStreamOperator[OUT]:
-        """Call the function for every pair. Results have the later of the pair's timestamps."""
+        """Call the function for every pair. Results carry the later of the two timestamps."""
         call: Any
         if isinstance(processJoinFunction, ProcessJoinFunction):
             call = processJoinFunction.processElement

@@ -52,11 +52,11 @@ R = TypeVar("R")
 
 @stored_as("TaggedUnion")
 class TaggedUnion(NamedTuple, Generic[T1, T2]):
-    """An element of either side (Flink: ``CoGroupedStreams.TaggedUnion``): what the trigger, the
-    evictor and the assigner of a join see."""
+    """An element of either side, as the trigger, evictor and assigner of a join see it (Flink:
+    ``CoGroupedStreams.TaggedUnion``)."""
 
     tag: int
-    """1 or 2."""
+    """The number of the stream: 1 or 2."""
     value: T1 | T2
 
     def isOne(self) -> bool:
@@ -124,7 +124,7 @@ class KeyedSides(Generic[T1, T2, KEY]):
 
 
 class SidesWithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KEY, W]):
-    """A join or coGroup that wants its function; its windows hold the elements of both sides."""
+    """A join or coGroup waiting for ``apply(...)``; its windows contain the elements of both sides."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ def sides(elements: Iterable[TaggedUnion[Any, Any]]) -> tuple[list[Any], list[An
 
 
 class JoinedStreams(Generic[T1, T2]):
-    """A join of two streams that wants its keys (Flink: ``JoinedStreams``).
+    """A join of two streams waiting for ``where(...)`` (Flink: ``JoinedStreams``).
 
     >>> from flinkish import Time, TumblingEventTimeWindows
     >>> from flinkish.testing import StreamTestHarness
@@ -184,36 +184,37 @@ class JoinedStreams(Generic[T1, T2]):
         keySelector: KeySelectorLike[T1, KEY] | str,
         keyType: TypeInformation[KEY] | None = None,
     ) -> JoinWhere[T1, T2, KEY]:
-        """The key of the first stream's elements."""
+        """Set the key of the first stream."""
         return JoinWhere(*self._inputs, key_call(keySelector, "where"), keyType)
 
 
 class JoinWhere(KeyedSides[T1, T2, KEY]):
-    """A join that wants the key of its second stream (Flink: ``JoinedStreams.Where``)."""
+    """A join waiting for ``equalTo(...)``, the key of its second stream (Flink:
+    ``JoinedStreams.Where``)."""
 
     def equalTo(
         self,
         keySelector: KeySelectorLike[T2, KEY] | str,
         keyType: TypeInformation[KEY] | None = None,
     ) -> JoinEqualTo[T1, T2, KEY]:
-        """The key of the second stream's elements."""
+        """Set the key of the second stream."""
         check_key_types("join", self._keyType, keyType)
         key2 = key_call(keySelector, "equalTo")
         return JoinEqualTo(self._input1, self._input2, self._key1, keyType, key2)
 
 
 class JoinEqualTo(KeyedSides[T1, T2, KEY]):
-    """A join that wants its windows (Flink: ``JoinedStreams.Where.EqualTo``)."""
+    """A join waiting for ``window(...)`` (Flink: ``JoinedStreams.Where.EqualTo``)."""
 
     def window(
         self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
     ) -> JoinWithWindow[T1, T2, KEY, W]:
-        """Join elements of the same window."""
+        """Join elements in the same window."""
         return JoinWithWindow(self, assigner)
 
 
 class JoinWithWindow(SidesWithWindow[T1, T2, KEY, W]):
-    """A join that wants its function (Flink: ``JoinedStreams.WithWindow``)."""
+    """A join waiting for ``apply(...)`` (Flink: ``JoinedStreams.WithWindow``)."""
 
     def apply(
         self, function: JoinLike[T1, T2, R], outputType: TypeInformation[R] | None = None
@@ -258,7 +259,7 @@ def _join_type(function: Any) -> TypeInformation[Any] | None:
 
 
 class CoGroupedStreams(Generic[T1, T2]):
-    """A coGroup of two streams that wants its keys (Flink: ``CoGroupedStreams``)."""
+    """A coGroup of two streams waiting for ``where(...)`` (Flink: ``CoGroupedStreams``)."""
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
         instance("coGroup", input1, DataStream, "Call it on the first stream.")
@@ -271,36 +272,37 @@ class CoGroupedStreams(Generic[T1, T2]):
         keySelector: KeySelectorLike[T1, KEY] | str,
         keyType: TypeInformation[KEY] | None = None,
     ) -> CoGroupWhere[T1, T2, KEY]:
-        """The key of the first stream's elements."""
+        """Set the key of the first stream."""
         return CoGroupWhere(*self._inputs, key_call(keySelector, "where"), keyType)
 
 
 class CoGroupWhere(KeyedSides[T1, T2, KEY]):
-    """A coGroup that wants the key of its second stream (Flink: ``CoGroupedStreams.Where``)."""
+    """A coGroup waiting for ``equalTo(...)``, the key of its second stream (Flink:
+    ``CoGroupedStreams.Where``)."""
 
     def equalTo(
         self,
         keySelector: KeySelectorLike[T2, KEY] | str,
         keyType: TypeInformation[KEY] | None = None,
     ) -> CoGroupEqualTo[T1, T2, KEY]:
-        """The key of the second stream's elements."""
+        """Set the key of the second stream."""
         check_key_types("coGroup", self._keyType, keyType)
         key2 = key_call(keySelector, "equalTo")
         return CoGroupEqualTo(self._input1, self._input2, self._key1, keyType, key2)
 
 
 class CoGroupEqualTo(KeyedSides[T1, T2, KEY]):
-    """A coGroup that wants its windows (Flink: ``CoGroupedStreams.Where.EqualTo``)."""
+    """A coGroup waiting for ``window(...)`` (Flink: ``CoGroupedStreams.Where.EqualTo``)."""
 
     def window(
         self, assigner: WindowAssigner[TaggedUnion[T1, T2], W]
     ) -> CoGroupWithWindow[T1, T2, KEY, W]:
-        """Group elements of the same window."""
+        """Group elements in the same window."""
         return CoGroupWithWindow(self, assigner)
 
 
 class CoGroupWithWindow(SidesWithWindow[T1, T2, KEY, W]):
-    """A coGroup that wants its function (Flink: ``CoGroupedStreams.WithWindow``)."""
+    """A coGroup waiting for ``apply(...)`` (Flink: ``CoGroupedStreams.WithWindow``)."""
 
     def apply(
         self, function: CoGroupLike[T1, T2, R], outputType: TypeInformation[R] | None = None

@@ -1,4 +1,4 @@
-"""``KeyedStream``: a stream partitioned by key, where state, timers and windows live."""
+"""``KeyedStream``: a stream partitioned by key, as state, timers and windows need it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ W = TypeVar("W", bound=Window)
 class KeyedStream(
     RefusedKeyedStreamMethods, FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]
 ):
-    """A stream partitioned by key (Flink: ``KeyedStream``)."""
+    """A stream partitioned by key (Flink: ``KeyedStream``).
+
+    All elements of a key are processed by the same task, in their order, with the state of that key.
+    """
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class KeyedStream(
         if keyType is not None:
             instance("keyBy: keyType", keyType, TypeInformation, "Pass one, as Types.STRING().")
         self.givenKeyType = keyType
-        """The type that the user has said."""
+        """The type that the user declared, None if it was not declared."""
         self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()
 
     def getKeySelector(self) -> Callable[[T_co], K]:
@@ -67,8 +70,8 @@ class KeyedStream(
         return self._keySelector
 
     def getKeyType(self) -> TypeInformation[Any]:
-        """The type of the keys: the one given, else what the selector's annotation or the type of
-        the field says, else PICKLED_BYTE_ARRAY."""
+        """The type of the keys: the one declared, else that of the selector's annotation or of the
+        field, else PICKLED_BYTE_ARRAY."""
         return self._keyType
 
     # ------------------------------------------------------------------ process functions
@@ -78,15 +81,18 @@ class KeyedStream(
         processFunction: KeyedProcessLike[K, T_co, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """Call ``processFunction`` for every element, under its key, with keyed state and timers:
-        a KeyedProcessFunction or ``f(value, ctx, out)``; a ProcessFunction has no timers."""
+        """Call ``processFunction`` for every element, with the state and timers of its key.
+
+        It is a KeyedProcessFunction or ``f(value, ctx, out)``. A ProcessFunction has keyed state, but no
+        timers, as in Flink.
+        """
         return self._transform(keyed_process_description(processFunction), outputType)
 
     # ------------------------------------------------------------------ rolling aggregations
 
     def reduce(self, reducer: ReduceLike[T_co]) -> SingleOutputStreamOperator[T_co]:
-        """For each element the reduction of all elements of its key up to it, with the element's
-        timestamp."""
+        """Emit, for each element, the reduction of all elements of its key so far, with the timestamp of
+        the element."""
         return self._transform(KeyedReduceDescription(function_of(reducer), reduce_call(reducer)))
 
     def _aggregated(self, aggregator: FieldAggregator[T_co]) -> SingleOutputStreamOperator[T_co]:
@@ -98,7 +104,7 @@ class KeyedStream(
     # ------------------------------------------------------------------ windows
 
     def window(self, assigner: WindowAssigner[T_co, W]) -> WindowedStream[T_co, K, W]:
-        """Cut the stream into windows, those of each key apart."""
+        """Divide the elements of each key into windows."""
         from flinkish.api.streams.windowed_stream import WindowedStream
 
         return WindowedStream(self, assigner)
@@ -106,14 +112,15 @@ class KeyedStream(
     def countWindow(
         self, size: int, slide: int | None = None
     ) -> WindowedStream[T_co, K, GlobalWindow]:
-        """Windows of ``size`` elements of a key, one after another; with ``slide`` one every
-        ``slide`` elements, of the last ``size``."""
+        """Windows of ``size`` elements of a key; with ``slide``, a window of the last ``size`` elements
+        after every ``slide`` elements of the key."""
         return count_window(self.window(GlobalWindows.create()), size, slide)
 
     # ------------------------------------------------------------------ interval join
 
     def intervalJoin(self, otherStream: KeyedStream[T2, K]) -> IntervalJoin[T_co, T2, K]:
-        """Join with elements of ``otherStream`` of the same key whose timestamps lie close:
+        """Join elements with those of ``otherStream`` that have the same key and a timestamp within an
+        interval:
         ``a.intervalJoin(b).between(lower, upper).process(f)``."""
         if not isinstance(otherStream, KeyedStream):
             raise InvalidProgramError(
@@ -123,7 +130,7 @@ class KeyedStream(
         check_key_types("intervalJoin", self.givenKeyType, otherStream.givenKeyType)
         return IntervalJoin(self, otherStream)
 
-    # ------------------------------------------------------------------ what there is no use for
+    # ------------------------------------------------------------------ without effect
 
     def enableAsyncState(self) -> Self:
         """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""

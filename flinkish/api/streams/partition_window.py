@@ -32,7 +32,7 @@ ACC = TypeVar("ACC")
 
 
 class Order(Enum):
-    """Which way to sort (Flink: ``Order``)."""
+    """The direction of sorting (Flink: ``Order``)."""
 
     ASCENDING = "ASCENDING"
     DESCENDING = "DESCENDING"
@@ -40,11 +40,11 @@ class Order(Enum):
 
 @declares_methods
 class MapPartitionFunction(Function, ABC, Generic[T, R]):
-    """Sees all elements of a partition at once (Flink: ``MapPartitionFunction``)."""
+    """Processes all elements of a partition together (Flink: ``MapPartitionFunction``)."""
 
     @abstractmethod
     def mapPartition(self, values: Iterable[T], out: Collector[R]) -> Iterable[R] | None:
-        """Put the results of all ``values`` into ``out``, or return or yield them."""
+        """Write the results for all ``values`` to ``out``, or return or yield them."""
 
 
 MapPartitionLike = Union[MapPartitionFunction[T, R], Callable[[Iterable[T]], Iterable[R]]]
@@ -74,7 +74,7 @@ class PartitionWindowedStream(Generic[T]):
     ) -> SingleOutputStreamOperator[R]:
         """Hand all elements of a partition to ``f(values[, out])`` when the input has ended."""
         call = _partition_call(mapPartitionFunction)
-        # A lambda, as uids say what it is called
+        # A lambda, as the name of the function is part of the uid
         function: WindowCall = lambda key, window, context, elements, out: call(elements, out)  # noqa: E731
         result = self._windowed()._collect(function, function, outputType)
         return result.name("MapPartition")

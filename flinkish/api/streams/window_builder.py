@@ -1,4 +1,4 @@
-"""What the windowed streams share: the settings of a window operator, checked as they are made."""
+"""The settings of a window operator, checked as they are set; shared by the windowed streams."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ W = TypeVar("W", bound=Window)
 
 
 class WindowOperatorBuilder(Generic[T, W]):
-    """Collects the settings of a window operator and refuses those that cannot work together
-    (Flink: ``WindowOperatorBuilder``)."""
+    """Collects the settings of a window operator; raises InvalidProgramError for those that do not
+    fit together (Flink: ``WindowOperatorBuilder``)."""
 
     def __init__(self, assigner: WindowAssigner[T, W]) -> None:
         if not isinstance(assigner, WindowAssigner):
@@ -71,7 +71,7 @@ class WindowOperatorBuilder(Generic[T, W]):
         self._lateness = milliseconds
 
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> None:
-        """Set where late elements go."""
+        """Set the side output for late elements."""
         if not isinstance(outputTag, OutputTag):
             raise InvalidProgramError(
                 f"sideOutputLateData: {shown(outputTag)} is not an OutputTag. Pass one, such as"
@@ -172,7 +172,7 @@ class WindowSettings(Generic[T, W]):
         self._builder = WindowOperatorBuilder(windowAssigner)
 
     def trigger(self, trigger: Trigger[T, W]) -> Self:
-        """Let ``trigger`` say when windows fire, instead of the assigner's default.
+        """Set the trigger that decides when windows fire, instead of the assigner's default.
 
         Raises InvalidProgramError if it cannot work with the assigner's windows.
         """
@@ -180,7 +180,8 @@ class WindowSettings(Generic[T, W]):
         return self
 
     def evictor(self, evictor: Evictor[T, W]) -> Self:
-        """Let ``evictor`` take out elements when a window fires. All elements are then kept."""
+        """Set an evictor, which removes elements when a window fires. The state then holds all elements
+        of a window instead of one accumulator."""
         self._builder.evictor(evictor)
         return self
 

@@ -1,4 +1,4 @@
-"""Streams cut into windows: ``WindowedStream`` by key, ``AllWindowedStream`` all in one place."""
+"""Windowed streams: ``WindowedStream`` with windows for each key, ``AllWindowedStream`` without keys."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ ACC = TypeVar("ACC")
 
 
 class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
-    """A stream cut into windows, keyed or under one constant key.
+    """The base of windowed streams, which runs both on a keyed stream; one without keys has one key.
 
-    What a window gives, also by field, has the timestamp ``window.maxTimestamp()``.
+    All results of a window carry ``window.maxTimestamp()``.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
         self._input = instance("window", input, KeyedStream, fix)
 
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
-        """Send elements that come too late there, instead of counting and dropping them."""
+        """Send late elements to that side output, instead of dropping and counting them."""
         self._builder.sideOutputLateData(outputTag)
         return self
 
@@ -77,7 +77,7 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
         return self._input.getExecutionEnvironment()
 
     def getInputType(self) -> TypeInformation[T]:
-        """The type of the elements that come in."""
+        """The type of the input elements."""
         return self._input.getType()
 
     # ------------------------------------------------------------------ building
@@ -111,7 +111,7 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
 
 
 class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
-    """A keyed stream cut into windows (Flink: ``WindowedStream``).
+    """A keyed stream divided into windows (Flink: ``WindowedStream``).
 
     The settings change this object and return it.
 
@@ -269,7 +269,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
 
 
 class AllWindowedStream(BaseWindowedStream[T, W]):
-    """A whole stream cut into windows: the same as under one constant key, so by one task
+    """A whole stream divided into windows, as if all elements had one key; so it runs in one task
     (Flink: ``AllWindowedStream``).
 
     The settings change this object and return it.
@@ -426,5 +426,5 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
 
 
 def constant_key(element: object) -> int:
-    """The one key of a stream without keys (Flink: ``NullByteKeySelector``)."""
+    """The key selector of a stream without keys (Flink: ``NullByteKeySelector``)."""
     return 0

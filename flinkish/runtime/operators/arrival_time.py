@@ -1,4 +1,4 @@
-"""The watermarks of substreams, and the lowest of them."""
+"""``ArrivalTimeStrategy`` at work: checks timestamps against arrival, and makes the watermark."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SubstreamWatermarks:
 
 
 class Verdict(NamedTuple):
-    """What becomes of an element: it goes on with ``timestamp``, or is dropped for a reason."""
+    """The result of a check: the element is emitted with ``timestamp``, or dropped for a reason."""
 
     timestamp: int
     dropped: DeadLetterReason | None = None
@@ -103,7 +103,7 @@ class ArrivalOrder:
         }
 
     def arrive(self, key: Any, timestamp: int, arrival: int, now: int) -> Verdict:
-        """Judge an element of the substream ``key`` that is read at ``now``."""
+        """Check an element of the substream ``key`` that is read at ``now``."""
         self._seen = now
         self._arrival = arrival if self._arrival is None else max(arrival, self._arrival)
         if self._early is not None and timestamp - arrival > self._early:

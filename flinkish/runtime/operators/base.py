@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class StreamingRuntimeContext(RuntimeContext):
-    """State, metrics and task information of one operator (Flink: the same name)."""
+    """State, metrics and task information of one operator (Flink: the class of this name)."""
 
     def __init__(self, operator: StreamOperator, states: KeyedStateStore | None = None) -> None:
         self._operator = operator
@@ -84,14 +84,14 @@ class StreamingRuntimeContext(RuntimeContext):
 
     def _refuse(self) -> NoReturn:
         raise IllegalStateError(
-            f"{self._operator.name}: keyed state is only there on a keyed stream. Call keyBy(...)"
+            f"{self._operator.name}: keyed state is available only on a keyed stream. Call keyBy(...)"
             " before this operator."
         )
 
 
 @dataclass
 class OperatorContext:
-    """What an operator is given to run with."""
+    """Everything that an operator needs to run."""
 
     uid: str
     name: str
@@ -106,10 +106,10 @@ class OperatorContext:
 
 
 class StreamOperator(ABC):
-    """An operator that runs (Flink: ``AbstractStreamOperator``).
+    """The base of running operators (Flink: ``AbstractStreamOperator``).
 
-    Its life: made, ``open``, then for the state of each key group it works on ``restore``, inputs,
-    ``snapshot``; ``close``. Keyed state is in the backend; ``snapshot`` holds the rest.
+    Life cycle: ``open`` once; then, for each key group and batch, ``restore``, the inputs, and
+    ``snapshot``; ``close`` once. Keyed state and timers are in the backend, ``snapshot`` holds the rest.
     """
 
     def __init__(self, context: OperatorContext) -> None:
@@ -122,7 +122,7 @@ class StreamOperator(ABC):
         self.taskInfo = context.taskInfo
         self.currentWatermark = MIN_TIMESTAMP
         self.inFirstKeyGroup = True
-        """Whether the key group at hand is the first; all keys in one place are."""
+        """Whether this is the first key group, as it always is if there is only one."""
         self._opened: list[RichFunction] = []
 
     # ------------------------------------------------------------------ life cycle
@@ -131,17 +131,17 @@ class StreamOperator(ABC):
         """Called once, before anything else."""
 
     def close(self) -> None:
-        """Called once, at the end, also after an error, of ``open`` too."""
+        """Called once, at the end, also after an error, even of ``open``."""
         opened, self._opened = self._opened, []
         with user_method_of(self.name, "close()"):
             close_all(reversed(opened))
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Take up the state of a key group: what ``snapshot`` gave, or None to begin."""
+        """Load the state of a key group: a result of ``snapshot``, or None for a new one."""
         self.currentWatermark = MIN_TIMESTAMP if snapshot is None else snapshot["watermark"]
 
     def snapshot(self) -> dict[str, Any]:
-        """What the operator keeps beside keyed state and timers; must be picklable."""
+        """The state besides keyed state and timers; must be picklable."""
         return {"watermark": self.currentWatermark}
 
     # ------------------------------------------------------------------ inputs
@@ -152,20 +152,20 @@ class StreamOperator(ABC):
         raise NotImplementedError
 
     def advanceProcessingTime(self, now: int) -> None:
-        """The clock has been set to ``now`` (ms); fire what is due."""
+        """Called when the clock is at ``now`` (ms): fire the processing-time timers that are due."""
 
     def onPeriodicEmit(self) -> None:
-        """The operator's part of a batch has ended: of a partition before the first shuffle, of a
-        key group after it."""
+        """Called at the end of each slice: of a partition before the first shuffle, of a key group
+        after it."""
 
     # ------------------------------------------------------------------ what is pending
 
     def nextEventTimeTimer(self) -> int | None:
-        """No watermark below this makes the operator do anything but hand it on."""
+        """A lower bound of the event-time timers; lower watermarks are only passed on."""
         return None
 
     def nextProcessingTimeTimer(self) -> int | None:
-        """When the operator next wants the clock, or None."""
+        """A lower bound of the processing-time timers (ms), None if there are none."""
         return None
 
     def numEventTimeTimers(self) -> int:
@@ -178,7 +178,7 @@ class StreamOperator(ABC):
 
     @property
     def reportedWatermark(self) -> int:
-        """The watermark that the operator's metrics show."""
+        """The watermark for the operator's metrics."""
         return self.currentWatermark
 
     # ------------------------------------------------------------------ for subclasses
@@ -197,18 +197,18 @@ class StreamOperator(ABC):
 
     @contextmanager
     def userCode(self, element: object) -> Iterator[None]:
-        """Names the operator and the element in whatever a user function raises."""
+        """Names the operator and the element in an error of a user function."""
         with self.userCodeOf(lambda: element):
             yield
 
     @contextmanager
     def userCodeOf(self, element: Callable[[], object]) -> Iterator[None]:
-        """``userCode`` for a whole run: ``element()`` is asked for only after an error."""
+        """``userCode`` for a whole run: ``element()`` is called only after an error."""
         with user_code_of(self.name, element):
             yield
 
-    # The loops over elements; KeyedOperator has the same under keys. One loop with a call for what
-    # differs would be shorter, but a call for every element costs too much.
+    # The loops over elements; KeyedOperator repeats them with keys. A shared loop with a call for
+    # what differs would be shorter, but a call for each element costs too much.
 
     def mapped(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
         """``function(value)`` of every record; an error names the value."""
@@ -221,7 +221,7 @@ class StreamOperator(ABC):
     def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:
         """Emit ``function(value)`` of every record."""
         if keeps_nothing(function) and records.plain:
-            # Nobody is left who could change a result
+            # No reference is left through which a result could be changed
             self.output.emitRecords(records.mapped(self.mapped(function, records), plain=True))
         elif self.output.reusesObjects:
             self.collectElements(
@@ -269,7 +269,7 @@ class StreamOperator(ABC):
 
 
 class OneInputOperator(StreamOperator, Input):
-    """An operator with one input: the operator is that input itself."""
+    """An operator with one input, which is the operator itself."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -283,8 +283,8 @@ class OneInputOperator(StreamOperator, Input):
         self.output.emitWatermark(timestamp)
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
-        # A generator that emits with every element makes as many watermarks as elements: those that
-        # nothing is due at are handed on together.
+        # A generator that emits for every element makes as many watermarks as elements. Those that
+        # fire no timer are passed on together.
         start, end = 0, len(timestamps)
         while start < end:
             due = self.nextEventTimeTimer()
@@ -297,7 +297,7 @@ class OneInputOperator(StreamOperator, Input):
             start = next_due + 1
 
     def skipToWatermark(self, timestamp: int) -> None:
-        """The watermark is at ``timestamp``, and nothing was due on the way."""
+        """Set the watermark to ``timestamp``; no timer was due before."""
         self.currentWatermark = timestamp
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:

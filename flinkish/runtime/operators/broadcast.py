@@ -1,4 +1,4 @@
-"""The broadcast state pattern: one input is the same for all tasks and keeps the rules."""
+"""The operators of the broadcast state pattern: every task receives all elements of the second input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 
 class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
-    """``process`` of a stream and a broadcast one (Flink: the same name)."""
+    """``process`` of a stream and a broadcast one (Flink: the class of this name)."""
 
     def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
         super().__init__(context)
@@ -65,7 +65,7 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
-    """``process`` of a keyed stream and a broadcast one (Flink: the same name).
+    """``process`` of a keyed stream and a broadcast one (Flink: the class of this name).
 
     Every key group takes every broadcast element, for its copy of the broadcast state and for its
     keys. What the function emits in doing so would come once a key group: only the first emits it,
@@ -109,7 +109,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
 
 
 class BroadcastElementContext(ElementContext):
-    """What the contexts of both inputs offer beside the states."""
+    """The common part of the contexts of both inputs."""
 
     __slots__ = ("broadcast",)
 

@@ -1,4 +1,4 @@
-"""The contexts and timer services that process functions see."""
+"""The contexts and timer services of process functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flinkish.runtime.records.records import NO_TIMESTAMP
 
 
 class SimpleTimerService(TimerService):
-    """The timers of the current key (Flink: the same name)."""
+    """The timers of the current key (Flink: the class of this name)."""
 
     __slots__ = ("_timers",)
 
@@ -40,13 +40,13 @@ class SimpleTimerService(TimerService):
 
 
 class ClockService(TimerService):
-    """The clocks alone, where there are no timers; ``fix`` says how to get some."""
+    """The current times without timers; ``fix`` tells the user how to get timers."""
 
-    __slots__ = ("_mend", "_operator")
+    __slots__ = ("_fix", "_operator")
 
     def __init__(self, operator: StreamOperator, fix: str) -> None:
         self._operator = operator
-        self._mend = fix
+        self._fix = fix
 
     def currentProcessingTime(self) -> int:
         return self._operator.clock.getCurrentProcessingTime()
@@ -67,11 +67,11 @@ class ClockService(TimerService):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise IllegalStateError(f"{self._operator.name}: there are no timers here. {self._mend}")
+        raise IllegalStateError(f"{self._operator.name}: there are no timers here. {self._fix}")
 
 
 class ElementContext:
-    """What all contexts know, the same object for every element and timer.
+    """The base of contexts; one object serves all elements and timers.
 
     The operator sets ``elementTimestamp`` (NO_TIMESTAMP: none) before it calls a function.
     """
@@ -83,7 +83,7 @@ class ElementContext:
         self.elementTimestamp = NO_TIMESTAMP
 
     def timestamp(self) -> int | None:
-        """The timestamp of the element or timer at hand."""
+        """The timestamp of the current element or timer."""
         timestamp = self.elementTimestamp
         return None if timestamp == NO_TIMESTAMP else timestamp
 

@@ -18,7 +18,7 @@ from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 
 
 class IntervalJoinOperator(TimerOperator, TwoInputOperator):
-    """``intervalJoin`` (Flink: the same name).
+    """``intervalJoin`` (Flink: the class of this name).
 
     Each side buffers its elements until the watermark says that no partner can come any more. An
     element that comes after the watermark is late: it joins nothing.
@@ -50,7 +50,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         self._buffers[timer.namespace].removeAt(timer.timestamp)
 
     def onProcessingTime(self, timer: Timer) -> None:
-        """There are no such timers."""
+        """Never called: this operator registers no processing-time timers."""
 
     def _process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -144,7 +144,7 @@ class JoinBuffer:
         return found
 
     def cleanupTime(self, timestamp: int) -> int:
-        """When the watermark gets there, no partner can come for an element at ``timestamp``."""
+        """The watermark (ms) at which no partner can come any more for an element at ``timestamp``."""
         return timestamp + self.upper if self.upper > 0 else timestamp
 
     def removeAt(self, cleanupTime: int) -> None:

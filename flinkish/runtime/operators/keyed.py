@@ -19,9 +19,10 @@ from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 
 class KeyedOperator(StreamOperator):
-    """An operator whose functions are called under the key of each record, and may have keyed state.
+    """An operator on a keyed stream: its functions are called with the key of each record as current
+    key, and may have keyed state.
 
-    Goes before other bases: ``KeyedOperator, StreamMap`` is that operator under keys.
+    It must be the first base: ``KeyedOperator, StreamMap`` is the keyed form of ``StreamMap``.
     """
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Operators that look at one element at a time: map, filter, flatMap."""
+"""Operators with one input: map, filter, flatMap, process, and keyed reduce."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from flinkish.runtime.state.backend import Timer
 
 
 class StatelessOperator(OneInputOperator):
-    """Opens the one function it has."""
+    """The base of operators with one user function, which it opens."""
 
     def __init__(self, context: OperatorContext, function: object) -> None:
         super().__init__(context)
@@ -124,7 +124,7 @@ class StreamFlatMap(StatelessOperator):
 
 
 class StreamInOrder(OneInputOperator):
-    """Hands on what comes; that it comes in order is up to the chain."""
+    """Passes elements on; the chain takes care of their order."""
 
     def __init__(self, context: OperatorContext, description: InOrderDescription) -> None:
         super().__init__(context)
@@ -237,7 +237,7 @@ class KeyedStreamFlatMap(KeyedOperator, StreamFlatMap):
 
 
 class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
-    """``reduce`` and the rolling aggregations of a keyed stream (Flink: the same name)."""
+    """``reduce`` and the rolling aggregations of a keyed stream (Flink: the class of this name)."""
 
     def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
         super().__init__(context)

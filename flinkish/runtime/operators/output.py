@@ -1,4 +1,4 @@
-"""Where an operator puts its results, and the inputs that read them."""
+"""``Output`` collects the results of an operator; ``Input`` reads elements, watermarks and statuses."""
 
 from __future__ import annotations
 
@@ -14,43 +14,44 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_o
 
 
 class Input(ABC):
-    """One input of an operator or of whatever else reads elements (Flink: ``Input``)."""
+    """One input of an operator, or any other reader of elements (Flink: ``Input``)."""
 
     looksAhead: bool = False
-    """Whether ``expectRecords`` wants to see all records of a batch before the first comes."""
+    """Whether ``expectRecords`` must see all records of a batch before the first is processed."""
 
     keepsRecords: ClassVar[bool] = False
-    """Whether records are still needed after ``processRecords``, as they were then."""
+    """Whether the reader keeps records after ``processRecords``, so they must not change later."""
 
     def expectRecords(self, records: Records) -> None:
-        """These will come in this batch."""
+        """Called with records that will be processed in this batch."""
 
     @abstractmethod
     def processRecords(self, records: Records) -> None:
-        """Take a run of records."""
+        """Process a run of records."""
 
     @abstractmethod
     def processWatermark(self, timestamp: int) -> None:
-        """Take a watermark: higher than every one before."""
+        """Process a watermark (ms), which is higher than all before."""
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
-        """Take a run of rising watermarks with nothing between them."""
+        """Process several rising watermarks with no records between them."""
         for timestamp in timestamps:
             self.processWatermark(timestamp)
 
     @abstractmethod
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """Take a status: other than the one before."""
+        """Process a status, which differs from the one before."""
 
 
 class Output:
-    """Collects an operator's results and hands them on as runs (Flink: ``Output``).
+    """Collects the results of an operator and hands them on as runs (Flink: ``Output``).
 
-    ``collect`` only appends; whatever must keep its place among the records (a watermark, a
-    status) flushes first. Whoever drives an operator flushes at the end of a run.
+    ``collect`` only appends. A watermark or status, which must keep its place among the records,
+    flushes first, and so does the operator at the end of a run.
 
-    A value that can change is copied as it is collected, and once more for each further reader. With
-    ``reusesObjects`` the readers get the object itself, at once, before its function goes on.
+    A value that can change is copied as it is collected, and once more for each further reader
+    (``copies``). With ``reusesObjects`` readers get the object itself, at once, before the function
+    continues.
     """
 
     __slots__ = (
@@ -70,7 +71,7 @@ class Output:
         self._timestamps: list[int] = []
         self._sides: dict[str, tuple[list[Any], list[int]]] = {}
         self.emitted = 0
-        """How many records went to the main output."""
+        """The number of records emitted to the main output."""
         self.reusesObjects = False
         """Whether chained operators share objects (``ExecutionConfig.enableObjectReuse``)."""
 
@@ -85,7 +86,7 @@ class Output:
         """Emit one record."""
         kind = type(value)
         if kind is tuple:
-            # Most elements are such: a call of immutable() would take as long as all the rest
+            # Inlined, as most elements are tuples and a call of immutable() would double the time
             for part in value:
                 if type(part) not in ATOMS:
                     break
@@ -102,7 +103,7 @@ class Output:
         self._timestamps.append(timestamp)
 
     def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
-        """Emit one record to a side output. Without a reader it is gone, as in Flink."""
+        """Emit one record to a side output; it is dropped if that has no reader, as in Flink."""
         if sideOutput in self._side_inputs:
             if type(value) not in ATOMS and not immutable(value):
                 if self.reusesObjects:
@@ -116,7 +117,7 @@ class Output:
             timestamps.append(timestamp)
 
     def emitRecords(self, records: Records) -> None:
-        """Emit a run of records, which nobody else holds any more."""
+        """Emit a run of records, to which no other references exist."""
         if self._values:
             self.flush()
         if len(records):

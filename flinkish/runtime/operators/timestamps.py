@@ -231,7 +231,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
 
 class WatermarkEmitter(WatermarkOutput):
-    """Lets only rising watermarks through, and statuses that change (Flink: the same name)."""
+    """Lets only rising watermarks through, and statuses that change (Flink: the class of this name)."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

@@ -46,25 +46,25 @@ class TwoInputOperator(StreamOperator):
         return {**super().snapshot(), "combinedWatermark": self._combined.snapshot()}
 
     def processRecords1(self, records: Records) -> None:
-        """Take a run of records of the first input."""
+        """Process a run of records of the first input."""
         raise NotImplementedError
 
     def processRecords2(self, records: Records) -> None:
-        """Take a run of records of the second input."""
+        """Process a run of records of the second input."""
         raise NotImplementedError
 
     def advanceWatermark(self, timestamp: int) -> None:
-        """The watermark of both inputs has risen."""
+        """Called when the combined watermark of both inputs has risen."""
         self.currentWatermark = timestamp
         self.output.emitWatermark(timestamp)
 
     def processInputWatermark(self, index: int, timestamp: int) -> None:
-        """A watermark has come over an input."""
+        """Process a watermark of an input."""
         if self._combined.updateWatermark(index, timestamp):
             self.advanceWatermark(self._combined.combinedWatermark)
 
     def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
-        """A status has come over an input."""
+        """Process a status of an input."""
         was_idle = self._combined.idle
         if self._combined.updateStatus(index, status.isIdle()):
             self.advanceWatermark(self._combined.combinedWatermark)
