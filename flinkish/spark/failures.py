@@ -18,6 +18,11 @@ _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
 # Raised when files of RocksDB, changelogs, or logs of sources cannot be read
 _DAMAGED = re.compile(r"\[CANNOT_LOAD_STATE_STORE[\w.]*\][^\n]*|Failed to read log file [^\n]*")
 _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
+# What Spark says, or does not say, when a worker or the planner of a source is gone: the end of its stream
+_PROCESS_ENDED = re.compile(
+    r"Python worker exited unexpectedly"
+    r"|terminated with exception: *(?:Broken pipe|Stream closed|Connection reset[^\n]*?)? *(?:SQLSTATE|$)"
+)
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
@@ -67,6 +72,14 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             f"a file of the checkpoint cannot be read; Spark says: {damage.group().strip()} A file in"
             " query/state or query/sources of the checkpoint directory is damaged or missing: restore the"
             " directory from a copy, or begin anew with another one."
+        )
+        trace = ""
+    elif _PROCESS_ENDED.search(text):
+        result = JobExecutionError(
+            "the job failed: one of its Python processes has ended without a word. It was killed, perhaps"
+            " since the machine ran out of memory, or crashed in the native code of a library; the"
+            " machine's log may say more. A job with enableCheckpointing(directory) goes on after its"
+            " last batch."
         )
         trace = ""
     else:

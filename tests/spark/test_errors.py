@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from flinkish.api.errors import (
     IllegalStateError,
     InvalidProgramError,
     JavaNotFoundError,
+    JobExecutionError,
     MissingTimestampError,
     UnfitElementError,
     UnstableKeyError,
@@ -216,3 +218,23 @@ ModuleNotFoundError: No module named 'numpy'
     assert isinstance(error, InvalidProgramError)
     assert "no module 'numpy'" in str(error)
     assert f"PYSPARK_PYTHON={sys.executable}" in str(error)
+
+
+ENDED = "one of its Python processes has ended without a word"
+
+
+def test_a_worker_that_was_killed_is_told_from_a_function_that_raises(env):
+    stream = env.fromElements(1).map(lambda n: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(JobExecutionError, match=ENDED):
+        list(stream.executeAndCollect())
+
+
+@pytest.mark.parametrize("said", ["", "Broken pipe", "Stream closed", "Connection reset by peer"])
+def test_the_planner_of_a_source_that_was_killed_is_told_too(said):
+    text = f"[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: {said} SQLSTATE: XXKST"
+    assert ENDED in str(translated(RuntimeError(text)))
+
+
+def test_what_spark_says_of_another_error_is_kept():
+    text = "[STREAM_FAILED] Query [id = a] terminated with exception: No space left SQLSTATE: XXKST"
+    assert str(translated(RuntimeError(text))) == f"the job failed: {text}"
