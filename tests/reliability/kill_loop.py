@@ -73,7 +73,8 @@ class Feeder:
         self._run = run
         self._seed = seed
         self._choice = random.Random(seed + 1)
-        self._dropped: list[str] = []
+        # Those of an episode that was interrupted
+        self._dropped = sorted(file.name for file in Path(run.directory, "input").glob("[0-9]*"))
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._feed, daemon=True)
         self._thread.start()
@@ -444,17 +445,21 @@ def episode(
     seed: int,
     kills: Sequence[Kill],
     note: Callable[[dict[str, Any]], None],
+    done: int = 0,
 ) -> dict[str, Any]:
-    """Run a job with kills and the same without, and compare."""
+    """Run a job with kills and the same without, and compare. So many kills were ``done`` before the
+    loop was interrupted."""
     choice = random.Random(seed)
     began = time.time()
-    killed = new_directory(directory / "killed")
+    killed = directory / "killed"
+    if not done:
+        new_directory(killed)
     run = Run(
         str(killed), choice.choice((1, 1, 2, 3)), choice.choice((1, 2)), choice.random() < 0.3
     )
     feeder = Feeder(run, seed)
     driver.run(run)
-    for planned in kills:
+    for planned in kills[done:]:
         note({"seed": seed, **strike(driver, run, planned, choice)})
     dropped = feeder.end()
     ids = ids_of(killed)
@@ -517,7 +522,7 @@ def _read(file: Path) -> list[dict[str, Any]]:
 
 def loop(directory: Path, kills: int, killsAnEpisode: int, seed: int) -> list[dict[str, Any]]:
     """Run episodes until there have been so many kills; gives all episodes. One that was begun and not
-    ended is run anew."""
+    ended goes on."""
     version = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
@@ -537,6 +542,7 @@ def loop(directory: Path, kills: int, killsAnEpisode: int, seed: int) -> list[di
                 number,
                 planned,
                 lambda line: _append(directory / "kills.jsonl", {"version": version, **line}),
+                sum(line["seed"] == number for line in _read(directory / "kills.jsonl")),
             )
             _append(directory / "episodes.jsonl", {"version": version, **result})
             if not result["differences"]:
