@@ -81,7 +81,7 @@ def test_an_annotation_that_is_no_type_says_nothing():
     ],
 )
 def test_the_times_of_events_are_milliseconds(event, time):
-    with pytest.raises(IllegalArgumentError, match=r"Event: (start|end)Time: .* no time in ms"):
+    with pytest.raises(IllegalArgumentError, match=r"Event: (start|end)Time: .* not a time in ms"):
         event(time)
 
 

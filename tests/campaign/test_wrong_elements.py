@@ -417,7 +417,7 @@ def test_the_harness_takes_no_time_that_flink_has_not(time):
         lambda: harness.processWatermark(time),
         lambda: harness.setProcessingTime(time),
     ):
-        with pytest.raises(IllegalArgumentError, match="no time in ms"):
+        with pytest.raises(IllegalArgumentError, match="not a time in ms"):
             call()
 
 

@@ -93,7 +93,7 @@ def test_what_is_refused_names_the_alternative(method):
 
 
 def test_the_context_is_not_there_before_the_job():
-    with pytest.raises(IllegalStateError, match="Ask for it in open"):
+    with pytest.raises(IllegalStateError, match="Call it in open"):
         Told().getRuntimeContext()
 
 

@@ -141,5 +141,5 @@ def test_remembered_hashes_are_bounded(monkeypatch):
 def test_what_is_not_equal_to_itself_is_no_key(nan):
     """In Flink all NaN are one key; a Python state table would not find it again."""
     for key in (nan, ("a", nan), Place("a", nan)):
-        with pytest.raises(UnstableKeyError, match=r"is not equal to itself.*Give None or a text"):
+        with pytest.raises(UnstableKeyError, match=r"is not equal to itself.*Use None or a text"):
             stable_hash(key)
