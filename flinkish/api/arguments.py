@@ -40,7 +40,7 @@ def whole_number(subject: str, number: int, lowest: int = 0, highest: int = MAX_
         )
     if number > highest:
         raise IllegalArgumentError(
-            f"{subject}: {shown(number)} is above the maximum of {highest}. Pass that or less."
+            f"{subject}: {shown(number)} is above {highest}, the maximum. Pass that or less."
         )
     return number
 
