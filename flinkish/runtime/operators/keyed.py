@@ -11,7 +11,7 @@ from flinkish.runtime.operators.base import OperatorContext, StreamingRuntimeCon
 from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService, Triggerable
-from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.copies import ATOMS, copied
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import raise_named
 from flinkish.runtime.state.backend import Timer
@@ -51,7 +51,24 @@ class KeyedOperator(StreamOperator):
         return results
 
     def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
-        return self.mapped(lambda value: copied(function(value)), records)
+        backend, values, atoms = self.backend, records.values, ATOMS
+        results: list[Any] = []
+        append = results.append
+        with self.userCodeOf(lambda: values[len(results)]):
+            for key, value in zip(keys_of(records), values):
+                backend.currentKey = key
+                result = function(value)
+                kind = type(result)
+                if kind is tuple:
+                    # As in Output.collect: to ask immutable() would take as long as all the rest
+                    for part in result:
+                        if type(part) not in atoms:
+                            result = copied(result)
+                            break
+                elif kind not in atoms:
+                    result = copied(result)
+                append(result)
+        return results
 
     def collectElements(
         self,
