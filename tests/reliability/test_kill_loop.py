@@ -25,6 +25,7 @@ from tests.reliability.processes import gone, kill, tree_of, victims
 KILLS_OF_A_SOAK = 200
 
 
+@pytest.mark.spark
 @pytest.mark.slow("starts three JVMs, and kills one of them")
 @pytest.mark.timeout(1200)
 def test_a_job_killed_at_four_moments_gives_what_an_undisturbed_one_does(tmp_path):
@@ -43,6 +44,7 @@ def test_a_job_killed_at_four_moments_gives_what_an_undisturbed_one_does(tmp_pat
     assert min(result["windows"], result["late"], result["expired"]) > 0
 
 
+@pytest.mark.spark
 @pytest.mark.soak
 @pytest.mark.slow("kills a job hundreds of times")
 @pytest.mark.timeout(0)
