@@ -132,7 +132,8 @@ def public_names() -> dict[str, Callable[..., Any]]:
     found = {name: getattr(fl, name) for name in fl.__all__}
     for module in modules:
         for name, value in vars(module).items():
-            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__:
+            own = getattr(value, "__module__", "").startswith(module.__name__)
+            if not name.startswith("_") and own:
                 found[f"{module.__name__.rpartition('.')[2]}.{name}"] = value
     return {name: value for name, value in sorted(found.items()) if is_called(value)}
 

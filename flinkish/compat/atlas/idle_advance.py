@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
+from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.eventtime.clock import RelativeClock
 from flinkish.api.eventtime.watermarks import (
@@ -36,7 +37,8 @@ def withIdleAdvance(
 
     Raises IllegalArgumentError for a length out of range, or a strategy with ``withIdleness``.
     """
-    if strategy.idleTimeout is not None:
+    given = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
+    if instance("withIdleAdvance: strategy", strategy, WatermarkStrategy, given).idleTimeout:
         raise _not_both()
     advance = IdleAdvance.of(idleTimeout, every, offset, allowedLateness)
     supplier = strategy.generatorSupplier
