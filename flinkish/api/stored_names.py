@@ -8,6 +8,7 @@ stays, whatever becomes of the module.
 from __future__ import annotations
 
 import copyreg
+import importlib
 import io
 import pickle
 from collections.abc import Callable
@@ -24,7 +25,8 @@ _MAKERS: dict[str, Callable[[tuple[Any, ...]], Any]] = {}
 
 def stored_as(name: str) -> Callable[[C], C]:
     """Decorates a class whose objects get into state: they are kept under ``name``, which must never
-    change, nor be given to another class. Subclasses are not meant."""
+    change, nor be given to another class. Subclasses are not meant. A class of ``flinkish.compat.storm``
+    has a name that begins with ``storm.``, by which its package is found, and so on."""
 
     def register(kind: C) -> C:
         if name in _CLASSES and _CLASSES[name].__qualname__ != kind.__qualname__:
@@ -64,6 +66,9 @@ def at_top_level(function: F) -> F:
 @at_top_level
 def restored(name: str, *arguments: Any) -> Any:
     """An object of the class that is stored as ``name``."""
+    if name not in _MAKERS:
+        # A worker may meet an object of another system before anything else of that system.
+        importlib.import_module(f"flinkish.compat.{name.partition('.')[0]}")
     return _MAKERS[name](arguments)
 
 

@@ -30,7 +30,7 @@ from flinkish.runtime.state.backend import Timer
 Action = EvictionPolicy.Action
 
 
-@stored_as("PolicyWindowState")
+@stored_as("storm.PolicyWindowState")
 class PolicyWindowState(NamedTuple):
     """What is kept of a key: its queue, which of the events were in the last window, and what the
     policies keep."""

@@ -27,7 +27,7 @@ Tagged = tuple[int, T]
 """An element after the number of the stream it came from."""
 
 
-@stored_as("LagWatermarks")
+@stored_as("storm.LagWatermarks")
 class LagWatermarks(WatermarkGenerator[Tagged[Any]]):
     """The lowest of the streams' latest timestamps, minus ``lag``, computed once an ``interval``
     (Storm: ``WaterMarkEventGenerator``).

@@ -32,7 +32,7 @@ X = TypeVar("X")
 R = TypeVar("R")
 
 
-@stored_as("Event")
+@stored_as("storm.Event")
 class Event(NamedTuple, Generic[T]):
     """A queued element (Storm: ``Event``)."""
 

@@ -21,7 +21,7 @@ TICK: Final = 1
 """The smallest step of time, in ms."""
 
 
-@stored_as("PointEvent")
+@stored_as("streaminsight.PointEvent")
 @dataclass(frozen=True)
 class PointEvent(Generic[T]):
     """Something that happens at a point in time, ``startTime`` in ms: it lives for a tick
@@ -50,7 +50,7 @@ class PointEvent(Generic[T]):
         return self.startTime
 
 
-@stored_as("IntervalEvent")
+@stored_as("streaminsight.IntervalEvent")
 @dataclass(frozen=True)
 class IntervalEvent(Generic[T]):
     """Something that lasts, its end known from the start; both in ms (StreamInsight:
@@ -79,7 +79,7 @@ class IntervalEvent(Generic[T]):
         return self.startTime
 
 
-@stored_as("EdgeType")
+@stored_as("streaminsight.EdgeType")
 class EdgeType(Enum):
     """Which end of a lifetime an edge event tells (StreamInsight: ``EdgeType``)."""
 
@@ -87,7 +87,7 @@ class EdgeType(Enum):
     End = "End"
 
 
-@stored_as("EdgeEvent")
+@stored_as("streaminsight.EdgeEvent")
 @dataclass(frozen=True)
 class EdgeEvent(Generic[T]):
     """The start or the end of something that lasts, in ms (StreamInsight: ``EdgeEvent``).

@@ -42,7 +42,7 @@ OPEN = MAX_TIMESTAMP
 """The end of a lifetime whose end is not known yet."""
 
 
-@stored_as("Lifetime")
+@stored_as("streaminsight.Lifetime")
 class Lifetime(NamedTuple):
     """What is kept of an event."""
 
@@ -51,7 +51,7 @@ class Lifetime(NamedTuple):
     payload: Any
 
 
-@stored_as("LifetimeState")
+@stored_as("streaminsight.LifetimeState")
 class LifetimeState(NamedTuple):
     """What is kept of a key: the lifetimes that later windows need, in the order in which they came,
     and up to where windows have closed."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import subprocess
+import sys
 
 import cloudpickle
 import pytest
@@ -226,26 +228,25 @@ def test_a_class_of_flinkish_that_has_moved_is_found_by_its_name():
     assert unpickled(moved) is fl.OutputTag
 
 
+def test_a_process_that_knows_nothing_of_another_system_reads_its_objects():
+    """A worker may meet one in a frame, or in a function's closure, before anything else."""
+    event = pickle.dumps(streaminsight.PointEvent(1, "p"))
+    program = f"import pickle; print(pickle.loads({event!r}))"
+    read = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert read.stdout.strip() == str(streaminsight.PointEvent(1, "p")), read.stderr
+
+
 STORED = [
     "AscendingTimestampsWatermarks",
     "BoundedOutOfOrdernessWatermarks",
     "DeadLetter",
     "DeadLetterReason",
-    "EdgeEvent",
-    "EdgeType",
-    "Event",
     "GlobalWindow",
     "HeapMapStateTable",
     "HeapStateTable",
     "HeapTimerQueue",
     "HeapWindowTable",
-    "IntervalEvent",
-    "LagWatermarks",
-    "Lifetime",
-    "LifetimeState",
     "NoWatermarksGenerator",
-    "PointEvent",
-    "PolicyWindowState",
     "StreamRecord",
     "TaggedUnion",
     "TimeWindow",
@@ -253,4 +254,13 @@ STORED = [
     "TimestampedValue",
     "Watermark",
     "WatermarkStatus",
+    "storm.Event",
+    "storm.LagWatermarks",
+    "storm.PolicyWindowState",
+    "streaminsight.EdgeEvent",
+    "streaminsight.EdgeType",
+    "streaminsight.IntervalEvent",
+    "streaminsight.Lifetime",
+    "streaminsight.LifetimeState",
+    "streaminsight.PointEvent",
 ]
