@@ -97,7 +97,7 @@ def test_stateless_edits_go_on_from_a_checkpoint(env, tmp_path):
         (lambda stream: stream, r"had 1 stages after shuffles and has 0"),
         (
             lambda stream: stream.keyBy(lambda e: e[0]).countWindow(2).reduce(lambda a, b: a),
-            r"'Keyed Aggregation' with state \(KeyedReduce-\w+\) is gone",
+            r"'Keyed Aggregation' with state \(KeyedReduce-\w+\), whose function was Sum\S+, is gone",
         ),
         (lambda stream: counted(counted(stream)), r"had 1 stages after shuffles and has 2"),
         (lambda stream: counted(stream).uid("counts"), r"'Keyed Aggregation' .* is gone"),
