@@ -41,6 +41,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
     assert {
         "flinkish/py.typed",
         "flinkish/spark/session/log4j2.properties",
+        "flinkish/spark/session/source_runner.py",
         "flinkish/spark/session/worker_daemon.py",
     } <= names
 

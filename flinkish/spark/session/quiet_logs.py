@@ -22,6 +22,7 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 _LOGGERS = (
+    "org.apache.hadoop.util.Shell",
     "org.apache.spark.api.python",
     "org.apache.spark.executor",
     "org.apache.spark.scheduler",
@@ -33,7 +34,7 @@ _LOGGERS = (
     "org.apache.spark.util",
     "org.apache.spark.TaskContextImpl",
 )
-"""Those of Spark that tell of a batch that failed or was stopped."""
+"""Those of Spark, and of what it runs on, that tell of a batch that failed or was stopped."""
 
 
 _AFTERWARDS_SECONDS = 5.0
@@ -57,12 +58,15 @@ class QuietLoggers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs = 0
+        self._begun = 0
+        """How many jobs have begun. A timer that an earlier one has set is out of date."""
         self._before: dict[str, str] = {}
 
     def begin(self, session: SparkSession) -> None:
         """Called when a job begins."""
         with self._lock:
             self._jobs += 1
+            self._begun += 1
             if not self._before:
                 self._before = _silenced(session)
 
@@ -72,13 +76,14 @@ class QuietLoggers:
             self._jobs -= 1
             if self._jobs or not self._before:
                 return
-        timer = threading.Timer(_AFTERWARDS_SECONDS, self._restore, (session,))
+            begun = self._begun
+        timer = threading.Timer(_AFTERWARDS_SECONDS, self._restore, (session, begun))
         timer.daemon = True
         timer.start()
 
-    def _restore(self, session: SparkSession) -> None:
+    def _restore(self, session: SparkSession, begun: int) -> None:
         with self._lock:
-            if self._jobs == 0 and self._before:
+            if self._jobs == 0 and self._begun == begun and self._before:
                 calls = [
                     f"reflect({_CONFIGURATOR}, '{name}', '{level}')"
                     for name, level in self._before.items()

@@ -33,12 +33,19 @@ esac
 case "$*" in
     "-m {driver_worker}"*) exec {python} "$@" >/dev/null ;;
     "-m pyspark.daemon"*) shift 2; exec {python} -P {daemon} "$@" ;;
+    "-m {source_runner}"*) shift 2; exec {python} -P {quiet_source_runner} "$@" ;;
     *) exec {python} "$@" ;;
 esac
 """
 
 
 _DAEMON = Path(__file__).with_name("worker_daemon.py")
+
+
+_SOURCE_RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
+
+
+_QUIET_SOURCE_RUNNER = Path(__file__).with_name("source_runner.py")
 
 
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
@@ -79,6 +86,8 @@ def _script(python: str) -> str:
             driver_worker=_DRIVER_WORKER,
             python=shlex.quote(python),
             daemon=shlex.quote(str(_DAEMON)),
+            source_runner=_SOURCE_RUNNER,
+            quiet_source_runner=shlex.quote(str(_QUIET_SOURCE_RUNNER)),
         )
     )
     path.chmod(0o700)
