@@ -1,4 +1,4 @@
-# make demo | test | test-fast | soak | coverage | lint | format | bench | docs | dist | matrix | lock | clean
+# make demo | test | test-fast | test-processes | soak | coverage | lint | format | bench | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test test-fast soak coverage lint format bench docs dist matrix lock clean
+.PHONY: demo test test-fast test-processes soak coverage lint format bench docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -16,6 +16,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest
+
+# Every way in which a job, its JVM and its workers end, in processes of their own.
+test-processes: $(READY)
+	$(BIN)/pytest -m processes tests/spark/test_job_life.py tests/reliability
 
 # Kills a job two hundred times; goes on where it was interrupted (build/soak).
 soak: $(READY)

@@ -49,11 +49,12 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
-    what only ``-m soak`` asks for."""
-    if "soak" not in config.option.markexpr:
-        unwanted = [item for item in items if item.get_closest_marker("soak")]
-        items[:] = [item for item in items if item not in unwanted]
-        config.hook.pytest_deselected(items=unwanted)
+    what only ``-m soak`` and ``-m processes`` ask for."""
+    for name in ("soak", "processes"):
+        if name not in config.option.markexpr:
+            unwanted = [item for item in items if item.get_closest_marker(name)]
+            items[:] = [item for item in items if item not in unwanted]
+            config.hook.pytest_deselected(items=unwanted)
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")

@@ -26,6 +26,7 @@ KILLS_OF_A_SOAK = 200
 
 
 @pytest.mark.spark
+@pytest.mark.processes
 @pytest.mark.slow("starts three JVMs, and kills one of them")
 @pytest.mark.timeout(1200)
 def test_a_job_killed_at_four_moments_gives_what_an_undisturbed_one_does(tmp_path):

@@ -16,6 +16,7 @@ import flinkish as fl
 PROGRAM = Path(__file__).with_name("job_life.py")
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.spark,
     pytest.mark.slow("starts Python and Spark twice, and stops jobs in twelve ways in each"),
     pytest.mark.timeout(1200),
