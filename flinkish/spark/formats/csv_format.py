@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Union
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,30 +18,21 @@ from pyarrow import csv
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import shown
-from flinkish.runtime.records.records import Records, no_timestamps
-from flinkish.runtime.records.rows import RowColumns
-from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
-from flinkish.spark.formats.files import is_compressed
+from flinkish.spark.formats.base import FileSplit, ReadResult
 from flinkish.spark.formats.lines import LineBlock, line_blocks
+from flinkish.spark.formats.rows_of_lines import Part, RowsOfLines
 from flinkish.spark.formats.text_format import NOT_UTF8
 from flinkish.spark.formats.text_values import FloatType, NotOfType, ValueType
-
-FEW_BYTES = 4_096
-"""A block that is no longer is read line by line, and not halved once more."""
 
 _TRUE, _FALSE = ["true", "TRUE", "True"], ["false", "FALSE", "False"]
 _BLANK_LINES = re.compile(rb"\n[\x00-\x20]*(?=\n|\Z)")
 _BLANKS = bytes(range(33))
 
-_Part = Union[pa.RecordBatch, MalformedRecord]
-
 
 @dataclass(frozen=True)
-class CsvFormat(FileFormat, LineFormat):
+class CsvFormat(RowsOfLines):
     """Files of CSV in UTF-8, a row a line. ``null`` is what stands for no value, as an empty field
     does."""
-
-    splittable: ClassVar[bool] = True
 
     names: tuple[str, ...]
     types: tuple[ValueType, ...]
@@ -51,9 +42,6 @@ class CsvFormat(FileFormat, LineFormat):
     null: str = ""
     header: bool = False
 
-    def splits(self, path: str) -> bool:
-        return not is_compressed(path)
-
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
         header = self.header and split.start == 0
         for block in line_blocks(split):
@@ -62,34 +50,9 @@ class CsvFormat(FileFormat, LineFormat):
                 if rest is None:
                     continue
                 header, block = False, rest
-            yield from self._results(block)
-
-    def recordsOf(self, lines: bytes, path: str) -> Iterator[ReadResult]:
-        yield from self._results(LineBlock(path, lines, 0, None))
-
-    def _results(self, block: LineBlock) -> Iterator[ReadResult]:
-        parts = list(self.parts(block))
-        batches = [part for part in parts if isinstance(part, pa.RecordBatch)]
-        rows = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
-        if rows.num_rows:
-            yield Records(RowColumns(rows), no_timestamps(rows.num_rows))
-        yield from (part for part in parts if isinstance(part, MalformedRecord))
-
-    def parts(self, block: LineBlock) -> Iterator[_Part]:
-        """The rows and the malformed lines of a block, by the quickest way that is sure."""
-        rows = self.fast(block)
-        if rows is not None:
-            yield rows
-            return
-        halves = block.halves() if len(block.data) > FEW_BYTES else None
-        if halves is None:
-            yield from self.slow(block)
-        else:
-            for half in halves:
-                yield from self.parts(half)
+            yield from self.results(block)
 
     def fast(self, block: LineBlock) -> pa.RecordBatch | None:
-        """The rows of a block, None if one of its lines may not fit or needs a closer look."""
         if not block.valid():
             return None
         text, lines = block.text(), block.count
@@ -103,8 +66,7 @@ class CsvFormat(FileFormat, LineFormat):
             return rows
         return self._parsed(*_without_blank_lines(text), checked=True)
 
-    def slow(self, block: LineBlock) -> Iterator[_Part]:
-        """The rows and the malformed lines of a block, line by line."""
+    def slow(self, block: LineBlock) -> Iterator[Part]:
         rows: list[tuple[Any, ...]] = []
         malformed: list[MalformedRecord] = []
         for line in block.lines():

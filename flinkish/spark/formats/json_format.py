@@ -5,69 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Union
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import json
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.records.records import Records, no_timestamps
-from flinkish.runtime.records.rows import RowColumns
-from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
-from flinkish.spark.formats.files import is_compressed
 from flinkish.spark.formats.json_values import JsonObject, JsonReader, NotJson
-from flinkish.spark.formats.lines import LineBlock, line_blocks
+from flinkish.spark.formats.lines import LineBlock
+from flinkish.spark.formats.rows_of_lines import Part, RowsOfLines
 from flinkish.spark.formats.text_format import NOT_UTF8
 from flinkish.spark.formats.text_values import NotOfType
 
-FEW_BYTES = 4_096
 _BLANKS = b" \t\r\n"
 _NON_FINITE = (b"NaN", b"Inf", b"INF")
 
-_Part = Union[pa.RecordBatch, MalformedRecord]
-
 
 @dataclass(frozen=True)
-class JsonFormat(FileFormat, LineFormat):
+class JsonFormat(RowsOfLines):
     """Files of one JSON object a line in UTF-8. A line that is an array gives each of its objects."""
-
-    splittable: ClassVar[bool] = True
 
     root: JsonObject
 
-    def splits(self, path: str) -> bool:
-        return not is_compressed(path)
-
-    def read(self, split: FileSplit) -> Iterator[ReadResult]:
-        for block in line_blocks(split):
-            yield from self._results(block)
-
-    def recordsOf(self, lines: bytes, path: str) -> Iterator[ReadResult]:
-        yield from self._results(LineBlock(path, lines, 0, None))
-
-    def _results(self, block: LineBlock) -> Iterator[ReadResult]:
-        parts = list(self.parts(block))
-        batches = [part for part in parts if isinstance(part, pa.RecordBatch)]
-        rows = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
-        if rows.num_rows:
-            yield Records(RowColumns(rows), no_timestamps(rows.num_rows))
-        yield from (part for part in parts if isinstance(part, MalformedRecord))
-
-    def parts(self, block: LineBlock) -> Iterator[_Part]:
-        """The rows and the malformed lines of a block, by the quickest way that is sure."""
-        rows = self.fast(block)
-        if rows is not None:
-            yield rows
-            return
-        halves = block.halves() if len(block.data) > FEW_BYTES and self.root.direct else None
-        if halves is None:
-            yield from self.slow(block)
-        else:
-            for half in halves:
-                yield from self.parts(half)
+    @property
+    def mayBeFast(self) -> bool:
+        return self.root.direct
 
     def fast(self, block: LineBlock) -> pa.RecordBatch | None:
-        """The rows of a block, None if one of its lines may not fit or needs a closer look."""
         if not self.root.direct or not block.valid():
             return None
         text = block.text()
@@ -93,8 +57,7 @@ class JsonFormat(FileFormat, LineFormat):
             return None
         return pa.RecordBatch.from_arrays(columns, schema=self._schema())
 
-    def slow(self, block: LineBlock) -> Iterator[_Part]:
-        """The rows and the malformed lines of a block, line by line."""
+    def slow(self, block: LineBlock) -> Iterator[Part]:
         rows: list[tuple[Any, ...]] = []
         malformed: list[MalformedRecord] = []
         for line in block.lines():

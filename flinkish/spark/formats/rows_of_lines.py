@@ -1,0 +1,77 @@
+"""``RowsOfLines``: what CSV and JSON share, formats in which each line holds rows.
+
+A block of lines is parsed as a whole where that is sure to be right. Where it is not, halves of it are
+tried, and of a small block each line by itself, which names the ones that do not fit.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, Union
+
+import pyarrow as pa
+
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.runtime.records.records import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+from flinkish.spark.formats.files import is_compressed
+from flinkish.spark.formats.lines import LineBlock, line_blocks
+
+FEW_BYTES = 4_096
+"""A block that is no longer is read line by line, and not halved once more."""
+
+Part = Union[pa.RecordBatch, MalformedRecord]
+"""Rows of a block, or a line of it that does not fit."""
+
+
+class RowsOfLines(FileFormat, LineFormat):
+    """A format with rows in each line; derived classes say how a block is parsed."""
+
+    splittable: ClassVar[bool] = True
+
+    def splits(self, path: str) -> bool:
+        return not is_compressed(path)
+
+    def read(self, split: FileSplit) -> Iterator[ReadResult]:
+        for block in line_blocks(split):
+            yield from self.results(block)
+
+    def recordsOf(self, lines: bytes, path: str) -> Iterator[ReadResult]:
+        yield from self.results(LineBlock(path, lines, 0, None))
+
+    def results(self, block: LineBlock) -> Iterator[ReadResult]:
+        """The records of a block, then the lines that do not fit."""
+        parts = list(self.parts(block))
+        batches = [part for part in parts if isinstance(part, pa.RecordBatch)]
+        rows = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
+        if rows.num_rows:
+            yield Records(RowColumns(rows), no_timestamps(rows.num_rows))
+        yield from (part for part in parts if isinstance(part, MalformedRecord))
+
+    def parts(self, block: LineBlock) -> Iterator[Part]:
+        """The rows and the malformed lines of a block, by the quickest way that is sure."""
+        rows = self.fast(block)
+        if rows is not None:
+            yield rows
+            return
+        halves = block.halves() if len(block.data) > FEW_BYTES and self.mayBeFast else None
+        if halves is None:
+            yield from self.slow(block)
+        else:
+            for half in halves:
+                yield from self.parts(half)
+
+    @property
+    def mayBeFast(self) -> bool:
+        """Whether ``fast`` can give the rows of any block at all."""
+        return True
+
+    @abstractmethod
+    def fast(self, block: LineBlock) -> pa.RecordBatch | None:
+        """The rows of a block, None if one of its lines may not fit or needs a closer look."""
+
+    @abstractmethod
+    def slow(self, block: LineBlock) -> Iterator[Part]:
+        """The rows and the malformed lines of a block, line by line."""
