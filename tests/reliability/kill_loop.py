@@ -29,8 +29,8 @@ from tests.reliability.processes import gone, kill, tree_of, victims
 
 ROOT = Path(__file__).parents[2]
 
-KINDS = {"tree": 3, "jvm": 3, "driver": 1, "worker": 60, "workers": 20, "planner": 13}
-"""Who is killed, and how often of all: what needs no new JVM is quick."""
+KINDS = {"tree": 7, "jvm": 8, "driver": 4, "worker": 46, "workers": 20, "planner": 15}
+"""Who is killed, and how often in a hundred: what needs no new JVM is quick."""
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A JVM that is to be killed soon compiles its code once only: it starts with half of the work."""
