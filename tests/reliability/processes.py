@@ -60,7 +60,7 @@ def victims(kind: str, driver: int, choice: random.Random) -> list[int]:
     beside = [process for process in tree if process.parent in jvms]
     daemons = {process.pid for process in beside if "daemon" in process.command}
     if kind == "planner":
-        return [p.pid for p in beside if "python_streaming_source_runner" in p.command]
+        return [p.pid for p in beside if "source_runner" in p.command]
     workers = [process for process in tree if process.parent in daemons]
     # Those that run the operators, if there are any: the others look up sources as a job starts
     working = [p.pid for p in workers if p.command.rstrip().endswith("pyspark.worker")]
