@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import pyarrow as pa
 
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.stored_names import stored_as
@@ -133,6 +135,56 @@ class WindowTable(ABC):
         return sum(map(self.size, self.windows()))
 
 
+class ColumnMerge(Protocol):
+    """How the runs of a window become one."""
+
+    def __call__(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+        """``runs`` in their order as one run; None if they are to stay apart.
+
+        ``whole`` says that they begin with the window's first run.
+        """
+
+
+class ColumnTable(ABC):
+    """The contents of aligned windows as columns: window -> runs of rows, in the order of their arrival.
+
+    To append is to write only what is new, however much a window holds.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def mergeBy(self, merge: ColumnMerge) -> None:
+        """Let ``merge`` make one run of several, when that is worth reading and writing them again."""
+
+    @abstractmethod
+    def append(self, window: Any, run: pa.RecordBatch) -> None:
+        """Append ``run``, which has rows."""
+
+    @abstractmethod
+    def windows(self) -> list[Any]:
+        """The windows that have rows."""
+
+    @abstractmethod
+    def runs(self, window: Any) -> list[pa.RecordBatch]:
+        """All runs of ``window``."""
+
+    @abstractmethod
+    def remove(self, window: Any) -> None:
+        """Remove ``window`` with all its rows."""
+
+    @abstractmethod
+    def size(self, window: Any) -> int:
+        """How many rows ``window`` has, those of a key in several runs counted singly."""
+
+    def __contains__(self, window: Any) -> bool:
+        return self.size(window) > 0
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return sum(map(self.size, self.windows()))
+
+
 @stored_as("Timer")
 class Timer(NamedTuple):
     """A timer; ``timestamp`` is in ms (Flink: ``InternalTimer``)."""
@@ -228,6 +280,10 @@ class KeyedStateBackend(ABC):
     @abstractmethod
     def windowTable(self, name: str) -> WindowTable:
         """The window table of that name, created if there is none."""
+
+    @abstractmethod
+    def columnTable(self, name: str) -> ColumnTable:
+        """The column table of that name, created if there is none."""
 
     @abstractmethod
     def timerQueue(self, name: str) -> TimerQueue:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from flinkish.api.stored_names import stored_as
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import (
+    ColumnMerge,
+    ColumnTable,
     KeyedStateBackend,
     MapStateTable,
     Page,
@@ -107,6 +111,34 @@ class HeapWindowTable(WindowTable):
         return len(self._windows.get(window, ()))
 
 
+@stored_as("HeapColumnTable")
+class HeapColumnTable(ColumnTable):
+    """A list of runs for each window."""
+
+    __slots__ = ("_windows",)
+
+    def __init__(self) -> None:
+        self._windows: dict[Any, list[pa.RecordBatch]] = {}
+
+    def mergeBy(self, merge: ColumnMerge) -> None:
+        """Runs in memory cost nothing to keep apart."""
+
+    def append(self, window: Any, run: pa.RecordBatch) -> None:
+        self._windows.setdefault(window, []).append(run)
+
+    def windows(self) -> list[Any]:
+        return list(self._windows)
+
+    def runs(self, window: Any) -> list[pa.RecordBatch]:
+        return list(self._windows.get(window, ()))
+
+    def remove(self, window: Any) -> None:
+        self._windows.pop(window, None)
+
+    def size(self, window: Any) -> int:
+        return sum(run.num_rows for run in self._windows.get(window, ()))
+
+
 @stored_as("HeapTimerQueue")
 class HeapTimerQueue(TimerQueue):
     """A binary heap by timestamp, with the position of each timer for quick deletion.
@@ -196,6 +228,10 @@ class HeapKeyedStateBackend(KeyedStateBackend):
 
     def windowTable(self, name: str) -> HeapWindowTable:
         table: HeapWindowTable = self._item("window", name, HeapWindowTable)
+        return table
+
+    def columnTable(self, name: str) -> HeapColumnTable:
+        table: HeapColumnTable = self._item("columns", name, HeapColumnTable)
         return table
 
     def timerQueue(self, name: str) -> HeapTimerQueue:

@@ -56,7 +56,7 @@ class DictPageStore:
         return calls
 
 
-TABLES = {"s": "values", "m": "maps", "w": "windows", "t": "timers"}
+TABLES = {"s": "values", "m": "maps", "w": "windows", "c": "columns", "t": "timers"}
 """The kinds of tables: the letter in the names of their pages, and the word inside the pages."""
 
 

@@ -14,13 +14,14 @@ from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
+from flinkish.runtime.state.paged_column_table import PagedColumnTable
 from flinkish.runtime.state.paged_map_table import PagedMapStateTable
 from flinkish.runtime.state.paged_tables import PagedStateTable
 from flinkish.runtime.state.paged_timer_queue import PagedTimerQueue
 from flinkish.runtime.state.paged_window_table import PagedWindowTable
 
 _FORMAT = 1
-_TABLE, _MAP, _WINDOW, _TIMERS = "s", "m", "w", "t"
+_TABLE, _MAP, _WINDOW, _COLUMNS, _TIMERS = "s", "m", "w", "c", "t"
 
 P = TypeVar("P", bound=Paged)
 
@@ -90,6 +91,9 @@ class PagedKeyedStateBackend(KeyedStateBackend):
 
     def windowTable(self, name: str) -> PagedWindowTable:
         return self._item(_WINDOW, name, PagedWindowTable)
+
+    def columnTable(self, name: str) -> PagedColumnTable:
+        return self._item(_COLUMNS, name, PagedColumnTable)
 
     def timerQueue(self, name: str) -> PagedTimerQueue:
         return self._item(_TIMERS, name, PagedTimerQueue)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from flinkish.api.errors import (
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state import (
     hashed_pages,
+    paged_column_table,
     paged_map_table,
     paged_timer_queue,
     paged_window_table,
@@ -38,6 +40,7 @@ def small_pages():
         patch.setattr(hashed_pages, "TARGET_BYTES", 300)
         patch.setattr(hashed_pages, "MOST_BYTES", 400)
         patch.setattr(paged_window_table, "TARGET_ENTRIES", 3)
+        patch.setattr(paged_column_table, "ROWS_A_PAGE", 3)
         patch.setattr(paged_map_table, "MOST_SMALL", 5)
         patch.setattr(paged_map_table, "TARGET_BYTES", 300)
         patch.setattr(paged_timer_queue, "PAGE_TIMERS", 4)
@@ -58,6 +61,7 @@ class Both:
         self.tables = [self.paged.table("one"), self.paged.table("two")]
         self.maps = self.paged.mapTable("map")
         self.windows = self.paged.windowTable("windows")
+        self.columns = self.paged.columnTable("columns")
         self.timers = self.paged.timerQueue("timers")
         self._load()
 
@@ -231,6 +235,95 @@ def assert_same_windows(both: Both) -> None:
     assert set(both.windows.windows()) == set(heap.windows())
     assert len(both.windows) == len(heap)
     assert all(both.windows.size(window) == heap.size(window) for window in heap.windows())
+
+
+def concatenated(most: int):
+    """Joins runs of up to ``most`` rows."""
+
+    def merge(runs, whole):
+        return pa.concat_batches(runs) if sum(run.num_rows for run in runs) <= most else None
+
+    return merge
+
+
+def summed(runs, whole):
+    """The sum by key; while there is no first run, the rows as they are."""
+    rows = [row for run in runs for row in run.to_pylist()]
+    if whole:
+        totals: dict[int, int] = {}
+        for row in rows:
+            totals[row["key"]] = totals.get(row["key"], 0) + row["number"]
+        rows = [{"key": key, "number": number} for key, number in totals.items()]
+    return pa.RecordBatch.from_pylist(rows)
+
+
+def rows_of(table, window):
+    return [(row["key"], row["number"]) for run in table.runs(window) for row in run.to_pylist()]
+
+
+@pytest.mark.parametrize("merge", [concatenated(1000), concatenated(8), summed])
+@given(
+    operations=st.lists(
+        st.one_of(
+            CUTS,
+            st.tuples(
+                st.just("append"),
+                WINDOWS,
+                st.lists(st.tuples(st.integers(0, 5), st.integers()), min_size=1, max_size=12),
+            ),
+            st.tuples(st.just("remove"), WINDOWS),
+        ),
+        max_size=40,
+    )
+)
+def test_a_column_table_is_as_on_the_heap(merge, operations):
+    both = Both()
+    both.columns.mergeBy(merge)
+    for operation, *arguments in operations:
+        if operation == "cut":
+            both.cut(*arguments)
+            continue
+        for table in (both.heap.columnTable("columns"), both.columns):
+            if operation == "remove":
+                table.remove(*arguments)
+            else:
+                window, rows = arguments
+                keys, numbers = zip(*[(key, number % 1000) for key, number in rows])
+                table.append(window, pa.RecordBatch.from_pydict({"key": keys, "number": numbers}))
+    for group in (0, 1, 2):
+        both.cut(group)
+        heap = both.heap.columnTable("columns")
+        assert set(both.columns.windows()) == set(heap.windows())
+        for window in heap.windows():
+            expected, found = rows_of(heap, window), rows_of(both.columns, window)
+            if merge is summed:
+                expected, found = ([*map(tuple, sums(rows).items())] for rows in (expected, found))
+            assert found == expected
+            assert both.columns.size(window) == len(rows_of(both.columns, window))
+
+
+def sums(rows):
+    totals: dict[int, int] = {}
+    for key, number in rows:
+        totals[key] = totals.get(key, 0) + number
+    return totals
+
+
+def test_a_small_batch_does_not_rewrite_a_large_window_of_columns():
+    both = Both()
+    both.columns.mergeBy(concatenated(10**6))
+    store, written = both.stores[0], 0
+    large = pa.RecordBatch.from_pydict({"number": range(3000)})
+    both.columns.append("w", large)
+    both.cut(0)
+    for number in range(300):
+        both.columns.append("w", pa.RecordBatch.from_pydict({"number": [number]}))
+        before = dict(store.pages)
+        both.cut(0)
+        written += sum(store.pages[page] is not before.get(page) for page in store.pages)
+    # One page a batch, and again as often as the logarithm of their number
+    assert 300 <= written < 300 * 4
+    assert both.columns.size("w") == 3300
 
 
 class Registered:

@@ -242,6 +242,7 @@ STORED = [
     "DeadLetter",
     "DeadLetterReason",
     "GlobalWindow",
+    "HeapColumnTable",
     "HeapMapStateTable",
     "HeapStateTable",
     "HeapTimerQueue",
