@@ -154,11 +154,32 @@ def _missing(session: SparkSession, path: str) -> str | None:
 
 def write_whole(file: Path, text: str) -> None:
     """Write ``text`` to ``file``, all of it or nothing."""
+    _draft(file, text).rename(file)
+
+
+def write_once(file: Path, text: str) -> None:
+    """Write ``text`` to ``file``, all of it or nothing. Raises FileExistsError if the file is there, also
+    if another process is just writing it."""
+    draft = _draft(file, text)
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL))
+        draft.rename(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _draft(file: Path, text: str) -> Path:
+    """A file beside ``file`` with that content, on the disk."""
     file.parent.mkdir(parents=True, exist_ok=True)
     # Spark's listing passes over names that begin with a dot.
-    draft = file.with_name(f".{file.name}.draft")
+    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}.draft")
     with draft.open("w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
-    draft.rename(file)
+    return draft

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flinkish.api.errors import IncompatibleCheckpointError
-from flinkish.spark.checkpoint.storage import write_whole
+from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
+from flinkish.spark.checkpoint.storage import write_once, write_whole
 
 Piece = Sequence[Any]
 """A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
@@ -58,9 +58,20 @@ class PlanLog:
         return self._latest > 0 and self._header(self._latest)["last"] is True
 
     def append(self, step: Step) -> int:
-        """Log the next step atomically, and return its number."""
+        """Log the next step atomically, and return its number.
+
+        Raises IllegalStateError if another process has logged a step of that number: a planner that
+        outlives its killed job for a moment, or a second run of the job.
+        """
         number = self._latest + 1
-        _write_lines(self._file(number, _STEP), {"last": step.last}, step.pieces)
+        text = _text({"last": step.last}, step.pieces)
+        try:
+            write_once(self._file(number, _STEP), text)
+        except FileExistsError:
+            raise IllegalStateError(
+                f"another run of the job has planned the step {number} of {self._directory}. One checkpoint"
+                " directory is for one running job: stop the other run, then start this one again."
+            ) from None
         self._latest = number
         return number
 
@@ -93,7 +104,8 @@ class PlanLog:
     def fold(self, snapshot: Iterable[Any]) -> None:
         """Write ``snapshot``, which sums up all steps so far, and remove old steps."""
         self._folded = self._latest
-        _write_lines(self._file(self._folded, _SNAPSHOT), {"steps": self._folded}, snapshot)
+        text = _text({"steps": self._folded}, snapshot)
+        write_whole(self._file(self._folded, _SNAPSHOT), text)
         for suffix, keep in ((_SNAPSHOT, 0), (_STEP, self._retained)):
             for number in self._numbers(suffix):
                 if number < self._folded - keep:
@@ -126,9 +138,8 @@ class PlanLog:
         )
 
 
-def _write_lines(file: Path, header: dict[str, Any], lines: Iterable[Any]) -> None:
-    texts = (json.dumps(line, ensure_ascii=True) for line in (header, *lines))
-    write_whole(file, "".join(f"{text}\n" for text in texts))
+def _text(header: dict[str, Any], lines: Iterable[Any]) -> str:
+    return "".join(f"{json.dumps(line, ensure_ascii=True)}\n" for line in (header, *lines))
 
 
 def _lines(file: Path) -> list[Any]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
 from flinkish.spark.sources.plan_log import PlanLog, Step
 from flinkish.spark.sources.planned_source import PlannedStreamReader
 from flinkish.spark.sources.planners import (
@@ -304,6 +304,22 @@ def test_old_steps_are_folded_and_a_restart_goes_on_from_what_is_left(tmp_path):
     assert [names(step) for step in steps_of(planner)] == [[f"{n}"] for n in range(25, 30)]
     assert again.read(25) == log.read(25)
     assert again.latest == 25
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_two_runs_that_plan_one_step_the_second_is_refused(tmp_path, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    one, other = PlanLog(tmp_path), PlanLog(tmp_path)
+    one.append(Step([["first"]]))
+    with pytest.raises(IllegalStateError, match="another run of the job has planned the step 1"):
+        other.append(Step([["second"]]))
+    assert PlanLog(tmp_path).read(1) == Step([["first"]])
+    assert len(os.listdir(tmp_path)) == 1
+
+
+def no_links(source, target):
+    raise PermissionError("no links here")
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"last": false}\n[1, ', None])
