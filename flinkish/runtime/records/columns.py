@@ -278,14 +278,25 @@ class ElementColumns:
     def of(self, values: Sequence[Any]) -> RowColumns:
         """``values`` as columns. Raises UnfitElementError, which names the element and the field, if
         one does not fit."""
-        if isinstance(values, RowColumns) and values.batch.schema.types == self.schema.types:
-            # Rows of a table that no function has touched are columns already
+        if isinstance(values, RowColumns) and self._fits(values):
+            # Rows of a table, and what functions made as columns, are columns already
             return RowColumns(self._batch(values.batch.columns))
         with user_code_of(self.sink, lambda: values):
             try:
                 return RowColumns(self._batch(self._writer.columns(values)))
             except Misfit as misfit:
                 raise self._error(values[misfit.position], misfit) from None
+
+    def _fits(self, values: RowColumns) -> bool:
+        """Whether the columns of ``values`` are those of the schema."""
+        if values.batch.schema.types != self.schema.types:
+            return False
+        shape = values.shape
+        if values.ofRows:
+            return True
+        if shape.kind is None or self.whole:
+            return shape.kind is None and self.whole
+        return shape.flat and (shape.kind is tuple or list(shape.names) == self.schema.names)
 
     @cached_property
     def _writer(self) -> FieldsWriter:

@@ -26,6 +26,7 @@ from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import Shape
 
 VERSION = 1
 
@@ -215,7 +216,8 @@ def _timestamp_column(records: Records) -> int | bytes:
 def _columns(values: Sequence[Any]) -> Any:
     """Rows of one type as columns, which pickle without a call per row; anything else as it is."""
     if isinstance(values, RowColumns):
-        return values.toBytes()
+        data = values.toBytes()
+        return data if values.ofRows else (values.shape, data)
     first = values[0] if values else None
     if isinstance(first, Row) and all(type(value) is type(first) for value in values):
         return first._fields, list(map(list, zip(*map(tuple.__iter__, values))))
@@ -226,6 +228,8 @@ def _values(columns: Any) -> Sequence[Any]:
     if isinstance(columns, bytes):
         return RowColumns.ofBytes(columns)
     if isinstance(columns, tuple):
+        if isinstance(columns[0], Shape):
+            return RowColumns.ofBytes(columns[1], columns[0])
         fields, lists = columns
         return list(map(tuple.__new__, repeat(row_type(fields)), zip(*lists)))
     values: list[Any] = columns

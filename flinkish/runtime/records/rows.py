@@ -1,13 +1,14 @@
-"""``RowColumns``: rows of a table that stay Arrow columns until a function needs a Row.
+"""``RowColumns``: elements that stay Arrow columns until a function needs one of them.
 
-A run of such rows crosses a shuffle as Arrow, and a key or timestamp that is a field is read as a whole
-column. Row objects are made once, when the first function asks for an element.
+A run of such elements crosses a shuffle as Arrow, and a key or timestamp that is a field is read as a
+whole column. The objects are made once, when the first function asks for one. They are Rows of a table,
+or whatever a function makes of such Rows if it runs as columns: tuples, dataclasses, single values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any, overload
 
 import numpy as np
@@ -18,24 +19,26 @@ from flinkish.api.errors import MalformedRecordError
 from flinkish.api.types.fields import Field
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.packing import packed, unpacked
+from flinkish.runtime.records.shapes import Shape, row_shape
 
 
-class RowColumns(Sequence[Row]):
-    """The rows of an Arrow batch, as a sequence."""
+class RowColumns(Sequence[Any]):
+    """The rows of an Arrow batch, as a sequence of elements of a shape, by default of Rows."""
 
-    __slots__ = ("_encoded", "_lists", "_rows", "batch")
+    __slots__ = ("_encoded", "_lists", "_rows", "_shape", "batch")
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, shape: Shape | None = None) -> None:
         self.batch = batch
+        self._shape = shape
         self._encoded: dict[int, pa.DictionaryArray] = {}
         self._lists: dict[int, list[Any]] = {}
-        self._rows: list[Row] | None = None
+        self._rows: list[Any] | None = None
 
     @classmethod
-    def ofBytes(cls, data: bytes | memoryview) -> RowColumns:
-        """The rows that ``toBytes`` encoded."""
+    def ofBytes(cls, data: bytes | memoryview, shape: Shape | None = None) -> RowColumns:
+        """The elements that ``toBytes`` encoded."""
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-            return cls(unpacked(reader.read_next_batch()))
+            return cls(unpacked(reader.read_next_batch()), shape)
 
     def toBytes(self) -> bytes:
         """The columns in Arrow's format."""
@@ -46,17 +49,37 @@ class RowColumns(Sequence[Row]):
         return bytes(sink.getvalue().to_pybytes())
 
     @property
+    def shape(self) -> Shape:
+        """What is made of a row."""
+        if self._shape is None:
+            self._shape = row_shape(self.batch.schema.names)
+        return self._shape
+
+    @property
+    def ofRows(self) -> bool:
+        """Whether the elements are Rows with the columns as fields."""
+        return self._shape is None or (self._shape.kind is Row and self._shape.flat)
+
+    @property
     def nested(self) -> bool:
-        """Whether there are lists, maps or structs in the rows, which a function could change."""
-        return any(map(pa.types.is_nested, self.batch.schema.types))
+        """Whether a function could change an element: there are lists, maps or structs in it, or it
+        is an object with attributes."""
+        mutable = self._shape is not None and self._shape.mutable
+        return mutable or any(map(pa.types.is_nested, self.batch.schema.types))
 
     def anew(self) -> RowColumns:
-        """The same rows, whose Row objects will be made again."""
-        return RowColumns(self.batch)
+        """The same elements, whose objects will be made again."""
+        return RowColumns(self.batch, self._shape)
 
     def column(self, field: Field) -> int | None:
-        """The index of the column that holds ``field`` of a Row, None if there is none."""
+        """The index of the column that holds ``field`` of an element, None if there is none, or if
+        only the element can tell."""
         names = self.batch.schema.names
+        if not self.ofRows:
+            shape = self.shape
+            positioned = isinstance(field, int) and 0 <= field < len(shape.parts) and shape.flat
+            tuples = shape.kind is not None and issubclass(shape.kind, tuple)
+            return int(field) if positioned and tuples else None
         if isinstance(field, int):
             return field if 0 <= field < len(names) else None
         # A name of Row's own, such as asDict, is its method and not a field.
@@ -82,7 +105,7 @@ class RowColumns(Sequence[Row]):
         if len(values.dictionary) <= np.iinfo(np.int16).max:
             values = pa.DictionaryArray.from_arrays(values.indices.cast("int16"), values.dictionary)
         name = self.batch.schema.names[column]
-        return RowColumns(self.batch.set_column(column, name, values))
+        return RowColumns(self.batch.set_column(column, name, values), self._shape)
 
     def values(self, column: int) -> list[Any]:
         """The values of a column."""
@@ -101,42 +124,40 @@ class RowColumns(Sequence[Row]):
                 " before they are read."
             ) from None
 
-    def rows(self) -> list[Row]:
-        """The Row objects, made once and kept."""
+    def rows(self) -> list[Any]:
+        """The objects, made once and kept."""
         if self._rows is None:
             self._rows = list(self.passing())
         return self._rows
 
-    def passing(self) -> Iterator[Row]:
-        """The Row objects, made one by one and not kept, for a reader that needs them only once."""
+    def passing(self) -> Iterator[Any]:
+        """The objects, made one by one and not kept, for a reader that needs them only once."""
         if self._rows is not None:
             return iter(self._rows)
         columns = [self.values(i) for i in range(self.batch.num_columns)]
-        kind = row_type(tuple(self.batch.schema.names))
-        # All in C: a call of Row for each row would cost more than all the rest
-        return map(tuple.__new__, repeat(kind), zip(*columns))
+        return iter(self.shape.made(columns))
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
-        """The rows at ``positions``, in that order."""
-        return RowColumns(self.batch.take(pa.array(positions)))
+        """The elements at ``positions``, in that order."""
+        return RowColumns(self.batch.take(pa.array(positions)), self._shape)
 
     def between(self, start: int, end: int) -> RowColumns:
-        """The rows from ``start`` to before ``end``."""
-        return RowColumns(self.batch.slice(start, end - start))
+        """The elements from ``start`` to before ``end``."""
+        return RowColumns(self.batch.slice(start, end - start), self._shape)
 
     def __len__(self) -> int:
         return int(self.batch.num_rows)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.rows())
 
     @overload
-    def __getitem__(self, index: int) -> Row: ...
+    def __getitem__(self, index: int) -> Any: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
 
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             start, end, step = index.indices(len(self))
             if step == 1:
@@ -144,10 +165,13 @@ class RowColumns(Sequence[Row]):
         return self.rows()[index]
 
 
-def joined(runs: Sequence[RowColumns]) -> RowColumns:
-    """Runs of one schema as one run."""
+def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
+    """Runs of one schema as one run, of columns if they are of one shape too."""
+    shape = runs[0].shape
+    if any(run.shape != shape for run in runs):
+        return list(chain.from_iterable(runs))
     table = pa.Table.from_batches([run.batch for run in runs]).combine_chunks()
-    return RowColumns(table.to_batches()[0])
+    return RowColumns(table.to_batches()[0], shape)
 
 
 def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:

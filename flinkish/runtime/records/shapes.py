@@ -1,0 +1,93 @@
+"""``Shape``: what is made of a row of columns: a Row, a tuple, an object of a class, or the value itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+from flinkish.api.types.row import Row, row_type
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An element of class ``kind`` with ``parts``, whose columns follow one another.
+
+    ``kind`` is Row, tuple, or the class of a NamedTuple or dataclass. None stands for the value of
+    one column.
+    """
+
+    kind: type[Any] | None = None
+    names: tuple[str, ...] = ()
+    parts: tuple[Shape, ...] = ()
+
+    @cached_property
+    def width(self) -> int:
+        """The number of columns."""
+        return 1 if self.kind is None else sum(part.width for part in self.parts)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether each part is one column."""
+        return all(part.kind is None for part in self.parts)
+
+    @cached_property
+    def mutable(self) -> bool:
+        """Whether a function could change an element, or a part of it, of this shape."""
+        return self._is_mutable() or any(part.mutable for part in self.parts)
+
+    def _is_mutable(self) -> bool:
+        parameters = getattr(self.kind, "__dataclass_params__", None)
+        return parameters is not None and not parameters.frozen
+
+    @cached_property
+    def columnNames(self) -> tuple[str, ...]:
+        """A name for each column."""
+        if self.kind is None:
+            return ("value",)
+        names: list[str] = []
+        for name, part in zip(self.names, self.parts):
+            inner = (f"{name}.{within}" for within in part.columnNames)
+            names.extend((name,) if part.kind is None else inner)
+        return tuple(names)
+
+    def made(self, columns: Sequence[list[Any]]) -> Iterable[Any]:
+        """The elements of the values of the columns."""
+        kind = self.kind
+        if kind is None:
+            return columns[0]
+        parts: list[Iterable[Any]] = list(columns) if self.flat else self._made_parts(columns)
+        # All in C: a call of Python for each element would cost more than all the rest
+        if kind is tuple:
+            return zip(*parts)
+        if kind is Row:
+            return map(tuple.__new__, repeat(row_type(self.names)), zip(*parts))
+        if issubclass(kind, tuple):
+            return map(tuple.__new__, repeat(kind), zip(*parts))
+        if any(field.kw_only for field in dataclasses.fields(kind)):
+            return [kind(**dict(zip(self.names, values))) for values in zip(*parts)]
+        return map(kind, *parts)
+
+    def _made_parts(self, columns: Sequence[list[Any]]) -> list[Iterable[Any]]:
+        parts, start = [], 0
+        for part in self.parts:
+            parts.append(part.made(columns[start : start + part.width]))
+            start += part.width
+        return parts
+
+
+VALUE = Shape()
+"""The shape of elements that are the values of one column."""
+
+
+def row_shape(names: Sequence[str]) -> Shape:
+    """The shape of Rows with those fields."""
+    return Shape(Row, tuple(names), (VALUE,) * len(names))
+
+
+def tuple_shape(parts: Sequence[Shape]) -> Shape:
+    """The shape of tuples."""
+    return Shape(tuple, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))

@@ -1,0 +1,507 @@
+"""``ColumnFold``: aggregates the columns of a run by group, with the accumulators Python would make."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.types.fields import WHOLE, Field, position_of
+from flinkish.api.types.row import Row
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
+from flinkish.runtime.tracing.column_function import (
+    ColumnFunction,
+    Traces,
+    run_of,
+    symbolic_element,
+)
+from flinkish.runtime.tracing.expressions import (
+    NUMBERS,
+    Constant,
+    Expression,
+    Expressions,
+    Kind,
+    columns_read,
+    leaves,
+)
+from flinkish.runtime.tracing.folding import (
+    Folding,
+    arrow_type,
+    combined_field,
+    folded_field,
+    normal,
+)
+from flinkish.runtime.tracing.forms import Form, Recogniser, check_best
+from flinkish.runtime.tracing.kernels import Inexact, kind_of, of_python, to_arrow
+from flinkish.runtime.tracing.symbols import (
+    CannotTell,
+    Refusal,
+    Symbol,
+    symbolic,
+)
+from flinkish.runtime.tracing.trace import Trace, Traced, is_record_class
+
+_SHAPE = b"flinkish.shape"
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """How accumulators are folded of columns of a schema."""
+
+    shape: Shape
+    """What an accumulator is made of."""
+    schema: pa.Schema
+    """The folded columns."""
+    kinds: tuple[Kind, ...]
+    forms: tuple[Form, ...]
+    start: tuple[Any, ...] | None
+    """The fields of a new accumulator; None: the first element is the first accumulator."""
+    traced: Traced | None
+    created: Traced | None = None
+    """How a new accumulator is made."""
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return any(t is not None and t.changed() for t in (self.traced, self.created))
+
+    @property
+    def exactInAnyGrouping(self) -> bool:
+        """Whether parts of the elements can be folded apart."""
+        reduces = self.start is None
+        return all(
+            form.exactInAnyGrouping(number, kind, reduces)
+            for number, (form, kind) in enumerate(zip(self.forms, self.kinds))
+        )
+
+    @property
+    def columns(self) -> set[int]:
+        """The columns of the input that it reads."""
+        read = set(range(len(self.kinds))) if self.start is None else set()
+        for form in self.forms:
+            read |= form.columns
+        for path, operation in () if self.traced is None else self.traced.steps:
+            read |= columns_read(operation, *(condition for condition, _ in path))
+        return read
+
+
+class ColumnFold:
+    """An AggregateFunction, a ReduceFunction or f(a, b), over columns.
+
+    The accumulators of all groups are a batch, *the folded columns*, with a row for each group. Where an
+    accumulator could differ from what the function makes element by element, the answer is None, and
+    the caller takes that way.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._reduces = not isinstance(function, AggregateFunction)
+        self._traces = Traces(self._plan)
+        self._shape: Shape | None = None
+        self._get_result: ColumnFunction | None = None
+        if isinstance(function, AggregateFunction):
+            self._get_result = ColumnFunction(function.getResult)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        if self._traces.reason is not None:
+            return self._traces.reason
+        try:
+            self._explore()
+        except Refusal as refusal:
+            return str(refusal)
+        except CannotTell:
+            pass
+        return None
+
+    def exactInAnyGrouping(self, values: RowColumns) -> bool:
+        """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
+        plan = self._traces.of(values)
+        return plan is not None and plan.exactInAnyGrouping
+
+    def fields(self, values: RowColumns) -> Sequence[str] | None:
+        """The names of the columns that the fold reads of elements like ``values``, None if it does not
+        run as columns. The others may be left out of Rows."""
+        plan = self._traces.of(values)
+        if plan is None:
+            return None
+        if plan.traced is not None and plan.traced.testsNone:
+            return list(values.batch.schema.names)
+        return [values.batch.schema.names[number] for number in sorted(plan.columns)]
+
+    # ------------------------------------------------------------------ folding
+
+    def fold(
+        self,
+        values: Sequence[Any],
+        groups: NDArray[np.intp],
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """For each group from 0 to before ``count``, each of which has a value, the accumulator of its
+        values in their order.
+
+        Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
+        given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
+        """
+        if not isinstance(values, RowColumns) or not len(values):
+            return None
+        plan = self._traces.of(values)
+        if plan is None or (start is not None and start.schema.types != plan.schema.types):
+            return None
+        batch = values.batch
+        traced = plan.traced
+        if traced is not None and traced.testsNone and any(c.null_count for c in batch.columns):
+            return None
+        run = run_of(batch)
+        folding = Folding(run, batch, groups, count, plan.start is None)
+        try:
+            if traced is not None:
+                run.check(traced.steps)
+            if start is not None:
+                folding.begin(start, started)
+            columns: list[Any] = []
+            for number in range(len(plan.forms)):
+                columns.append(folded_field(folding, plan.forms, plan.kinds, plan.start, number))
+            return _batch(columns, plan.schema)
+        except Inexact:
+            return None
+
+    def combine(
+        self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int
+    ) -> pa.RecordBatch | None:
+        """The accumulators of groups of which parts were folded apart, in their order, each without a
+        start. Only for folds that are exact in any grouping."""
+        plan = self._last_plan(parts)
+        if plan is None or not plan.exactInAnyGrouping:
+            return None
+        folding = Folding(run_of(parts), parts, groups, count, True)
+        try:
+            columns = [
+                combined_field(folding, plan.forms, plan.kinds, plan.start, number)
+                for number in range(len(plan.forms))
+            ]
+            return _batch(columns, plan.schema)
+        except Inexact:
+            return None
+
+    def _last_plan(self, folded: pa.RecordBatch) -> FoldPlan | None:
+        for plan in self._traces.all():
+            if plan.schema.types == folded.schema.types:
+                found: FoldPlan = plan
+                return found
+        return None
+
+    # ------------------------------------------------------------------ accumulators
+
+    def accumulators(self, folded: pa.RecordBatch) -> list[Any]:
+        """The accumulators as objects of Python."""
+        return self._elements(folded).rows()
+
+    def _elements(self, folded: pa.RecordBatch) -> RowColumns:
+        return RowColumns(folded, self._shape_of(folded))
+
+    def _shape_of(self, folded: pa.RecordBatch) -> Shape | None:
+        if not self._reduces:
+            if self._shape is None:
+                self._shape = self._created().shape
+            return self._shape
+        stored = (folded.schema.metadata or {}).get(_SHAPE)
+        return None if stored is None else _unpickled(stored)
+
+    def folded(self, accumulators: Sequence[Any]) -> pa.RecordBatch | None:
+        """Accumulators of Python as folded columns, None if they do not fit."""
+        if not accumulators:
+            return None
+        shape = self._shape_of_value(accumulators[0])
+        if shape is None:
+            return None
+        columns: list[list[Any]] = [[] for _ in range(shape.width)]
+        for accumulator in accumulators:
+            found: list[Any] = []
+            if not _take_apart(shape, accumulator, found):
+                return None
+            for column, value in zip(columns, found):
+                column.append(value)
+        schema = self._schema_for(shape, columns)
+        try:
+            if schema is None:
+                arrays = [to_arrow(of_python(column).data) for column in columns]
+                return _batch(arrays, _schema(shape, [a.type for a in arrays], self._reduces))
+            return _batch([_column(c, k) for c, k in zip(columns, schema.types)], schema)
+        except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
+            return None
+
+    def _shape_of_value(self, value: Any) -> Shape | None:
+        try:
+            return _structure(value, [])
+        except Refusal:
+            return None
+
+    def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:
+        """The schema that folded accumulators of that shape and those values have had before."""
+        for plan in self._traces.all():
+            if plan.shape == shape and all(
+                kind not in _TYPES or set(map(type, column)) <= {_TYPES[kind], type(None)}
+                for kind, column in zip(plan.kinds, columns)
+            ):
+                return plan.schema
+        return None
+
+    def results(self, folded: pa.RecordBatch) -> Sequence[Any] | None:
+        """What ``getResult`` gives for each accumulator, as columns; None if it does not run as columns."""
+        elements = self._elements(folded)
+        if self._get_result is None:
+            return elements
+        results = self._get_result.results(elements)
+        if results is None or (results.shape.kind is None and results.batch.column(0).null_count):
+            return None  # no result where it is None, which the caller has to see
+        return results
+
+    # ------------------------------------------------------------------ tracing
+
+    def _created(self) -> Traced:
+        """What ``createAccumulator`` gives. Raises Refusal if it is not the same each time."""
+        created = Trace().follow(self._function.createAccumulator)
+        if not all(isinstance(column, Constant) for column in created.columns):
+            raise Refusal("creates accumulators that differ")
+        return created
+
+    def _plan(self, values: RowColumns) -> FoldPlan:
+        if isinstance(self._function, FieldAggregator):
+            return _aggregation_plan(self._function, values)
+        if self._reduces:
+            kinds = [kind_of(kind) for kind in values.batch.schema.types]
+            return self._traced_plan(values, values.shape, kinds, None)
+        created = self._created()
+        kinds = [column.kind for column in created.columns]
+        if not set(kinds) <= {"int", "float", "bool", "str"}:
+            raise Refusal("starts with an accumulator that is not made of numbers, texts and bools")
+        start = tuple(column.value for column in created.columns if isinstance(column, Constant))
+        plan = self._traced_plan(values, created.shape, kinds, start)
+        return replace(plan, created=created)
+
+    def _traced_plan(
+        self, values: RowColumns, shape: Shape, kinds: list[Kind], start: tuple[Any, ...] | None
+    ) -> FoldPlan:
+        trace = Trace()
+        traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
+        if traced.shape != shape:
+            raise Refusal("returns an accumulator of another shape than it is given")
+        recogniser = Recogniser(trace.expressions, kinds)
+        forms = [recogniser.form(number, e) for number, e in enumerate(traced.columns)]
+        check_best(forms)
+        after = [e.kind for e in traced.columns]
+        if after != kinds:
+            assert len(after) == len(kinds)
+            if start is None or not all(map(_becomes_float, kinds, after, forms)):
+                raise Refusal("changes the type of a field of the accumulator, or may do so")
+            start = tuple(float(v) if k == "float" else v for v, k in zip(start, after))
+            return self._traced_plan(values, shape, after, start)
+        for step in traced.steps:
+            _check_step(step.operation)
+        types = [
+            arrow_type(kind, form, values.batch, number)
+            for number, (kind, form) in enumerate(zip(kinds, forms))
+        ]
+        names = values.batch.schema.names if start is None else None
+        schema = _schema(shape, types, start is None, names)
+        return FoldPlan(shape, schema, tuple(kinds), tuple(forms), start, traced)
+
+    def _follow(self, trace: Trace, element: Any, shape: Shape, kinds: list[Kind]) -> Traced:
+        symbols = [
+            Symbol(trace, trace.expressions.accumulated(number, kind))
+            for number, kind in enumerate(kinds)
+        ]
+        accumulator = symbolic(trace, shape, symbols)
+        if self._reduces:
+            return trace.follow(reduce_call(self._function), accumulator, element)
+        return trace.follow(self._function.add, element, accumulator)
+
+    def _explore(self) -> None:
+        """Raises Refusal if the function cannot run as columns, whatever its input."""
+        if isinstance(self._function, FieldAggregator):
+            return
+        trace = Trace(exploring=True)
+        element = Symbol(trace, trace.expressions.column(0, "unknown"))
+        if self._reduces:
+            so_far = Symbol(trace, trace.expressions.column(1, "unknown"))
+            trace.follow(reduce_call(self._function), so_far, element)
+            return
+        created = self._created()
+        self._follow(trace, element, created.shape, [column.kind for column in created.columns])
+
+
+def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
+    """Whether a field is as before, or an int to which a float is added at once."""
+    return before == after or (
+        before == "int" and after == "float" and form.way == "sum" and form.only is None
+    )
+
+
+def _check_step(operation: Expression) -> None:
+    name = getattr(operation, "name", "")
+    accumulates = any(type(leaf).__name__ == "Accumulated" for leaf in leaves(operation))
+    if accumulates and name not in ("+", "-", "*", "<", "<=", ">", ">=", "==", "!="):
+        raise Refusal("computes more of the accumulator than sums, counts, minima and maxima")
+
+
+# ---------------------------------------------------------------------- sum, min, max, minBy, maxBy
+
+
+def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
+    """The plan of an aggregation of ours, which reads and sets one field."""
+    number = _column_of(values.shape, function.field)
+    types = values.batch.schema.types
+    kind = kind_of(types[number])
+    make = Expressions()
+    value = make.column(number, kind)
+    kept = Form("kept")
+    if type(function) is SumAggregator:
+        if kind not in ("int", "float"):
+            raise Refusal("sums up a field that is no int or float")
+        forms = [kept] * len(types)
+        forms[number] = Form("sum", value)
+    elif type(function) is ComparableAggregator:
+        if kind not in (*NUMBERS, "str"):
+            raise Refusal("compares a field that is no number or text")
+        extreme = Form(
+            "highest" if function._highest else "lowest",
+            value,
+            lastOfEqual=function._by and not function._first,
+        )
+        forms = [kept] * len(types)
+        if function._by:
+            forms = [
+                Form(
+                    "best",
+                    make.column(other, kind_of(types[other])),
+                    by=number,
+                    against=value,
+                    highest=function._highest,
+                    lastOfEqual=extreme.lastOfEqual,
+                )
+                for other in range(len(types))
+            ]
+        forms[number] = extreme
+    else:
+        raise Refusal(f"is an aggregation of its own, {type(function).__name__}")
+    kinds = tuple(kind_of(kind) for kind in types)
+    stored = [
+        arrow_type(kind, form, values.batch, n) for n, (kind, form) in enumerate(zip(kinds, forms))
+    ]
+    schema = _schema(values.shape, stored, True, values.batch.schema.names)
+    return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None)
+
+
+def _column_of(shape: Shape, field: Field | None) -> int:
+    if shape.kind is None:
+        if field in (*WHOLE, 0, "0"):
+            return 0
+        raise Refusal("reads a field of a single value")
+    if field is None or not shape.flat:
+        raise Refusal("reads what is no field of the element")
+    if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
+        return shape.names.index(field)
+    position = position_of(field) if isinstance(field, str) else field
+    if position is None or not 0 <= position < len(shape.parts):
+        raise Refusal(f"reads the field {field!r}, which the elements do not have")
+    if isinstance(field, str) and not issubclass(shape.kind, tuple):
+        raise Refusal(f"reads the field {field!r}, which the elements do not have")
+    return position
+
+
+# ---------------------------------------------------------------------- values and columns
+
+
+_TYPES: dict[Kind, type[Any]] = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def _structure(value: Any, parts: list[Any]) -> Shape:
+    """The shape of a value of Python, whose parts are added to ``parts``. Raises Refusal."""
+    kind = type(value)
+    if kind is tuple and value:
+        return tuple_shape([_structure(part, parts) for part in value])
+    if isinstance(value, Row) and len(value):
+        names = value.getFieldNames()
+        return Shape(Row, names, tuple(_structure(part, parts) for part in tuple.__iter__(value)))
+    if isinstance(value, tuple) or is_dataclass(kind):
+        if not is_record_class(kind):
+            raise Refusal(
+                f"has an accumulator of the class {kind.__name__}, which cannot be followed"
+            )
+        names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
+        inner = tuple(_structure(getattr(value, name), parts) for name in names)
+        return Shape(kind, names, inner)
+    if isinstance(value, (list, dict, set, bytearray)):
+        raise Refusal(f"has a {kind.__name__} as accumulator, which can change")
+    parts.append(value)
+    return VALUE
+
+
+def _take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
+    """Add the parts of a value of ``shape``; whether it is of that shape."""
+    if shape.kind is None:
+        parts.append(value)
+        return True
+    if shape.kind is Row:
+        if not isinstance(value, Row) or value.getFieldNames() != shape.names:
+            return False
+    elif type(value) is not shape.kind:
+        return False
+    inner = (
+        tuple.__iter__(value)
+        if isinstance(value, tuple)
+        else (getattr(value, n) for n in shape.names)
+    )
+    members = list(inner)
+    return len(members) == len(shape.parts) and all(
+        _take_apart(part, member, parts) for part, member in zip(shape.parts, members)
+    )
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()):
+        wanted = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool, pa.string(): str}[kind]
+        if not set(map(type, values)) <= {wanted, type(None)}:
+            raise Inexact
+    made = pa.array(values, kind)
+    if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()) or made.to_pylist() == values:
+        return made
+    raise Inexact
+
+
+def _batch(columns: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [normal(to_arrow(column), kind) for column, kind in zip(columns, schema.types)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _schema(
+    shape: Shape,
+    types: Sequence[pa.DataType],
+    reduces: bool,
+    names: Sequence[str] | None = None,
+) -> pa.Schema:
+    columns = list(zip(names or shape.columnNames, types))
+    schema = pa.schema(columns)
+    if reduces and shape != row_shape(schema.names):
+        schema = schema.with_metadata({_SHAPE: cloudpickle.dumps(shape)})
+    return schema
+
+
+def _unpickled(data: bytes) -> Shape:
+    shape: Shape = pickle.loads(data)
+    return shape

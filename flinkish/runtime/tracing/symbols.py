@@ -1,0 +1,450 @@
+"""Symbolic values: what a traced function is called with, in place of elements and accumulators.
+
+A symbol notes each operation on it as an expression. Where Python asks for its truth value, the trace
+follows one outcome, and later the other.
+"""
+
+from __future__ import annotations
+
+import datetime
+import keyword
+import operator
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from flinkish.api.types.row import Row, row_type
+from flinkish.runtime.records.shapes import VALUE, Shape, tuple_shape
+from flinkish.runtime.tracing.expressions import NUMBERS, Constant, Expression, Kind
+
+if TYPE_CHECKING:
+    from flinkish.runtime.tracing.trace import Trace
+
+
+class Refusal(Exception):
+    """A function cannot be traced; the text says why."""
+
+
+class CannotTell(Exception):
+    """Whether a function can be traced depends on its input, which is not known yet."""
+
+
+_TEXT_METHODS: dict[str, Kind] = {
+    **dict.fromkeys(("lower", "upper", "strip", "lstrip", "rstrip", "title", "capitalize"), "str"),
+    **dict.fromkeys(("casefold", "swapcase", "replace", "removeprefix", "removesuffix"), "str"),
+    **dict.fromkeys(("zfill", "ljust", "rjust", "center"), "str"),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isalnum"), "bool"),
+    **dict.fromkeys(("isnumeric", "isdecimal", "isspace", "isupper", "islower"), "bool"),
+    **dict.fromkeys(("find", "rfind", "count"), "int"),
+}
+"""The methods of texts that are called for each element, and what they give."""
+
+
+_KINDS: dict[type[Any], Kind] = {
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    type(None): "none",
+}
+
+IMMUTABLE = {*_KINDS, bytes, datetime.date, datetime.datetime, datetime.timedelta}
+"""The types of values that a function may read from outside of it."""
+
+
+def is_constant(value: Any) -> bool:
+    """Whether ``value`` is of an immutable type, or a tuple of such."""
+    if type(value) is tuple:
+        return all(map(is_constant, value))
+    return type(value) in IMMUTABLE
+
+
+class Symbol:
+    """A value that is not known yet."""
+
+    __slots__ = ("expression", "trace")
+
+    def __init__(self, trace: Trace, expression: Expression) -> None:
+        self.trace = trace
+        self.expression = expression
+
+    @property
+    def kind(self) -> Kind:
+        """The type of the value."""
+        return self.expression.kind
+
+    # ------------------------------------------------------------------ truth
+
+    def __bool__(self) -> bool:
+        if self.kind == "opaque":
+            self.refuse("asks for the truth of a value that is no number, text or bool")
+        return self.trace.decide(self.trace.expressions.truth(self.expression))
+
+    def __contains__(self, item: Any) -> bool:
+        if self.kind not in ("str", "unknown"):
+            self.refuse("looks into a value")
+        return self.trace.decide(self._call(operator.contains, "bool", item).expression)
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def arithmetic(self, name: str, other: Any, reflected: bool) -> Symbol:
+        """An operation with two operands."""
+        if isinstance(other, (tuple, Record)):
+            self.refuse(f"uses {name} on a value and a tuple")
+        value = self.trace.expression(other)
+        first, second = (value, self.expression) if reflected else (self.expression, value)
+        kind = self._arithmetic_kind(name, first, second)
+        if name == "**" or name in ("<<", ">>"):
+            return self._powered(name, kind, first, second)
+        if name == "+" and kind == "str":
+            name = "concat"
+        return self.trace.noted(self.trace.expressions.operation(name, kind, first, second))
+
+    def _powered(self, name: str, kind: Kind, base: Expression, exponent: Expression) -> Symbol:
+        """Powers and shifts are left to Python."""
+        function = {"**": operator.pow, "<<": operator.lshift, ">>": operator.rshift}[name]
+        if name == "**" and kind == "int":
+            fixed = exponent.value if isinstance(exponent, Constant) else -1
+            if fixed < 0:
+                self.refuse("raises an integer to a power that may be negative")
+        return self.trace.noted(self.trace.expressions.call(function, kind, base, exponent))
+
+    def _arithmetic_kind(self, name: str, first: Expression, second: Expression) -> Kind:
+        kinds = {first.kind, second.kind}
+        if "unknown" in kinds and "opaque" not in kinds:
+            return "unknown"
+        if kinds == {"str"} and name == "+":
+            return "str"
+        if not kinds <= set(NUMBERS):
+            self.refuse(f"uses {name} on values of type {first.kind} and {second.kind}")
+        if name in ("&", "|", "^", "<<", ">>"):
+            if "float" in kinds:
+                self.refuse(f"uses {name} on a float")
+            return "bool" if kinds == {"bool"} and len(name) == 1 else "int"
+        return "float" if "float" in kinds or name == "/" else "int"
+
+    def compared(self, name: str, other: Any) -> Any:
+        """A comparison."""
+        if isinstance(other, (tuple, Record)):
+            self.refuse("compares a value with a tuple")
+        value = self.trace.expression(other)
+        kinds = {self.kind, value.kind}
+        comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
+        if not comparable or "opaque" in kinds or "none" in kinds:
+            self.refuse(f"compares values of type {self.kind} and {value.kind}")
+        made = self.trace.expressions.operation(name, "bool", self.expression, value)
+        return self.trace.noted(made)
+
+    def unary(self, name: str) -> Symbol:
+        """An operation with one operand."""
+        kind = self.kind
+        if kind not in (*NUMBERS, "unknown"):
+            self.refuse(f"uses {name} on a value of type {kind}")
+        if name == "~" and kind == "float":
+            self.refuse("uses ~ on a float")
+        if name == "+" and kind != "bool":
+            return self
+        result: Kind = "int" if kind == "bool" else kind
+        made = self.trace.expressions.operation(f"unary {name}", result, self.expression)
+        return self.trace.noted(made)
+
+    def _call(self, function: Callable[..., Any], kind: Kind, *arguments: Any) -> Symbol:
+        values = [self.trace.expression(argument, anything=True) for argument in arguments]
+        return self.trace.noted(
+            self.trace.expressions.call(function, kind, self.expression, *values)
+        )
+
+    # ------------------------------------------------------------------ conversions
+
+    def converted(self, kind: Kind) -> Symbol:
+        """The value as int, float or str."""
+        if self.kind == kind:
+            return self
+        if self.kind not in (*NUMBERS, "unknown"):
+            self.refuse(f"converts a value of type {self.kind} to {kind}")
+        if kind == "str":
+            return self._call(str, "str")
+        return self.trace.noted(self.trace.expressions.operation(kind, kind, self.expression))
+
+    def length(self) -> Symbol:
+        """``len(value)``."""
+        if self.kind not in ("str", "unknown"):
+            self.refuse(f"takes the length of a value of type {self.kind}")
+        return self.trace.noted(self.trace.expressions.operation("len", "int", self.expression))
+
+    def __round__(self, digits: Any = None) -> Symbol:
+        if self.kind not in ("int", "float"):
+            self.refuse(f"rounds a value of type {self.kind}")
+        if digits is None:
+            return self._call(round, "int")
+        return self._call(round, self.kind, digits)
+
+    def __getitem__(self, key: Any) -> Symbol:
+        if self.kind == "unknown" and self.trace.exploring:
+            return self
+        if self.kind != "str" or not _is_position(key):
+            self.refuse(f"takes an item of a value of type {self.kind}")
+        return self._call(operator.getitem, "str", key)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.kind == "str" and name in _TEXT_METHODS:
+            return Method(self, name)
+        if self.kind == "unknown" and self.trace.exploring:
+            return Attribute(self.trace, self.expression, name)
+        raise self.trace.refusal(f"reads the attribute {name} of a value of type {self.kind}")
+
+    def text_method(self, name: str, *arguments: Any) -> Symbol:
+        """The result of a method of texts."""
+        return self._call(getattr(str, name), _TEXT_METHODS[name], *arguments)
+
+    # ------------------------------------------------------------------ what is refused
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise a Refusal that names the line of the function."""
+        raise self.trace.refusal(reason)
+
+    def __hash__(self) -> int:
+        self.refuse("hashes a value")
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.trace.exploring:
+            raise CannotTell
+        self.refuse("iterates over a value")
+
+    def __index__(self) -> int:
+        self.refuse("uses a value as a position or count")
+
+    def __format__(self, spec: str) -> str:
+        self.refuse("makes a text of a value")
+
+    def __repr__(self) -> str:
+        self.refuse("makes a text of a value")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.refuse("calls a value")
+
+
+def _add_operators() -> None:
+    def binary(name: str, reflected: bool) -> Any:
+        return lambda self, other: self.arithmetic(name, other, reflected)
+
+    def comparison(name: str) -> Any:
+        return lambda self, other: self.compared(name, other)
+
+    def unary(name: str) -> Any:
+        return lambda self: self.unary(name)
+
+    names = {
+        "add": "+",
+        "sub": "-",
+        "mul": "*",
+        "truediv": "/",
+        "floordiv": "//",
+        "mod": "%",
+        "pow": "**",
+        "and": "&",
+        "or": "|",
+        "xor": "^",
+        "lshift": "<<",
+        "rshift": ">>",
+    }
+    for name, sign in names.items():
+        setattr(Symbol, f"__{name}__", binary(sign, False))
+        setattr(Symbol, f"__r{name}__", binary(sign, True))
+    comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+    for name, sign in comparisons.items():
+        setattr(Symbol, f"__{name}__", comparison(sign))
+    for name, sign in {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}.items():
+        setattr(Symbol, f"__{name}__", unary(sign))
+
+
+_add_operators()
+
+
+def _is_position(key: Any) -> bool:
+    if isinstance(key, slice):
+        return all(type(part) in (int, type(None)) for part in (key.start, key.stop, key.step))
+    return type(key) is int
+
+
+class Method:
+    """A method of a text, to be called."""
+
+    __slots__ = ("_name", "_symbol")
+
+    def __init__(self, symbol: Symbol, name: str) -> None:
+        self._symbol = symbol
+        self._name = name
+
+    def __call__(self, *arguments: Any) -> Symbol:
+        return self._symbol.text_method(self._name, *arguments)
+
+
+class Attribute(Symbol):
+    """An attribute, or a method, of an element whose type is not known yet."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, trace: Trace, expression: Expression, name: str) -> None:
+        super().__init__(trace, expression)
+        self._name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        name = self._name
+        if name in _TEXT_METHODS:
+            return Symbol(self.trace, self.expression)
+        if any(hasattr(kind, name) for kind in (str, list, dict, set, datetime.datetime)):
+            self.refuse(f"calls the method {name}()")
+        raise CannotTell
+
+
+class Record:
+    """A Row, NamedTuple or dataclass whose parts are not known yet."""
+
+    __slots__ = ("_kind", "_names", "_parts", "_trace")
+
+    def __init__(
+        self, trace: Trace, kind: type[Any], names: tuple[str, ...], parts: tuple[Any, ...]
+    ) -> None:
+        self._trace = trace
+        self._kind = kind
+        self._names = names
+        self._parts = parts
+
+    def unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
+        """The class, the names of the parts, and the parts."""
+        return self._kind, self._names, self._parts
+
+    def __getattr__(self, name: str) -> Any:
+        kind, names = self._kind, self._names
+        if name in names and self._is_attribute(name):
+            return self._parts[names.index(name)]
+        if kind is Row:
+            if name == "getField":
+                return self.__getitem__
+            if name == "getArity":
+                return self.__len__
+        elif not name.startswith("_"):
+            member = getattr(kind, name, None)
+            if isinstance(member, FunctionType):
+                return self._trace.bound(member, self)
+            if isinstance(member, property) and isinstance(member.fget, FunctionType):
+                return self._trace.bound(member.fget, self)()
+        raise self._trace.refusal(f"reads {name} of a {kind.__name__}")
+
+    def _is_attribute(self, name: str) -> bool:
+        if self._kind is not Row:
+            return True
+        usable = name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_"
+        return usable and name not in vars(Row) and name not in ("count", "index")
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._kind is Row and isinstance(key, str):
+            if key in self._names:
+                return self._parts[self._names.index(key)]
+            raise self._trace.refusal(f"reads the field {key!r}, which the rows do not have")
+        self._needs_tuple("takes an item")
+        if not _is_position(key):
+            raise self._trace.refusal("takes an item by a value")
+        return self._parts[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        self._needs_tuple("iterates over")
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        self._needs_tuple("takes the length of")
+        return len(self._parts)
+
+    def __bool__(self) -> bool:
+        if not issubclass(self._kind, tuple) and (
+            hasattr(self._kind, "__bool__") or hasattr(self._kind, "__len__")
+        ):
+            raise self._trace.refusal(f"asks for the truth of a {self._kind.__name__}")
+        return len(self._parts) > 0 if issubclass(self._kind, tuple) else True
+
+    def _needs_tuple(self, action: str) -> None:
+        if not issubclass(self._kind, tuple):
+            raise self._trace.refusal(f"{action} a {self._kind.__name__}")
+
+    def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        self._needs_tuple("compares")
+        if isinstance(other, Record):
+            other._needs_tuple("compares")
+            other = other._parts
+        if type(other) is not tuple:
+            raise self._trace.refusal(f"compares a {self._kind.__name__}")
+        return compare(self._parts, other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, operator.ne)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, operator.ge)
+
+    def __hash__(self) -> int:
+        raise self._trace.refusal(f"hashes a {self._kind.__name__}")
+
+    def __format__(self, spec: str) -> str:
+        raise self._trace.refusal(f"makes a text of a {self._kind.__name__}")
+
+    def __repr__(self) -> str:
+        raise self._trace.refusal(f"makes a text of a {self._kind.__name__}")
+
+
+def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
+    """A value of ``shape``, whose columns are ``parts``."""
+    if shape.kind is None:
+        return parts[0]
+    made: list[Any] = []
+    start = 0
+    for part in shape.parts:
+        made.append(symbolic(trace, part, parts[start : start + part.width]))
+        start += part.width
+    if shape.kind is tuple:
+        return tuple(made)
+    return Record(trace, shape.kind, shape.names, tuple(made))
+
+
+def taken_apart(trace: Trace, value: Any) -> tuple[Shape, list[Expression]]:
+    """The shape of what a function returned, and an expression for each column."""
+    if isinstance(value, Record):
+        kind, names, parts = value.unpacked()
+    elif type(value) is tuple:
+        kind, names, parts = tuple, (), value
+    else:
+        return VALUE, [trace.expression(value)]
+    if not parts:
+        raise trace.refusal("returns an empty tuple")
+    shapes, expressions = [], []
+    for part in parts:
+        shape, inner = taken_apart(trace, part)
+        shapes.append(shape)
+        expressions.extend(inner)
+    if kind is tuple:
+        return tuple_shape(shapes), expressions
+    return Shape(kind, names, tuple(shapes)), expressions
+
+
+def kind_of_constant(value: Any) -> Kind | None:
+    """The kind of a value of Python, None if it can only be handed on."""
+    return _KINDS.get(type(value))
+
+
+def rows_of(fields: tuple[str, ...]) -> type[Row]:
+    """The class of Rows with those fields."""
+    return row_type(fields)

@@ -1,0 +1,565 @@
+"""``Trace``: follows a function with symbols for its arguments, through all of its branches.
+
+The function runs as Python runs it, but with other globals and enclosing variables: in their place stand
+functions that understand symbols, or are traced themselves, and objects that refuse to be used.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import math
+import sys
+import types
+from collections.abc import Callable, Sequence
+from inspect import isclass
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from flinkish.api.types.row import Row
+from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.tracing.expressions import Expression, Expressions, Kind
+from flinkish.runtime.tracing.purity import globals_read, impurity, tests_none
+from flinkish.runtime.tracing.symbols import (
+    CannotTell,
+    Record,
+    Refusal,
+    Symbol,
+    is_constant,
+    kind_of_constant,
+    taken_apart,
+)
+
+MOST_PATHS = 32
+"""More ways through the branches of a function are not followed."""
+
+
+class Read(NamedTuple):
+    """Something that a function read from outside of it, and the value it had."""
+
+    get: Callable[[Any, Any, Any], Any]
+    owner: Any
+    name: Any
+    value: Any
+
+    def changed(self) -> bool:
+        """Whether it is another value now."""
+        return self.get(self.owner, self.name, _MISSING) is not self.value
+
+
+class Step(NamedTuple):
+    """An operation, and the outcomes of the conditions that lead to it."""
+
+    path: tuple[tuple[Expression, bool], ...]
+    operation: Expression
+
+
+class Traced(NamedTuple):
+    """What a function computes."""
+
+    shape: Shape
+    """What its results are made of."""
+    columns: tuple[Expression, ...]
+    """An expression for each column of the results."""
+    reads: tuple[Read, ...]
+    """What must not have changed."""
+    testsNone: bool
+    """Whether it asks whether a value is None; then all columns count as used."""
+    steps: tuple[Step, ...]
+    """All operations, also those whose results are not used: Python raises what they raise."""
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return any(read.changed() for read in self.reads)
+
+
+class _Undecided(Exception):
+    def __init__(self, condition: Expression) -> None:
+        self.condition = condition
+
+
+class Trace:
+    """One look at a function. ``exploring``: the types of its arguments are not known."""
+
+    def __init__(self, exploring: bool = False, expressions: Expressions | None = None) -> None:
+        self.expressions = expressions or Expressions()
+        self.exploring = exploring
+        self._codes: set[CodeType] = set()
+        self._functions: dict[int, tuple[Any, Any]] = {}
+        self._reads: list[Read] = []
+        self._decided: dict[int, bool] = {}
+        self._path: list[tuple[Expression, bool]] = []
+        self._steps: dict[tuple[Any, ...], Step] = {}
+        self._paths = 0
+
+    def follow(self, function: Callable[..., Any], *arguments: Any) -> Traced:
+        """What ``function`` computes of ``arguments``, which are symbols. Raises Refusal."""
+        call = self.callable_of(function)
+        try:
+            shape, columns = self._follow(call, arguments)
+        except RecursionError:
+            raise Refusal("calls itself too often") from None
+        testing = any(map(tests_none, self._codes))
+        steps = tuple(self._steps.values())
+        return Traced(shape, tuple(columns), tuple(self._reads), testing, steps)
+
+    def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]]:
+        self._path = []
+        try:
+            result = call(*arguments)
+        except _Undecided as undecided:
+            condition = undecided.condition
+        except (Refusal, CannotTell, RecursionError):
+            raise
+        except Exception as error:
+            line = self._line_of(error)
+            raise Refusal(f"{type(error).__name__}: {error}{line}") from None
+        else:
+            return taken_apart(self, result)
+        self._paths += 1
+        if self._paths >= MOST_PATHS:
+            raise Refusal(f"has more than {MOST_PATHS} ways through its branches")
+        self._decided[id(condition)] = True
+        shape, then = self._follow(call, arguments)
+        self._decided[id(condition)] = False
+        other, otherwise = self._follow(call, arguments)
+        del self._decided[id(condition)]
+        if shape != other:
+            raise Refusal("returns values of different shapes")
+        choice = self.expressions.choice
+        return shape, [choice(condition, *pair) for pair in zip(then, otherwise)]
+
+    def decide(self, condition: Expression) -> bool:
+        """The truth of ``condition`` on the path that is followed."""
+        decided = self._decided.get(id(condition))
+        if decided is None:
+            raise _Undecided(condition)
+        if all(asked is not condition for asked, _ in self._path):
+            self._path.append((condition, decided))
+        return decided
+
+    def noted(self, operation: Expression) -> Symbol:
+        """The result of an operation, which is a step on the path that is followed."""
+        key = (
+            id(operation),
+            *(id(condition) * (1 if truth else -1) for condition, truth in self._path),
+        )
+        if key not in self._steps:
+            self._steps[key] = Step(tuple(self._path), operation)
+        return Symbol(self, operation)
+
+    def expression(self, value: Any, anything: bool = False) -> Expression:
+        """The expression of a symbol or constant; ``anything``: also of one that has no kind."""
+        if isinstance(value, Symbol):
+            return value.expression
+        kind = kind_of_constant(value)
+        if kind is None:
+            if not anything or not (is_constant(value) or isinstance(value, slice)):
+                raise self.refusal(f"uses {_name_of(value)}")
+            kind = "opaque"
+        return self.expressions.constant(value, kind)
+
+    # ------------------------------------------------------------------ reasons
+
+    def refusal(self, reason: str) -> Refusal:
+        """A Refusal that names the line of the function that runs."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code in self._codes:
+                return Refusal(f"{reason} (line {frame.f_lineno})")
+            frame = frame.f_back  # type: ignore[assignment]
+        return Refusal(reason)
+
+    def _line_of(self, error: Exception) -> str:
+        line, step = "", error.__traceback__
+        while step is not None:
+            if step.tb_frame.f_code in self._codes:
+                line = f" (line {step.tb_lineno})"
+            step = step.tb_next
+        return line
+
+    # ------------------------------------------------------------------ functions
+
+    def callable_of(self, function: Any, name: str = "") -> Any:
+        """``function`` as one that takes symbols. Raises Refusal."""
+        if isinstance(function, MethodType):
+            return self.bound(function.__func__, Outside(self, function.__self__, "self"))
+        if isinstance(function, FunctionType):
+            return self._patched(function)
+        replaced = _REPLACED.get(function) if _is_hashable(function) else None
+        if replaced is not None:
+            return lambda *arguments: replaced(self, *arguments)
+        call = _found_in_class(type(function), "__call__")
+        if isinstance(call, FunctionType) and not isclass(function):
+            return self.bound(call, Outside(self, function, "self"))
+        raise Refusal(f"is no function of Python but {type(function).__name__} {name}".rstrip())
+
+    def bound(self, function: Any, owner: Any) -> Callable[..., Any]:
+        """A method of ``owner``."""
+        if not isinstance(function, FunctionType):
+            raise self.refusal(f"calls {getattr(function, '__name__', 'a method')}")
+        patched = self._patched(function)
+        return lambda *arguments, **named: patched(owner, *arguments, **named)
+
+    def _patched(self, function: FunctionType) -> FunctionType:
+        """A copy of ``function`` whose globals and enclosing variables understand symbols."""
+        known = self._functions.get(id(function))
+        if known is not None:
+            patched: FunctionType = known[1]
+            return patched
+        code = function.__code__
+        impure = impurity(code)
+        if impure is not None:
+            raise Refusal(impure)
+        self._codes.add(code)
+        namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
+        held = self._held(function)
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        patched = FunctionType(code, namespace, function.__name__, held, cells)
+        defaults = function.__kwdefaults__
+        if defaults:
+            if not all(map(is_constant, defaults.values())):
+                raise Refusal(f"has a default value that can change (line {code.co_firstlineno})")
+            patched.__kwdefaults__ = dict(defaults)
+        self._functions[id(function)] = (function, patched)
+        for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
+            if original != types.CellType():
+                self._note(_cell_contents, original, None, original.cell_contents)
+                cell.cell_contents = self.known(original.cell_contents, name)
+        for name in globals_read(code):
+            if name in function.__globals__:
+                value = function.__globals__[name]
+                self._note(dict.get, function.__globals__, name, value)
+                namespace[name] = self.known(value, name)
+            elif hasattr(builtins, name):
+                namespace[name] = self.known(getattr(builtins, name), name)
+        return patched
+
+    def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
+        defaults = function.__defaults__
+        if defaults and not is_constant(tuple(defaults)):
+            line = function.__code__.co_firstlineno
+            raise Refusal(f"has a default value that can change (line {line})")
+        return defaults
+
+    def _note(self, get: Any, owner: Any, name: Any, value: Any) -> None:
+        self._reads.append(Read(get, owner, name, value))
+
+    def known(self, value: Any, name: str) -> Any:
+        """What stands for ``value``, which the function knows as ``name``."""
+        if is_constant(value) or isinstance(value, (Symbol, Record)):
+            return value
+        return Outside(self, value, name)
+
+    def read(self, owner: Any, attribute: str, name: str) -> Any:
+        """What stands for an attribute of an object or module."""
+        value = getattr(owner, attribute)
+        self._note(getattr, owner, attribute, value)
+        return self.known(value, name)
+
+
+class Outside:
+    """An object that a function reads from outside of it: a module, class, function, or itself."""
+
+    __slots__ = ("_name", "_object", "_trace")
+
+    def __init__(self, trace: Trace, value: Any, name: str) -> None:
+        self._trace = trace
+        self._object = value
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value, name = self._object, f"{self._name}.{attribute}"
+        if isinstance(value, ModuleType):
+            if not hasattr(value, attribute):
+                raise self._trace.refusal(f"reads {name}, which is not there")
+            return self._trace.read(value, attribute, name)
+        kind = value if isclass(value) else type(value)
+        if not _has_plain_attributes(kind):
+            raise self._trace.refusal(f"reads {name}, of a class with attributes of its own making")
+        member = _found_in_class(kind, attribute)
+        if isinstance(member, types.MemberDescriptorType) and not isclass(value):
+            return self._trace.read(value, attribute, name)
+        if hasattr(type(member), "__set__"):
+            raise self._trace.refusal(f"reads the property {name}")
+        if attribute in getattr(value, "__dict__", ()) and not isclass(value):
+            return self._trace.read(value, attribute, name)
+        if isinstance(member, FunctionType) and not isclass(value):
+            self._trace._note(getattr, kind, attribute, getattr(kind, attribute))
+            return self._trace.bound(member, self)
+        if isinstance(member, staticmethod):
+            return self._trace.known(member.__func__, name)
+        if is_constant(member):
+            return self._trace.read(value, attribute, name)
+        raise self._trace.refusal(f"reads {name}")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        value, trace = self._object, self._trace
+        replaced = _REPLACED.get(value) if _is_hashable(value) else None
+        if replaced is not None:
+            if named:
+                raise trace.refusal(f"calls {self._name} with {', '.join(named)}=")
+            return replaced(trace, *arguments)
+        if isinstance(value, FunctionType):
+            return trace.callable_of(value)(*arguments, **named)
+        if isclass(value):
+            made = _constructed(trace, value, arguments, named)
+            if made is not None:
+                return made
+        raise trace.refusal(f"calls {self._name}")
+
+    def _refuse(self, *arguments: Any) -> Any:
+        raise self._trace.refusal(f"uses {self._name}, a {type(self._object).__name__}")
+
+    __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __format__ = __repr__ = __index__ = _refuse
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, Outside):
+        return f"{value._name}, a {type(value._object).__name__}"
+    return f"an object of type {type(value).__name__}"
+
+
+def _found_in_class(kind: type[Any], attribute: str) -> Any:
+    for base in kind.__mro__:
+        if attribute in vars(base):
+            return vars(base)[attribute]
+    return _MISSING
+
+
+def _has_plain_attributes(kind: type[Any]) -> bool:
+    own = _found_in_class(kind, "__getattribute__") is vars(object)["__getattribute__"]
+    return own and not hasattr(kind, "__getattr__")
+
+
+def _cell_contents(cell: Any, name: Any, missing: Any) -> Any:
+    return missing if cell == types.CellType() else cell.cell_contents
+
+
+# ---------------------------------------------------------------------- constructors
+
+
+def _constructed(
+    trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Record | None:
+    """An object of ``kind`` if all that its construction does is to keep the arguments."""
+    if issubclass(kind, Row):
+        return _row(trace, kind, arguments, named)
+    if _is_named_tuple(kind):
+        names, defaults = kind._fields, kind._field_defaults
+        return _of_fields(trace, kind, names, names, defaults, arguments, named)
+    if is_plain_dataclass(kind):
+        fields = dataclasses.fields(kind)
+        defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
+        if any(field.default_factory is not dataclasses.MISSING for field in fields):
+            return None
+        names = tuple(field.name for field in fields)
+        positional = tuple(field.name for field in fields if not field.kw_only)
+        return _of_fields(trace, kind, names, positional, defaults, arguments, named)
+    return None
+
+
+def _row(trace: Trace, kind: Any, arguments: Any, named: Any) -> Record | None:
+    names = kind._fields
+    if kind is Row:
+        if named and arguments:
+            return None
+        names = tuple(named) or tuple(f"f{number}" for number in range(len(arguments)))
+        arguments = tuple(named.values()) or arguments
+    elif named or kind.__name__ != "Row":
+        return None
+    return Record(trace, Row, names, arguments) if len(names) == len(arguments) else None
+
+
+def _of_fields(
+    trace: Trace,
+    kind: type[Any],
+    names: tuple[str, ...],
+    positional: tuple[str, ...],
+    defaults: dict[str, Any],
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Record | None:
+    given = dict(zip(positional, arguments))
+    values = {**defaults, **given, **named}
+    if (
+        len(arguments) > len(positional)
+        or given.keys() & named.keys()
+        or values.keys() != set(names)
+    ):
+        raise trace.refusal(f"makes a {kind.__name__} with other arguments than its fields")
+    return Record(trace, kind, names, tuple(values[name] for name in names))
+
+
+def _is_named_tuple(kind: type[Any]) -> bool:
+    """Whether ``kind`` is a NamedTuple that makes, reads and compares its objects as tuples do."""
+    bases = [base for base in kind.__mro__ if base not in (object, tuple)]
+    return (
+        issubclass(kind, tuple)
+        and hasattr(kind, "_fields")
+        and hasattr(kind, "_field_defaults")
+        and kind.__dictoffset__ == 0
+        and all(_OWN.isdisjoint(vars(base)) for base in bases)
+        and len(bases) == 1
+    )
+
+
+_OWN = {
+    *("__init__", "__getitem__", "__iter__", "__len__", "__eq__", "__ne__", "__lt__", "__le__"),
+    *("__gt__", "__ge__", "__getattr__", "__getattribute__", "__bool__", "__add__", "__hash__"),
+    "__contains__",
+}
+
+
+def is_plain_dataclass(kind: type[Any]) -> bool:
+    """Whether ``kind`` is a dataclass whose construction and attributes are those it was given."""
+    parameters = vars(kind).get("__dataclass_params__")
+    if parameters is None or not parameters.init or issubclass(kind, tuple):
+        return False
+    bases = [base for base in kind.__mro__ if base is not object]
+    plain = all(
+        "__dataclass_fields__" in vars(base) or not vars(base).get("__slots__", 1) for base in bases
+    )
+    own = {"__post_init__", "__new__", "__getattr__", "__getattribute__", "__bool__", "__len__"}
+    if not plain or any(not own.isdisjoint(vars(base)) for base in bases):
+        return False
+    sets = _found_in_class(kind, "__setattr__") is not vars(object)["__setattr__"]
+    if sets and not parameters.frozen:
+        return False
+    generated = kind.__init__
+    if not isinstance(generated, FunctionType) or generated.__code__.co_filename != "<string>":
+        return False
+    fields = kind.__dataclass_fields__.values()
+    if any(getattr(f, "_field_type", None) is not dataclasses._FIELD for f in fields):  # type: ignore[attr-defined]
+        return False
+    return all(
+        field.init and not isinstance(_found_in_class(kind, field.name), property)
+        for field in dataclasses.fields(kind)
+    )
+
+
+def is_record_class(kind: type[Any]) -> bool:
+    """Whether the tracer can make and read objects of ``kind``."""
+    return kind is Row or _is_named_tuple(kind) or is_plain_dataclass(kind)
+
+
+# ---------------------------------------------------------------------- known functions
+
+
+def _lowest(trace: Trace, *values: Any) -> Any:
+    return _extreme(trace, "min", "<", values)
+
+
+def _highest(trace: Trace, *values: Any) -> Any:
+    return _extreme(trace, "max", ">", values)
+
+
+def _extreme(trace: Trace, name: str, sign: str, values: Sequence[Any]) -> Any:
+    if len(values) == 1:
+        if type(values[0]) is not tuple:
+            raise trace.refusal(f"calls {name} of what is no tuple")
+        values = values[0]
+    if not values:
+        raise trace.refusal(f"calls {name} of nothing")
+    best = values[0]
+    for value in values[1:]:
+        if isinstance(value, Symbol) or isinstance(best, Symbol):
+            first, second = trace.expression(value), trace.expression(best)
+            better = _symbol(trace, value).compared(sign, best)
+            if first.kind == second.kind:
+                chosen = trace.expressions.choice(better.expression, first, second)
+                best = Symbol(trace, chosen)
+                continue
+        else:
+            better = value < best if sign == "<" else value > best
+        best = value if better else best
+    return best
+
+
+def _symbol(trace: Trace, value: Any) -> Symbol:
+    return value if isinstance(value, Symbol) else Symbol(trace, trace.expression(value))
+
+
+def _converter(kind: Kind, convert: Callable[..., Any]) -> Callable[..., Any]:
+    def converted(trace: Trace, *values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], Symbol):
+            return values[0].converted(kind)
+        return _native(trace, convert, values)
+
+    return converted
+
+
+def _native(trace: Trace, function: Callable[..., Any], values: Sequence[Any]) -> Any:
+    if not all(map(is_constant, values)):
+        raise trace.refusal(f"calls {function.__name__}")
+    return function(*values)
+
+
+def _truth(trace: Trace, value: Any = False) -> bool:
+    return bool(value)
+
+
+def _absolute(trace: Trace, value: Any) -> Any:
+    return abs(value)
+
+
+def _rounded(trace: Trace, value: Any, digits: Any = None) -> Any:
+    if not isinstance(value, Symbol):
+        return _native(trace, round, (value, digits))
+    return value.__round__(digits)
+
+
+def _length(trace: Trace, value: Any) -> Any:
+    return value.length() if isinstance(value, Symbol) else len(value)
+
+
+def _tuple(trace: Trace, value: Any = ()) -> Any:
+    if not isinstance(value, (tuple, Record)):
+        raise trace.refusal("calls tuple")
+    return tuple(value)
+
+
+def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    def called(trace: Trace, *values: Any) -> Any:
+        if not any(isinstance(value, Symbol) for value in values):
+            return _native(trace, function, values)
+        expressions = [trace.expression(value) for value in values]
+        if any(e.kind not in ("int", "float", "bool", "unknown") for e in expressions):
+            raise trace.refusal(f"calls {function.__name__} of what is no number")
+        return trace.noted(trace.expressions.call(function, kind, *expressions))
+
+    return called
+
+
+_MATH: dict[str, Kind] = {
+    **dict.fromkeys(("sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan"), "float"),
+    **dict.fromkeys(("asin", "acos", "atan2", "hypot", "fabs", "radians", "degrees"), "float"),
+    **dict.fromkeys(("copysign", "pow", "fmod"), "float"),
+    **dict.fromkeys(("floor", "ceil", "trunc"), "int"),
+    **dict.fromkeys(("isnan", "isinf", "isfinite"), "bool"),
+}
+
+_REPLACED: dict[Any, Callable[..., Any]] = {
+    min: _lowest,
+    max: _highest,
+    abs: _absolute,
+    len: _length,
+    bool: _truth,
+    round: _rounded,
+    tuple: _tuple,
+    int: _converter("int", int),
+    float: _converter("float", float),
+    str: _converter("str", str),
+    **{getattr(math, n): _mathematical(getattr(math, n), kind) for n, kind in _MATH.items()},
+}
+"""Functions of Python that understand symbols, by the function."""
+
+
+def _is_hashable(value: Any) -> bool:
+    return isinstance(value, (type, types.BuiltinFunctionType))
+
+
+_MISSING: Any = object()
