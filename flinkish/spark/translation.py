@@ -14,6 +14,7 @@ import cloudpickle
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
+from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.task.gates import Gate
@@ -61,8 +62,23 @@ def _single(vertex: JobVertex) -> bool:
 def _exit(edge: JobEdge) -> ExitPlan:
     source = next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
     columns = sink_columns(edge.target.head) if edge.target.head.isSink else None
-    single = _single(edge.target)
-    return ExitPlan(edge.edge, _gate(edge), _exchange(edge), source.name, single, columns)
+    return ExitPlan(
+        edge.edge,
+        _gate(edge),
+        _exchange(edge),
+        source.name,
+        _single(edge.target),
+        columns,
+        _window(edge),
+    )
+
+
+def _window(edge: JobEdge) -> WindowOperatorDescription | None:
+    # Before the end of the batch a watermark would come between elements
+    if not edge.folded or edge.target.head.isSink:
+        return None
+    operator = edge.target.head.operator
+    return operator if isinstance(operator, WindowOperatorDescription) else None
 
 
 def _gate(edge: JobEdge) -> Gate:

@@ -135,6 +135,7 @@ def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
         (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
         if len(marks)
         else None,
+        *(() if records.counts is None else (records.counts.tobytes(),)),
     )
     return bytes((VERSION,)) + _pickled(content, records.values, operator, byValue)
 
@@ -146,7 +147,7 @@ def decode_frame(data: bytes) -> Frame:
             f"a frame has version {data[0]}, but this flinkish reads version {VERSION}."
             " Install the same version of flinkish on all workers and on the driver."
         )
-    columns, timestamps, keys, hashes, marks = pickle.loads(memoryview(data)[1:])
+    columns, timestamps, keys, hashes, marks, *counts = pickle.loads(memoryview(data)[1:])
     values = _values(columns)
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
@@ -161,6 +162,7 @@ def decode_frame(data: bytes) -> Frame:
         stamps,
         keys,
         _hashes(hashes, keys),
+        np.frombuffer(counts[0], dtype=np.int64) if counts else None,
     )
     return Frame(records, NO_MARKS if marks is None else _marks(*marks))
 

@@ -27,13 +27,19 @@ Timestamps = NDArray[np.int64]
 Hashes = NDArray[np.uint32]
 
 
+Counts = NDArray[np.int64]
+
+
 class Records:
     """A run of records. ``keys`` and ``hashes`` are set on the way to a keyed operator, else None.
+
+    ``counts`` are set where elements were folded before the shuffle: a value is then an accumulator, and the
+    count says how many elements are in it.
 
     The receiver of a run owns it: no other reader holds a value of it that can change.
     """
 
-    __slots__ = ("_immutable", "_plain", "hashes", "keys", "timestamps", "values")
+    __slots__ = ("_immutable", "_plain", "counts", "hashes", "keys", "timestamps", "values")
 
     def __init__(
         self,
@@ -41,11 +47,13 @@ class Records:
         timestamps: Timestamps,
         keys: Sequence[Any] | None = None,
         hashes: Hashes | None = None,
+        counts: Counts | None = None,
     ) -> None:
         self.values = values
         self.timestamps = timestamps
         self.keys = keys
         self.hashes = hashes
+        self.counts = counts
         self._immutable: bool | None = None
         self._plain: bool | None = None
 
@@ -101,6 +109,7 @@ class Records:
                 self.timestamps[start:end],
                 None if self.keys is None else self.keys[start:end],
                 None if self.hashes is None else self.hashes[start:end],
+                None if self.counts is None else self.counts[start:end],
             )
         )
 

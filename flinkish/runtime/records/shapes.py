@@ -9,9 +9,11 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
+from flinkish.api.stored_names import stored_as
 from flinkish.api.types.row import Row, row_type
 
 
+@stored_as("Shape")
 @dataclass(frozen=True)
 class Shape:
     """An element of class ``kind`` with ``parts``, whose columns follow one another.

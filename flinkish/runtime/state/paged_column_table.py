@@ -70,8 +70,8 @@ class PagedColumnTable(ColumnTable, Paged):
         self._removed += self._runs().pop(window, ())
 
     def size(self, window: Any) -> int:
-        stored = sum(rows for *_, rows in self._runs().get(window, ()))
-        return stored + sum(run.num_rows for run in self._added.get(window, ()))
+        rows: int = sum(run.num_rows for run in self._added.get(window, ()))
+        return rows + sum(stored for *_, stored in self._runs().get(window, ()))
 
     def __len__(self) -> int:
         if self._stored is None and not self._added:

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
@@ -34,6 +35,8 @@ class ExitPlan:
     """Whether the target vertex runs in a single key group."""
     columns: ElementColumns | None = None
     """Converts the elements for a sink that writes columns; None for any other."""
+    window: WindowOperatorDescription | None = None
+    """The window operator that reads the edge, if elements may be folded for it before the shuffle."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from flinkish.runtime.task.writer import (
     SinkRecordWriter,
 )
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.windowing.panes import PaneFold
 
 
 @contextmanager
@@ -200,7 +201,8 @@ class VertexTask:
         groups = key_groups(plan.gate.target, plan.single, self._settings)
         if plan.exchange is Exchange.KEYED:
             selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
-            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups)
+            fold = None if plan.window is None else PaneFold.before(plan.window)
+            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold)
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SINGLE:

@@ -21,9 +21,10 @@ from flinkish.runtime.records.frames import (
     encode_frame,
 )
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
-from flinkish.runtime.records.records import Hashes, Records, Timestamps
+from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
+from flinkish.runtime.windowing.panes import PaneFold
 
 RECORDS_A_FRAME = 1 << 17
 """The number of records after which a writer cuts frames, to bound its memory."""
@@ -117,7 +118,10 @@ class RecordWriter(Input):
 
 class KeyedRecordWriter(RecordWriter):
     """Sends each record to the key group of its key, and every watermark and status to all
-    ``keyGroups``."""
+    ``keyGroups``.
+
+    ``fold`` folds the elements first, for a window operator that would fold them with the same result.
+    """
 
     def __init__(
         self,
@@ -125,9 +129,11 @@ class KeyedRecordWriter(RecordWriter):
         operator: str,
         keySelector: Callable[[Any], Any],
         keyGroups: Sequence[int],
+        fold: PaneFold | None = None,
     ) -> None:
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
+        self._fold = fold
         self._keys = KeyColumn(keySelector, f"keyBy after {operator}")
 
     def trim(self) -> None:
@@ -135,21 +141,38 @@ class KeyedRecordWriter(RecordWriter):
 
     def _partition(self, records: Records, marks: Marks) -> None:
         keys, hashes = self._keys.of(records.values)
-        values, count = records.values, len(self._keyGroups)
+        keyed = Records(records.values, records.timestamps, keys, hashes)
+        folded = None if self._fold is None else self._fold.of(keyed)
+        if folded is None:
+            keyed = self._encoded(keyed)
+        else:
+            # The watermark counts at the end of the batch, wherever it is
+            keyed, marks = folded, marks.at(np.minimum(marks.positions, len(folded)))
+        if len(self._keyGroups) == 1:
+            self._add(self._keyGroups[0], Frame(keyed, marks))
+        else:
+            self._spread(keyed, marks)
+
+    def _encoded(self, records: Records) -> Records:
+        """``records`` with the column of their keys encoded, if that takes less space."""
+        keys, values = records.keys, records.values
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             distinct = len(values.encoded(keys.column).dictionary)
             # Each key group's frame carries all distinct keys, so encoding pays only if they are few
-            if distinct * count * 2 <= len(values):
+            if distinct * len(self._keyGroups) * 2 <= len(values):
                 values = values.withEncoded(keys.column)
-                keys = keys.over(values)
-        keyed = Records(values, records.timestamps, keys, hashes)
-        if count == 1:
-            self._add(self._keyGroups[0], Frame(keyed, marks))
-        else:
-            self._spread(keyed, keys, hashes, marks)
+                return Records(values, records.timestamps, keys.over(values), records.hashes)
+        return records
 
-    def _spread(self, records: Records, keys: Sequence[Any], hashes: Hashes, marks: Marks) -> None:
-        count = len(self._keyGroups)
+    def _spread(self, records: Records, marks: Marks) -> None:
+        count, keys, hashes, counts = (
+            len(self._keyGroups),
+            records.keys,
+            records.hashes,
+            records.counts,
+        )
+        assert keys is not None
+        assert hashes is not None
         groups = (hashes.astype(np.uint64) * np.uint64(count)) >> np.uint64(32)
         groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
         order = np.argsort(groups, kind="stable")
@@ -159,7 +182,13 @@ class KeyedRecordWriter(RecordWriter):
             keys = keys.over(values)
         else:
             keys = taken(keys, order)
-        ordered = Records(values, records.timestamps[order], keys, hashes[order])
+        ordered = Records(
+            values,
+            records.timestamps[order],
+            keys,
+            hashes[order],
+            None if counts is None else counts[order],
+        )
         for group, (start, end) in zip(self._keyGroups, pairwise(bounds)):
             members = order[start:end]
             if len(members) or len(marks):

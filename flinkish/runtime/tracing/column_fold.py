@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.stored_names import pickled, unpickled
 from flinkish.api.types.fields import WHOLE, Field, position_of
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.rows import RowColumns
@@ -25,6 +24,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.combining import Combination
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
     Constant,
@@ -37,7 +37,6 @@ from flinkish.runtime.tracing.expressions import (
 from flinkish.runtime.tracing.folding import (
     Folding,
     arrow_type,
-    combined_field,
     folded_field,
     normal,
 )
@@ -69,6 +68,13 @@ class FoldPlan:
     traced: Traced | None
     created: Traced | None = None
     """How a new accumulator is made."""
+
+    def noted(self) -> FoldPlan:
+        """The plan with its combination noted in the schema, if parts can be folded apart."""
+        if not self.exactInAnyGrouping:
+            return self
+        combination = Combination(self.forms, self.kinds, self.start)
+        return replace(self, schema=combination.noted(self.schema))
 
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""
@@ -106,7 +112,6 @@ class ColumnFold:
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
         self._traces = Traces(self._plan)
-        self._shape: Shape | None = None
         self._get_result: ColumnFunction | None = None
         if isinstance(function, AggregateFunction):
             self._get_result = ColumnFunction(function.getResult)
@@ -125,6 +130,10 @@ class ColumnFold:
         except CannotTell:
             pass
         return None
+
+    def follows(self, values: RowColumns) -> bool:
+        """Whether elements like ``values`` can be folded as columns."""
+        return self._traces.of(values) is not None
 
     def exactInAnyGrouping(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
@@ -185,25 +194,25 @@ class ColumnFold:
     ) -> pa.RecordBatch | None:
         """The accumulators of groups of which parts were folded apart, in their order, each without a
         start. Only for folds that are exact in any grouping."""
-        plan = self._last_plan(parts)
-        if plan is None or not plan.exactInAnyGrouping:
+        combination = Combination.of(parts.schema)
+        if combination is None:
             return None
-        folding = Folding(run_of(parts), parts, groups, count, True)
         try:
-            columns = [
-                combined_field(folding, plan.forms, plan.kinds, plan.start, number)
-                for number in range(len(plan.forms))
-            ]
-            return _batch(columns, plan.schema)
+            return _batch(combination.columns(parts, groups, count), parts.schema)
         except Inexact:
             return None
 
-    def _last_plan(self, folded: pa.RecordBatch) -> FoldPlan | None:
-        for plan in self._traces.all():
-            if plan.schema.types == folded.schema.types:
-                found: FoldPlan = plan
-                return found
-        return None
+    def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
+        """The accumulator of what is in two that were folded apart to columns of that schema, the
+        elements of ``one`` first; without the limits that columns have."""
+        shape, combination = shape_of(folded), Combination.of(folded)
+        assert combination is not None
+        parts: tuple[list[Any], list[Any]] = ([], [])
+        for accumulator, fields_of in zip((one, other), parts):
+            if not _take_apart(shape, accumulator, fields_of):
+                raise AssertionError(f"{accumulator!r} was not folded to {folded}")
+        (made,) = shape.made([[field] for field in combination.joined(*parts)])
+        return made
 
     # ------------------------------------------------------------------ accumulators
 
@@ -212,15 +221,7 @@ class ColumnFold:
         return self._elements(folded).rows()
 
     def _elements(self, folded: pa.RecordBatch) -> RowColumns:
-        return RowColumns(folded, self._shape_of(folded))
-
-    def _shape_of(self, folded: pa.RecordBatch) -> Shape | None:
-        if not self._reduces:
-            if self._shape is None:
-                self._shape = self._created().shape
-            return self._shape
-        stored = (folded.schema.metadata or {}).get(_SHAPE)
-        return None if stored is None else _unpickled(stored)
+        return RowColumns(folded, shape_of(folded.schema))
 
     def folded(self, accumulators: Sequence[Any]) -> pa.RecordBatch | None:
         """Accumulators of Python as folded columns, None if they do not fit."""
@@ -240,7 +241,7 @@ class ColumnFold:
         try:
             if schema is None:
                 arrays = [to_arrow(of_python(column).data) for column in columns]
-                return _batch(arrays, _schema(shape, [a.type for a in arrays], self._reduces))
+                return _batch(arrays, _schema(shape, [a.type for a in arrays]))
             return _batch([_column(c, k) for c, k in zip(columns, schema.types)], schema)
         except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
             return None
@@ -318,8 +319,8 @@ class ColumnFold:
             for number, (kind, form) in enumerate(zip(kinds, forms))
         ]
         names = values.batch.schema.names if start is None else None
-        schema = _schema(shape, types, start is None, names)
-        return FoldPlan(shape, schema, tuple(kinds), tuple(forms), start, traced)
+        schema = _schema(shape, types, names)
+        return FoldPlan(shape, schema, tuple(kinds), tuple(forms), start, traced).noted()
 
     def _follow(self, trace: Trace, element: Any, shape: Shape, kinds: list[Kind]) -> Traced:
         symbols = [
@@ -403,8 +404,8 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
     stored = [
         arrow_type(kind, form, values.batch, n) for n, (kind, form) in enumerate(zip(kinds, forms))
     ]
-    schema = _schema(values.shape, stored, True, values.batch.schema.names)
-    return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None)
+    schema = _schema(values.shape, stored, values.batch.schema.names)
+    return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None).noted()
 
 
 def _column_of(shape: Shape, field: Field | None) -> int:
@@ -490,18 +491,16 @@ def _batch(columns: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _schema(
-    shape: Shape,
-    types: Sequence[pa.DataType],
-    reduces: bool,
-    names: Sequence[str] | None = None,
+    shape: Shape, types: Sequence[pa.DataType], names: Sequence[str] | None = None
 ) -> pa.Schema:
-    columns = list(zip(names or shape.columnNames, types))
-    schema = pa.schema(columns)
-    if reduces and shape != row_shape(schema.names):
-        schema = schema.with_metadata({_SHAPE: cloudpickle.dumps(shape)})
+    schema = pa.schema(list(zip(names or shape.columnNames, types)))
+    if shape != row_shape(schema.names):
+        schema = schema.with_metadata({_SHAPE: pickled(shape)})
     return schema
 
 
-def _unpickled(data: bytes) -> Shape:
-    shape: Shape = pickle.loads(data)
+def shape_of(folded: pa.Schema) -> Shape:
+    """What the accumulators are that are folded to columns of that schema."""
+    stored = (folded.metadata or {}).get(_SHAPE)
+    shape: Shape = row_shape(folded.names) if stored is None else unpickled(stored)
     return shape

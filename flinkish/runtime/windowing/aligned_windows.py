@@ -10,110 +10,52 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import islice, repeat
+from itertools import islice, pairwise, repeat
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
+from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.records.copies import copied
-from flinkish.runtime.records.keys import KeyRuns, key_runs, taken
-from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records, Timestamps
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.keys import ColumnKeys, KeyHashes, KeyRuns, key_runs, taken
+from flinkish.runtime.records.records import (
+    NO_TIMESTAMP,
+    Hashes,
+    Records,
+    Timestamps,
+    no_timestamps,
+)
+from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
 from flinkish.runtime.state.backend import Page
 from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.panes import (
+    AlignedWindows,
+    Positions,
+    accumulators_of,
+    folded_panes,
+)
+from flinkish.runtime.windowing.window_columns import (
+    WindowColumns,
+    are_elements,
+    elements_of,
+    key_column,
+)
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
-
-Positions = NDArray[np.intp]
-
-
-class AlignedWindows:
-    """Windows of ``size`` ms that start at ``offset`` and every ``slide`` ms before and after it.
-
-    Tumbling windows have a slide equal to their size. All times are in ms.
-    """
-
-    __slots__ = ("offset", "size", "slide")
-
-    def __init__(self, size: int, slide: int, offset: int) -> None:
-        self.size = size
-        self.slide = slide
-        self.offset = offset
-
-    @classmethod
-    def of(cls, description: WindowOperatorDescription) -> AlignedWindows:
-        """The windows that ``description`` lays out, which are aligned."""
-        layout = description.layout
-        assert isinstance(layout, AlignedLayout)
-        return cls(layout.size, layout.slide, layout.offset)
-
-    @property
-    def overlap(self) -> bool:
-        """Whether an element may be in several windows."""
-        return self.slide < self.size
-
-    def lastStarts(self, timestamps: Timestamps) -> Timestamps:
-        """For each timestamp the latest start of a window at or before it.
-
-        In a gap between windows, that window does not contain the timestamp.
-        """
-        return timestamps - np.mod(timestamps - self.offset, self.slide)
-
-    def firstEnds(self, timestamps: Timestamps) -> Timestamps:
-        """For each timestamp the earliest end of a window after it.
-
-        In a gap between windows, that window does not contain the timestamp.
-        """
-        return timestamps - np.mod(timestamps - self.offset - self.size, self.slide) + self.slide
-
-    def gaps(self, timestamps: Timestamps) -> NDArray[np.bool_] | None:
-        """Which timestamps are in no window; None if there are no gaps between windows."""
-        if self.slide <= self.size:
-            return None
-        return timestamps - self.lastStarts(timestamps) >= self.size
-
-    def split(self, timestamps: Timestamps) -> Iterator[tuple[TimeWindow, Positions | None]]:
-        """Every window that contains one of ``timestamps``, the latest first, with the ascending
-        positions of the timestamps in it; None stands for all positions."""
-        size = self.size
-        if len(timestamps) == 0:
-            return
-        lowest, highest = int(timestamps.min()), int(timestamps.max())
-        starts = self._starts(timestamps)
-        if len(starts) == 1 and starts[0] <= lowest and highest < starts[0] + size:
-            yield TimeWindow(starts[0], starts[0] + size), None
-            return
-        order = np.argsort(timestamps, kind="stable")
-        ordered = timestamps[order]
-        begins = np.searchsorted(ordered, np.array(starts, dtype=np.int64))
-        ends = np.searchsorted(ordered, np.array(starts, dtype=np.int64) + size)
-        for start, begin, end in zip(starts, begins.tolist(), ends.tolist()):
-            if begin == 0 and end == len(order):
-                yield TimeWindow(start, start + size), None
-            elif begin < end:
-                yield TimeWindow(start, start + size), np.sort(order[begin:end])
-
-    def _starts(self, timestamps: Timestamps) -> list[int]:
-        last = np.unique(self.lastStarts(timestamps))
-        overlaps = -(-self.size // self.slide)
-        if overlaps > 1:
-            steps = np.arange(overlaps, dtype=np.int64) * self.slide
-            last = np.unique(last[:, np.newaxis] - steps)
-        starts: list[int] = last[::-1].tolist()
-        return starts
 
 
 def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
@@ -292,20 +234,30 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._lifetime = WindowLifetime(description.allowedLateness)
         self._late_tag = description.lateDataOutputTag
         self._contents = aligned_contents(description)
+        self._fold = (
+            None if description.aggregation is None else ColumnFold(description.aggregation)
+        )
 
     def open(self) -> None:
         self._table = self.backend.windowTable(TABLE)
+        self._hashes = KeyHashes()
+        self._columns = WindowColumns(self.backend.columnTable(TABLE), self._fold)
         self._window_states = KeyedStates(self.backend, self.clock, sweeps=True)
         self._function = WindowFunctionRunner(self, self._description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._open_windows: set[TimeWindow] = set(self._table.windows())
+        self._columns.forget()
+        self._open_windows: set[TimeWindow] = {*self._table.windows(), *self._columns.windows()}
         self._next_due = self._earliest_due()
 
     # ------------------------------------------------------------------ elements
 
     def processRecords(self, records: Records) -> None:
+        if records.counts is not None:
+            self.metrics.numRecordsIn += int(records.counts.sum())
+            self.metrics.numLateRecordsDropped += self._process_folded(records)
+            return
         self.metrics.numRecordsIn += len(records)
         timestamps = records.timestamps
         if len(timestamps) == 0:
@@ -317,6 +269,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._process_singly(_of_rows(records), np.arange(len(records)), added=False)
             return
         behind = self._behind(timestamps, lowest)
+        if self._process_columns(records):
+            if behind is not None:
+                self._process_singly(records, np.flatnonzero(behind), added=True)
+            return
         runs = key_runs(records) if behind is None else None
         if runs is not None:
             self._process_runs(runs)
@@ -328,6 +284,92 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         if behind is not None:
             self._process_singly(records, np.flatnonzero(behind), added=True)
 
+    def _process_columns(self, records: Records) -> bool:
+        """Add the elements of windows that have not fired yet as columns. False if that cannot be."""
+        values, keys = records.values, records.keys
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+            return False
+        if self._fold is not None:
+            if not self._fold.follows(values):
+                return False
+            if self._fold.exactInAnyGrouping(values):
+                folded = folded_panes(records, self._windows, self._fold)
+                if folded is not None:
+                    self._process_folded(folded)
+                    return True
+        for window, positions in self._windows.split(records.timestamps):
+            if window.maxTimestamp() <= self.currentWatermark:
+                continue
+            if self._table.size(window):
+                self._add(window, _of_rows(records), positions)
+                continue
+            members = values if positions is None else values.take(positions)
+            self._columns.add(window, members, keys.over(members))
+            self._note(window)
+        return True
+
+    def _process_folded(self, records: Records) -> int:
+        """Add accumulators of panes to the windows that have not fired yet. Returns how many elements
+        were in windows that have all fired."""
+        values, counts, late = records.values, records.counts, 0
+        assert isinstance(values, RowColumns)
+        assert counts is not None
+        borders = (np.flatnonzero(np.diff(records.timestamps)) + 1).tolist()
+        for start, end in pairwise([0, *borders, len(records)]):
+            pane = values.between(start, end)
+            missed = True
+            for window in self._windows.ofPane(int(records.timestamps[start])):
+                if window.maxTimestamp() > self.currentWatermark:
+                    missed = False
+                    if self._table.size(window):
+                        self._join(window, pane.batch)
+                    else:
+                        self._columns.addFolded(window, pane)
+                    self._note(window)
+            late += missed * int(counts[start:end].sum())
+        return late
+
+    def _join(self, window: TimeWindow, folded: pa.RecordBatch) -> None:
+        """Add accumulators to a window that is kept key by key."""
+        assert self._fold is not None
+        schema = accumulators_of(folded).schema
+        entries = list(self._columns.accumulators(folded))
+        pages, index = self._table.pages(window, self._hashes.column([key for key, _ in entries]))
+        for page, (key, accumulator) in zip(_each(pages, index), entries):
+            kept = page.get(key)
+            joined = accumulator
+            if kept is not None:
+                joined = self._fold.joined(schema, kept, accumulator)
+            page[key] = joined
+
+    def _settle(self, window: TimeWindow) -> bool:
+        """Fold what came to a window of columns; False if it is kept key by key now, or was before."""
+        if window not in self._columns:
+            return False
+        if self._columns.settle(window):
+            return True
+        self._keep_by_key(window)
+        return False
+
+    def _keep_by_key(self, window: TimeWindow) -> None:
+        """Keep the contents of a window of columns key by key from now on."""
+        for run in self._columns.taken(window):
+            if are_elements(run):
+                values = elements_of(run)
+                keys = python_values(run.column(key_column(run)))
+                hashes = self._hashes.column(keys)
+                self._add(window, Records(values, no_timestamps(len(values)), keys, hashes), None)
+            else:
+                self._join(window, run)
+
+    def snapshot(self) -> dict[str, Any]:
+        assert not self._columns.unsettled(), "onPeriodicEmit comes first"
+        return super().snapshot()
+
+    def onPeriodicEmit(self) -> None:
+        for window in self._columns.unsettled():
+            self._settle(window)
+
     def _process_runs(self, runs: KeyRuns) -> None:
         """Add records that are ordered by key, and not late, to their windows key by key."""
         values: Sequence[Any] = runs.values
@@ -336,6 +378,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         for window, positions in self._windows.split(runs.timestamps):
             keys, counts, hashes = runs.of(positions)
             members = values if positions is None else taken(values, positions)
+            if window in self._columns:
+                self._keep_by_key(window)
             pages, index = self._table.pages(window, hashes)
             remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
             with self._naming(members, remaining):
@@ -361,6 +405,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         keys, values, hashes = records.keys, records.values, records.hashes
         assert keys is not None
         assert hashes is not None
+        if window in self._columns:
+            self._keep_by_key(window)
         if positions is not None:
             keys, values, hashes = (
                 taken(keys, positions),
@@ -405,6 +451,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self.output.flush()
 
     def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
+        if window in self._columns:
+            self._keep_by_key(window)
         pages, index = self._table.pages(window, key_hash)
         page = pages[index[0]]
         self._contents.add((page,), (key,), (value,))
@@ -454,15 +502,18 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._clear(window)
             if last:
                 self._table.remove(window)
+                self._columns.remove(window)
                 self._open_windows.remove(window)
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
+        clears = last and self._function.clears
+        if not clears and self._function.emitsContents and self._fire_columns(window):
+            return
         backend, function, contents_of = self.backend, self._function, self._contents.elements
-        clears = last and function.clears
         self._window_states.namespace = window
         key = None
         with self.userCodeOf(lambda: (key, window)):
-            for key, contents in self._table.items(window):
+            for key, contents in self._items(window):
                 backend.currentKey = key
                 elements = contents_of(contents)
                 if elements is not None:
@@ -470,9 +521,32 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 if clears:
                     function.clear(window)
 
+    def _fire_columns(self, window: TimeWindow) -> bool:
+        """Emit the results of a window as columns. False if its contents or results are none."""
+        if not self._settle(window):
+            return False
+        folded = self._columns.folded(window)
+        results = None if folded is None else self._columns.results(folded)
+        if results is None:
+            return False
+        timestamps = np.full(len(results), window.maxTimestamp(), dtype=np.int64)
+        self.output.emitRecords(Records(results, timestamps))
+        return True
+
+    def _items(self, window: TimeWindow) -> Iterator[tuple[Any, Any]]:
+        """The keys of a window with their contents."""
+        if self._settle(window):
+            if self._fold is None:
+                return self._columns.listed(window)
+            folded = self._columns.folded(window)
+            if folded is not None:
+                return self._columns.accumulators(folded)
+            self._keep_by_key(window)
+        return self._table.items(window)
+
     def _clear(self, window: TimeWindow) -> None:
         self._window_states.namespace = window
-        for key, _ in self._table.items(window):
+        for key, _ in self._items(window):
             self.backend.currentKey = key
             with self.userCode((key, window)):
                 self._function.clear(window)
@@ -498,8 +572,11 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         return self._next_due
 
     def numEventTimeTimers(self) -> int:
-        timers, size, now = self._lifetime.timers, self._table.size, self.currentWatermark
-        return sum(size(window) * timers(window, now) for window in self._open_windows)
+        timers, now = self._lifetime.timers, self.currentWatermark
+        return sum(
+            (self._table.size(window) + self._columns.size(window)) * timers(window, now)
+            for window in self._open_windows
+        )
 
 
 def _of_rows(records: Records) -> Records:

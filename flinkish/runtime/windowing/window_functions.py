@@ -41,6 +41,11 @@ class WindowFunctionRunner:
         operator.openFunction(function)
 
     @property
+    def emitsContents(self) -> bool:
+        """Whether there is no window function, so that contents are results."""
+        return self._call is None
+
+    @property
     def clears(self) -> bool:
         """Whether the function has a ``clear`` to call when a window is removed."""
         return self._clears

@@ -248,6 +248,7 @@ STORED = [
     "HeapTimerQueue",
     "HeapWindowTable",
     "NoWatermarksGenerator",
+    "Shape",
     "StreamRecord",
     "TaggedUnion",
     "TimeWindow",

@@ -22,6 +22,7 @@ from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.windowing.panes import PaneFold
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
 LATE: OutputTag[Any] = OutputTag("late")
@@ -52,7 +53,8 @@ class Recorder(Input):
 
 class WindowOperatorDriver:
     """Runs a description on an operator of that kind. ``columns``: the values, (key, number) each,
-    come as columns with the key in one of them."""
+    come as columns with the key in one of them; ``folds``: folded as before a shuffle, where that can be.
+    """
 
     def __init__(
         self,
@@ -60,11 +62,13 @@ class WindowOperatorDriver:
         description: WindowOperatorDescription,
         paged: bool = False,
         columns: bool = False,
+        folds: bool = False,
     ) -> None:
         self._kind = kind
         self._description = description
         self._paged = paged
         self._columns = columns
+        self._fold = PaneFold.before(description) if folds else None
         self._state: Any = DictPageStore() if paged else {}
         self._directory: Any = None
         self.output: list[tuple[Any, ...]] = []
@@ -81,7 +85,10 @@ class WindowOperatorDriver:
             columns = {"key": pa.array(keys, pa.string()), "number": numbers}
             values = RowColumns(pa.RecordBatch.from_pydict(columns))
             keys = ColumnKeys(values, 0)
-        self.operator.processRecords(Records(values, timestamps, keys, hashes))
+        records = Records(values, timestamps, keys, hashes)
+        if self._fold is not None and elements:
+            records = self._fold.of(records) or records
+        self.operator.processRecords(records)
         self.operator.output.flush()
 
     def watermark(self, timestamp: int) -> None:
@@ -90,6 +97,7 @@ class WindowOperatorDriver:
 
     def restart(self) -> None:
         """Go on from a snapshot, in an operator made anew."""
+        self.operator.onPeriodicEmit()
         snapshot = pickle.loads(pickle.dumps(self.operator.snapshot()))
         if self._paged:
             self._directory = self._backend.flush()

@@ -42,16 +42,66 @@ def joined(a, b):
     return a[0], a[1] + b[1], *a[2:], b
 
 
+class Totals(AggregateFunction):
+    """What columns can hold, whatever the grouping: a sum, a count and extremes."""
+
+    def createAccumulator(self):
+        return (3, 0, 99, -1)
+
+    def add(self, value, accumulator):
+        total, count, least, most = accumulator
+        number = value[1]
+        return total + number, count + 1, min(least, number), max(most, number * 2 - 5)
+
+    def merge(self, a, b):
+        return a[0] + b[0] - 3, a[1] + b[1], min(a[2], b[2]), max(a[3], b[3])
+
+    def getResult(self, accumulator):
+        return accumulator[0] // accumulator[1], accumulator[2:]
+
+
+class Means(AggregateFunction):
+    """What columns can hold only if elements are added in their order: a sum of floats."""
+
+    def createAccumulator(self):
+        return (0.0, 0)
+
+    def add(self, value, accumulator):
+        return accumulator[0] + value[1] / 7, accumulator[1] + 1
+
+    def merge(self, a, b):
+        return a[0] + b[0], a[1] + b[1]
+
+    def getResult(self, accumulator):
+        return accumulator[0] / accumulator[1]
+
+
+class LargeTotals(Totals):
+    """Sums that leave 64 bits soon."""
+
+    def createAccumulator(self):
+        return (0, 0, 0, 0)
+
+    def add(self, value, accumulator):
+        return (accumulator[0] + value[1] * 2**58, *accumulator[1:3], value[1])
+
+    def getResult(self, accumulator):
+        return accumulator
+
+
 def listed(key, window, elements):
     yield key, window, list(elements)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """``seen``: output, timers, late records and state; ``due``: the next event-time timer."""
+    """``seen``: output and late records; ``due``: the next event-time timer; and how many timers and
+    entries of state there are."""
 
     seen: tuple[Any, ...]
     due: int | None
+    timers: int = 0
+    entries: int = 0
 
 
 def run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Moment]:
@@ -65,8 +115,9 @@ def run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Moment]:
             break
         operator = driver.operator
         dropped = operator.metrics.numLateRecordsDropped
-        seen = by_key(driver.output), operator.numEventTimeTimers(), dropped, driver.numEntries()
-        moments.append(Moment(seen, operator.nextEventTimeTimer()))
+        seen = by_key(driver.output), dropped
+        timers, entries = operator.numEventTimeTimers(), driver.numEntries()
+        moments.append(Moment(seen, operator.nextEventTimeTimer(), timers, entries))
         driver.output.clear()
     return moments
 

@@ -1,0 +1,89 @@
+"""How accumulators that were folded apart become one, written beside them.
+
+A task that receives folded columns has not seen the elements, so it does not know how they were folded. It
+reads that in the schema: for each field of the accumulator whether it is a sum, an extreme and so on. It is text, so
+that it can also be in a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.runtime.tracing.column_function import run_of
+from flinkish.runtime.tracing.expressions import Kind
+from flinkish.runtime.tracing.folding import Folding, combined_field
+from flinkish.runtime.tracing.forms import Form
+
+_COMBINATION = b"flinkish.combination"
+
+
+@dataclass(frozen=True)
+class Combination:
+    """For each field of an accumulator how two of it become one. ``start``: the fields of a new accumulator;
+    None where the first element is the first accumulator."""
+
+    forms: tuple[Form, ...]
+    kinds: tuple[Kind, ...]
+    start: tuple[Any, ...] | None
+
+    @classmethod
+    def of(cls, schema: pa.Schema) -> Combination | None:
+        """The combination that ``noted`` has noted in a schema, None if there is none."""
+        noted = (schema.metadata or {}).get(_COMBINATION)
+        if noted is None:
+            return None
+        fields, start = json.loads(noted)
+        forms = tuple(
+            Form(way, by=by, highest=highest, lastOfEqual=last)
+            for way, _, by, highest, last in fields
+        )
+        return cls(forms, tuple(kind for _, kind, *_ in fields), start and tuple(start))
+
+    def noted(self, schema: pa.Schema) -> pa.Schema:
+        """``schema`` with this noted in it."""
+        fields = [
+            (form.way, kind, form.by, form.highest, form.lastOfEqual)
+            for form, kind in zip(self.forms, self.kinds)
+        ]
+        noted = json.dumps([fields, self.start]).encode()
+        return schema.with_metadata({**(schema.metadata or {}), _COMBINATION: noted})
+
+    def columns(self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int) -> list[Any]:
+        """The fields of the accumulators of each group. Raises Inexact if columns cannot hold them."""
+        folding = Folding(run_of(parts), parts, groups, count, True)
+        return [
+            combined_field(folding, self.forms, self.kinds, self.start, number)
+            for number in range(len(self.forms))
+        ]
+
+    def joined(self, one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+        """The fields of an accumulator of what is in two, the elements of ``one`` first."""
+        better = [self._takes_other(number, one, other) for number in range(len(self.forms))]
+        fields: list[Any] = []
+        for number, (form, first, second) in enumerate(zip(self.forms, one, other)):
+            if form.way == "sum":
+                begun = 0 if self.start is None else self.start[number]
+                fields.append(first + (second - begun))
+            else:
+                fields.append(second if better[number] else first)
+        return fields
+
+    def _takes_other(self, number: int, one: Sequence[Any], other: Sequence[Any]) -> bool:
+        form = self.forms[number]
+        if form.way == "best":
+            return self._takes_other(form.by, one, other)
+        if form.way == "last":
+            return True
+        if form.way not in ("lowest", "highest"):
+            return False
+        first, second = one[number], other[number]
+        if form.way == "highest":
+            return bool(second > first or (form.lastOfEqual and second == first))
+        return bool(second < first or (form.lastOfEqual and second == first))

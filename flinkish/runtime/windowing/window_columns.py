@@ -1,0 +1,251 @@
+"""``WindowColumns``: the contents of aligned windows as columns, where the window's function allows it.
+
+A window gets many elements of many keys. Where they are rows of a table, and the function that folds them only
+computes, their columns are folded as arrays, with no Python object for an element or a key. A window is then a
+list of runs in a ``ColumnTable``. A *folded* run has a row for each key, with the fields of its accumulator as
+columns; a run of *elements* has them as they came, for a window function that reads all of them, or until
+they are folded.
+
+``AlignedWindowOperator`` keeps a window either here or, key by key, in a ``WindowTable``. It moves a window
+there when elements come that columns cannot do justice to: a sum beyond 64 bits, a null, an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.state.backend import ColumnTable
+from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.panes import accumulators_of, folded_run
+
+_KEY_COLUMN, _SHAPE = b"flinkish.key", b"flinkish.shape"
+"""In the schema of a run of elements: the number of the column that is their key, and what they are if they
+are no Rows."""
+
+
+ELEMENTS_A_RUN = 1 << 16
+"""Runs of elements are joined up to that many, and a longer one is cut."""
+
+
+_LARGER = 16
+"""Where a window has so many times the rows that came, these are put beside it and folded later."""
+
+
+class WindowColumns:
+    """The windows of a key group that are columns. ``fold`` is None for windows that list their elements."""
+
+    def __init__(self, table: ColumnTable, fold: ColumnFold | None) -> None:
+        self._table = table
+        self._fold = fold
+        self._new: dict[TimeWindow, list[pa.RecordBatch]] = {}
+        """The elements that came since the last call of ``settle``."""
+        table.mergeBy(self._merged)
+
+    def windows(self) -> list[TimeWindow]:
+        """The windows that have contents here."""
+        return list({**dict.fromkeys(self._table.windows()), **self._new})
+
+    def __contains__(self, window: TimeWindow) -> bool:
+        return window in self._new or window in self._table
+
+    def size(self, window: TimeWindow) -> int:
+        """How many keys ``window`` has, or more: a key counts in each of its runs."""
+        new: int = sum(run.num_rows for run in self._new.get(window, ()))
+        return self._table.size(window) + new
+
+    def forget(self) -> None:
+        """Drop what was not settled."""
+        self._new.clear()
+
+    # ------------------------------------------------------------------ what comes
+
+    def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
+        """Add elements, which count once they are settled."""
+        metadata = {_KEY_COLUMN: str(keys.column).encode()}
+        if not values.ofRows:
+            metadata[_SHAPE] = pickled(values.shape)
+        run = _decoded(values.batch).replace_schema_metadata(metadata)
+        self._new.setdefault(window, []).append(run)
+
+    def addFolded(self, window: TimeWindow, run: RowColumns) -> None:
+        """Add elements that were folded by key."""
+        self._table.append(window, _decoded(run.batch))
+
+    def unsettled(self) -> list[TimeWindow]:
+        """The windows with elements that are not settled."""
+        return list(self._new)
+
+    def settle(self, window: TimeWindow) -> bool:
+        """Fold the elements that came. False if columns cannot hold their accumulators."""
+        runs = self._new.get(window)
+        if runs is None:
+            return True
+        if self._fold is None:
+            for run in runs:
+                for start in range(0, run.num_rows, ELEMENTS_A_RUN):
+                    self._table.append(window, run.slice(start, ELEMENTS_A_RUN))
+        else:
+            values = _concatenated(runs)
+            folded = self._folded(values, None)
+            if folded is None:
+                return False
+            exact = self._fold.exactInAnyGrouping(elements_of(values))
+            if exact or window not in self._table:
+                self._table.append(window, folded)
+            elif self._table.size(window) > _LARGER * values.num_rows:
+                self._table.append(window, values)
+            else:
+                merged = self._merged([*self._table.runs(window), values], whole=True)
+                if merged is None:
+                    return False
+                self._table.remove(window)
+                self._table.append(window, merged)
+        del self._new[window]
+        return True
+
+    # ------------------------------------------------------------------ what there is
+
+    def folded(self, window: TimeWindow) -> pa.RecordBatch | None:
+        """The settled contents of ``window`` as one folded run; None if they list their elements, or if
+        columns cannot hold their accumulators."""
+        if self._fold is None:
+            return None
+        runs = self._table.runs(window)
+        return runs[0] if len(runs) == 1 and not are_elements(runs[0]) else self._merged(runs, True)
+
+    def results(self, folded: pa.RecordBatch) -> Sequence[Any] | None:
+        """What the function gives for each key, as columns; None if it has to be called."""
+        assert self._fold is not None
+        return self._fold.results(accumulators_of(folded))
+
+    def accumulators(self, folded: pa.RecordBatch) -> Iterator[tuple[Any, Any]]:
+        """The keys of a folded run with their accumulators."""
+        assert self._fold is not None
+        return zip(
+            python_values(folded.column(0)), self._fold.accumulators(accumulators_of(folded))
+        )
+
+    def listed(self, window: TimeWindow) -> Iterator[tuple[Any, list[Any]]]:
+        """The keys of ``window``, which lists its elements, with the elements of each in their order."""
+        run = _concatenated(self._table.runs(window))
+        codes, distinct = _grouped(run.column(key_column(run)))
+        order = np.argsort(codes, kind="stable")
+        bounds = np.cumsum([0, *np.bincount(codes, minlength=len(distinct)).tolist()]).tolist()
+        rows = elements_of(run).take(order).rows()
+        for key, (start, end) in zip(python_values(distinct), pairwise(bounds)):
+            yield key, rows[start:end]
+
+    def remove(self, window: TimeWindow) -> None:
+        """Remove ``window`` with its contents."""
+        self._new.pop(window, None)
+        self._table.remove(window)
+
+    def taken(self, window: TimeWindow) -> list[pa.RecordBatch]:
+        """All runs of ``window``, which is removed."""
+        runs = [*self._table.runs(window), *self._new.get(window, ())]
+        self.remove(window)
+        return runs
+
+    # ------------------------------------------------------------------ folding
+
+    def _merged(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+        """See ``ColumnMerge``."""
+        if self._fold is None:
+            few = sum(run.num_rows for run in runs) <= ELEMENTS_A_RUN
+            return _concatenated(runs) if few else None
+        base, added = (None, runs) if are_elements(runs[0]) else (runs[0], runs[1:])
+        if base is not None and not any(map(are_elements, added)):
+            return self._combined(runs)
+        if not whole or not all(map(are_elements, added)):
+            return None
+        return self._folded(_concatenated(added), base)
+
+    def _folded(
+        self, elements: pa.RecordBatch, base: pa.RecordBatch | None
+    ) -> pa.RecordBatch | None:
+        """The accumulators of ``base`` after adding ``elements``."""
+        assert self._fold is not None
+        keys = elements.column(key_column(elements))
+        if base is None:
+            codes, distinct = _grouped(keys)
+            folded = self._fold.fold(elements_of(elements), codes, len(distinct))
+            return None if folded is None else folded_run(distinct, folded).batch
+        # The keys of a folded run are distinct, so their codes are their rows
+        known = base.num_rows
+        codes, distinct = _grouped(pa.concat_arrays([base.column(0), keys]))
+        touched, groups = np.unique(codes[known:], return_inverse=True)
+        started = touched < known
+        start = base.take(pa.array(np.where(started, touched, 0)))
+        folded = self._fold.fold(
+            elements_of(elements), groups, len(touched), accumulators_of(start), started
+        )
+        if folded is None or folded.schema != accumulators_of(base).schema:
+            return None
+        new = folded_run(distinct.take(pa.array(touched)), folded).batch
+        both = _concatenated([base, new])
+        rows = np.arange(len(distinct))
+        rows[touched] = known + np.arange(len(touched))
+        return both.take(pa.array(rows))
+
+    def _combined(self, runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+        """Folded runs as one."""
+        assert self._fold is not None
+        if len(runs) == 1:
+            return runs[0]
+        if len({run.schema for run in runs}) > 1:
+            raise IncompatibleCheckpointError(
+                f"a window has accumulators with the fields {runs[0].schema.types[1:]} in the checkpoint, and"
+                f" the function makes some with {runs[-1].schema.types[1:]} now. Give the changed operator"
+                " a uid of its own, or begin anew with another checkpoint directory."
+            )
+        run = _concatenated(runs)
+        codes, distinct = _grouped(run.column(0))
+        combined = self._fold.combine(accumulators_of(run), codes, len(distinct))
+        return None if combined is None else folded_run(distinct, combined).batch
+
+
+def _grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
+    """For each key the number of its first like, and the distinct keys in the order of their numbers."""
+    encoded = keys.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """``batch`` without dictionaries, which differ from run to run."""
+    for number, column in enumerate(batch.columns):
+        if pa.types.is_dictionary(column.type):
+            batch = batch.set_column(number, batch.schema.names[number], column.dictionary_decode())
+    return batch
+
+
+def _concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(runs) == 1:
+        return runs[0]
+    return pa.Table.from_batches(runs).combine_chunks().to_batches()[0]
+
+
+def are_elements(run: pa.RecordBatch) -> bool:
+    """Whether a run has elements, and not accumulators."""
+    return _KEY_COLUMN in (run.schema.metadata or {})
+
+
+def key_column(run: pa.RecordBatch) -> int:
+    """The number of the column that is the key of elements."""
+    return int(run.schema.metadata[_KEY_COLUMN])
+
+
+def elements_of(run: pa.RecordBatch) -> RowColumns:
+    """The elements of a run of elements."""
+    shape = run.schema.metadata.get(_SHAPE)
+    return RowColumns(run, None if shape is None else unpickled(shape))
