@@ -51,6 +51,10 @@ _REASONS = {
     "MAKE_CELL": "has a variable that an inner function uses",
 }
 
+_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+_HIDDEN = ("__", "_traced_")
+"""What is no field or method of a value, but of the symbol that stands for it."""
+
 _NONE_TESTS = {
     "POP_JUMP_IF_NONE",
     "POP_JUMP_IF_NOT_NONE",
@@ -72,13 +76,19 @@ def impurity(code: CodeType) -> str | None:
     """
     if code.co_flags & _GENERATES:
         return f"yields or awaits (line {code.co_firstlineno})"
-    line, before = code.co_firstlineno, ("", "")
+    line, before = code.co_firstlineno, ("", "", None)
+    formats = takes_remainders(code)
     for step in dis.get_instructions(code):
         line = (step.positions.lineno if step.positions else None) or line
         if step.opname not in _COMPUTES and not (step.opname == "IS_OP" and before[1] == "None"):
             return f"{_reason(step, before[1])} (line {line})"
+        if step.opname in _ATTRIBUTES and str(step.argval).startswith(_HIDDEN):
+            return f"reads the attribute {step.argval} (line {line})"
+        if formats and _is_text(before[2]) and not _takes_item(step):
+            return f"may format a text with % (line {line})"
         if step.opname != "CACHE":
-            before = (step.opname, step.argrepr)
+            constant = step.argval if step.opname == "LOAD_CONST" else None
+            before = (step.opname, step.argrepr, constant)
     if code.co_exceptiontable:
         return f"handles exceptions or enters a context (line {code.co_firstlineno})"
     return None
@@ -95,6 +105,25 @@ def globals_read(code: CodeType) -> tuple[str, ...]:
     """The names that ``code`` looks up among the globals."""
     steps = dis.get_instructions(code)
     return tuple({step.argval: None for step in steps if step.opname == "LOAD_GLOBAL"})
+
+
+@lru_cache(maxsize=1024)
+def takes_remainders(code: CodeType) -> bool:
+    """Whether ``code`` has a %, which takes a remainder or formats a text."""
+    return any(
+        step.opname == "BINARY_OP" and step.argrepr in ("%", "%=")
+        for step in dis.get_instructions(code)
+    )
+
+
+def _is_text(constant: object) -> bool:
+    parts = constant if isinstance(constant, tuple) else (constant,)
+    return any(isinstance(part, str) for part in parts)
+
+
+def _takes_item(step: dis.Instruction) -> bool:
+    subscript = step.opname == "BINARY_OP" and step.argrepr == "[]"
+    return subscript or step.opname in ("BINARY_SUBSCR", "CALL_KW")
 
 
 def _reason(step: dis.Instruction, before: str) -> str:

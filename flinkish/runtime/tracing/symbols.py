@@ -1,7 +1,8 @@
 """Symbolic values: what a traced function is called with, in place of elements and accumulators.
 
 A symbol notes each operation on it as an expression. Where Python asks for its truth value, the trace
-follows one outcome, and later the other.
+follows one outcome, and later the other. What is ours of its attributes begins with ``_traced_``, as any
+other name may be that of a field.
 """
 
 from __future__ import annotations
@@ -62,179 +63,201 @@ def is_constant(value: Any) -> bool:
 class Symbol:
     """A value that is not known yet."""
 
-    __slots__ = ("expression", "trace")
+    __slots__ = ("_traced_expression", "_traced_trace")
 
     def __init__(self, trace: Trace, expression: Expression) -> None:
-        self.trace = trace
-        self.expression = expression
+        self._traced_trace = trace
+        self._traced_expression = expression
 
     @property
-    def kind(self) -> Kind:
+    def _traced_kind(self) -> Kind:
         """The type of the value."""
-        return self.expression.kind
+        return self._traced_expression.kind
 
     # ------------------------------------------------------------------ truth
 
     def __bool__(self) -> bool:
-        if self.kind == "opaque":
-            self.refuse("asks for the truth of a value that is no number, text or bool")
-        return self.trace.decide(self.trace.expressions.truth(self.expression))
+        if self._traced_kind == "opaque":
+            self._traced_refuse("asks for the truth of a value that is no number, text or bool")
+        return self._traced_trace.decide(
+            self._traced_trace.expressions.truth(self._traced_expression)
+        )
 
     def __contains__(self, item: Any) -> bool:
-        if self.kind not in ("str", "unknown"):
-            self.refuse("looks into a value")
-        return self.trace.decide(self._call(operator.contains, "bool", item).expression)
+        if self._traced_kind not in ("str", "unknown"):
+            self._traced_refuse("looks into a value")
+        return self._traced_trace.decide(
+            self._traced_call(operator.contains, "bool", item)._traced_expression
+        )
 
     # ------------------------------------------------------------------ arithmetic
 
-    def arithmetic(self, name: str, other: Any, reflected: bool) -> Symbol:
+    def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Symbol:
         """An operation with two operands."""
         if isinstance(other, (tuple, Record)):
-            self.refuse(f"uses {name} on a value and a tuple")
-        value = self.trace.expression(other)
-        first, second = (value, self.expression) if reflected else (self.expression, value)
-        kind = self._arithmetic_kind(name, first, second)
+            self._traced_refuse(f"uses {name} on a value and a tuple")
+        value = self._traced_trace.expression(other)
+        first, second = (
+            (value, self._traced_expression) if reflected else (self._traced_expression, value)
+        )
+        kind = self._traced_arithmetic_kind(name, first, second)
         if name == "**" or name in ("<<", ">>"):
-            return self._powered(name, kind, first, second)
+            return self._traced_powered(name, kind, first, second)
         if name == "+" and kind == "str":
             name = "concat"
-        return self.trace.noted(self.trace.expressions.operation(name, kind, first, second))
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.operation(name, kind, first, second)
+        )
 
-    def _powered(self, name: str, kind: Kind, base: Expression, exponent: Expression) -> Symbol:
+    def _traced_powered(
+        self, name: str, kind: Kind, base: Expression, exponent: Expression
+    ) -> Symbol:
         """Powers and shifts are left to Python."""
         function = {"**": operator.pow, "<<": operator.lshift, ">>": operator.rshift}[name]
         if name == "**" and kind == "int":
             fixed = exponent.value if isinstance(exponent, Constant) else -1
             if fixed < 0:
-                self.refuse("raises an integer to a power that may be negative")
-        return self.trace.noted(self.trace.expressions.call(function, kind, base, exponent))
+                self._traced_refuse("raises an integer to a power that may be negative")
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.call(function, kind, base, exponent)
+        )
 
-    def _arithmetic_kind(self, name: str, first: Expression, second: Expression) -> Kind:
+    def _traced_arithmetic_kind(self, name: str, first: Expression, second: Expression) -> Kind:
         kinds = {first.kind, second.kind}
         if "unknown" in kinds and "opaque" not in kinds:
             return "unknown"
         if kinds == {"str"} and name == "+":
             return "str"
         if not kinds <= set(NUMBERS):
-            self.refuse(f"uses {name} on values of type {first.kind} and {second.kind}")
+            self._traced_refuse(f"uses {name} on values of type {first.kind} and {second.kind}")
         if name in ("&", "|", "^", "<<", ">>"):
             if "float" in kinds:
-                self.refuse(f"uses {name} on a float")
+                self._traced_refuse(f"uses {name} on a float")
             return "bool" if kinds == {"bool"} and len(name) == 1 else "int"
         return "float" if "float" in kinds or name == "/" else "int"
 
-    def compared(self, name: str, other: Any) -> Any:
+    def _traced_compared(self, name: str, other: Any) -> Any:
         """A comparison."""
         if isinstance(other, (tuple, Record)):
-            self.refuse("compares a value with a tuple")
-        value = self.trace.expression(other)
-        kinds = {self.kind, value.kind}
+            self._traced_refuse("compares a value with a tuple")
+        value = self._traced_trace.expression(other)
+        kinds = {self._traced_kind, value.kind}
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
-            self.refuse(f"compares values of type {self.kind} and {value.kind}")
-        made = self.trace.expressions.operation(name, "bool", self.expression, value)
-        return self.trace.noted(made)
+            self._traced_refuse(f"compares values of type {self._traced_kind} and {value.kind}")
+        made = self._traced_trace.expressions.operation(
+            name, "bool", self._traced_expression, value
+        )
+        return self._traced_trace.noted(made)
 
-    def unary(self, name: str) -> Symbol:
+    def _traced_unary(self, name: str) -> Symbol:
         """An operation with one operand."""
-        kind = self.kind
+        kind = self._traced_kind
         if kind not in (*NUMBERS, "unknown"):
-            self.refuse(f"uses {name} on a value of type {kind}")
+            self._traced_refuse(f"uses {name} on a value of type {kind}")
         if name == "~" and kind == "float":
-            self.refuse("uses ~ on a float")
+            self._traced_refuse("uses ~ on a float")
         if name == "+" and kind != "bool":
             return self
         result: Kind = "int" if kind == "bool" else kind
-        made = self.trace.expressions.operation(f"unary {name}", result, self.expression)
-        return self.trace.noted(made)
+        made = self._traced_trace.expressions.operation(
+            f"unary {name}", result, self._traced_expression
+        )
+        return self._traced_trace.noted(made)
 
-    def _call(self, function: Callable[..., Any], kind: Kind, *arguments: Any) -> Symbol:
-        values = [self.trace.expression(argument, anything=True) for argument in arguments]
-        return self.trace.noted(
-            self.trace.expressions.call(function, kind, self.expression, *values)
+    def _traced_call(self, function: Callable[..., Any], kind: Kind, *arguments: Any) -> Symbol:
+        values = [self._traced_trace.expression(argument, anything=True) for argument in arguments]
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.call(function, kind, self._traced_expression, *values)
         )
 
     # ------------------------------------------------------------------ conversions
 
-    def converted(self, kind: Kind) -> Symbol:
+    def _traced_converted(self, kind: Kind) -> Symbol:
         """The value as int, float or str."""
-        if self.kind == kind:
+        if self._traced_kind == kind:
             return self
-        if self.kind not in (*NUMBERS, "unknown"):
-            self.refuse(f"converts a value of type {self.kind} to {kind}")
+        if self._traced_kind not in (*NUMBERS, "unknown"):
+            self._traced_refuse(f"converts a value of type {self._traced_kind} to {kind}")
         if kind == "str":
-            return self._call(str, "str")
-        return self.trace.noted(self.trace.expressions.operation(kind, kind, self.expression))
+            return self._traced_call(str, "str")
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.operation(kind, kind, self._traced_expression)
+        )
 
-    def length(self) -> Symbol:
+    def _traced_length(self) -> Symbol:
         """``len(value)``."""
-        if self.kind not in ("str", "unknown"):
-            self.refuse(f"takes the length of a value of type {self.kind}")
-        return self.trace.noted(self.trace.expressions.operation("len", "int", self.expression))
+        if self._traced_kind not in ("str", "unknown"):
+            self._traced_refuse(f"takes the length of a value of type {self._traced_kind}")
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.operation("len", "int", self._traced_expression)
+        )
 
     def __round__(self, digits: Any = None) -> Symbol:
-        if self.kind not in ("int", "float"):
-            self.refuse(f"rounds a value of type {self.kind}")
+        if self._traced_kind not in ("int", "float"):
+            self._traced_refuse(f"rounds a value of type {self._traced_kind}")
         if digits is None:
-            return self._call(round, "int")
-        return self._call(round, self.kind, digits)
+            return self._traced_call(round, "int")
+        return self._traced_call(round, self._traced_kind, digits)
 
     def __getitem__(self, key: Any) -> Symbol:
-        if self.kind == "unknown" and self.trace.exploring:
+        if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return self
-        if self.kind != "str" or not _is_position(key):
-            self.refuse(f"takes an item of a value of type {self.kind}")
-        return self._call(operator.getitem, "str", key)
+        if self._traced_kind != "str" or not _is_position(key):
+            self._traced_refuse(f"takes an item of a value of type {self._traced_kind}")
+        return self._traced_call(operator.getitem, "str", key)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self.kind == "str" and name in _TEXT_METHODS:
+        if self._traced_kind == "str" and name in _TEXT_METHODS:
             return Method(self, name)
-        if self.kind == "unknown" and self.trace.exploring:
-            return Attribute(self.trace, self.expression, name)
-        raise self.trace.refusal(f"reads the attribute {name} of a value of type {self.kind}")
+        if self._traced_kind == "unknown" and self._traced_trace.exploring:
+            return Attribute(self._traced_trace, self._traced_expression, name)
+        raise self._traced_trace.refusal(
+            f"reads the attribute {name} of a value of type {self._traced_kind}"
+        )
 
-    def text_method(self, name: str, *arguments: Any) -> Symbol:
+    def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
         """The result of a method of texts."""
-        return self._call(getattr(str, name), _TEXT_METHODS[name], *arguments)
+        return self._traced_call(getattr(str, name), _TEXT_METHODS[name], *arguments)
 
     # ------------------------------------------------------------------ what is refused
 
-    def refuse(self, reason: str) -> NoReturn:
+    def _traced_refuse(self, reason: str) -> NoReturn:
         """Raise a Refusal that names the line of the function."""
-        raise self.trace.refusal(reason)
+        raise self._traced_trace.refusal(reason)
 
     def __hash__(self) -> int:
-        self.refuse("hashes a value")
+        self._traced_refuse("hashes a value")
 
     def __iter__(self) -> Iterator[Any]:
-        if self.trace.exploring:
+        if self._traced_trace.exploring:
             raise CannotTell
-        self.refuse("iterates over a value")
+        self._traced_refuse("iterates over a value")
 
     def __index__(self) -> int:
-        self.refuse("uses a value as a position or count")
+        self._traced_refuse("uses a value as a position or count")
 
     def __format__(self, spec: str) -> str:
-        self.refuse("makes a text of a value")
+        self._traced_refuse("makes a text of a value")
 
     def __repr__(self) -> str:
-        self.refuse("makes a text of a value")
+        self._traced_refuse("makes a text of a value")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        self.refuse("calls a value")
+        self._traced_refuse("calls a value")
 
 
 def _add_operators() -> None:
     def binary(name: str, reflected: bool) -> Any:
-        return lambda self, other: self.arithmetic(name, other, reflected)
+        return lambda self, other: self._traced_arithmetic(name, other, reflected)
 
     def comparison(name: str) -> Any:
-        return lambda self, other: self.compared(name, other)
+        return lambda self, other: self._traced_compared(name, other)
 
     def unary(name: str) -> Any:
-        return lambda self: self.unary(name)
+        return lambda self: self._traced_unary(name)
 
     names = {
         "add": "+",
@@ -279,48 +302,48 @@ class Method:
         self._name = name
 
     def __call__(self, *arguments: Any) -> Symbol:
-        return self._symbol.text_method(self._name, *arguments)
+        return self._symbol._traced_text_method(self._name, *arguments)
 
 
 class Attribute(Symbol):
     """An attribute, or a method, of an element whose type is not known yet."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("_traced_name",)
 
     def __init__(self, trace: Trace, expression: Expression, name: str) -> None:
         super().__init__(trace, expression)
-        self._name = name
+        self._traced_name = name
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        name = self._name
+        name = self._traced_name
         if name in _TEXT_METHODS:
-            return Symbol(self.trace, self.expression)
+            return Symbol(self._traced_trace, self._traced_expression)
         if any(hasattr(kind, name) for kind in (str, list, dict, set, datetime.datetime)):
-            self.refuse(f"calls the method {name}()")
+            self._traced_refuse(f"calls the method {name}()")
         raise CannotTell
 
 
 class Record:
     """A Row, NamedTuple or dataclass whose parts are not known yet."""
 
-    __slots__ = ("_kind", "_names", "_parts", "_trace")
+    __slots__ = ("_traced_kind", "_traced_names", "_traced_parts", "_traced_trace")
 
     def __init__(
         self, trace: Trace, kind: type[Any], names: tuple[str, ...], parts: tuple[Any, ...]
     ) -> None:
-        self._trace = trace
-        self._kind = kind
-        self._names = names
-        self._parts = parts
+        self._traced_trace = trace
+        self._traced_kind = kind
+        self._traced_names = names
+        self._traced_parts = parts
 
-    def unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
+    def _traced_unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
         """The class, the names of the parts, and the parts."""
-        return self._kind, self._names, self._parts
+        return self._traced_kind, self._traced_names, self._traced_parts
 
     def __getattr__(self, name: str) -> Any:
-        kind, names = self._kind, self._names
-        if name in names and self._is_attribute(name):
-            return self._parts[names.index(name)]
+        kind, names = self._traced_kind, self._traced_names
+        if name in names and self._traced_is_attribute(name):
+            return self._traced_parts[names.index(name)]
         if kind is Row:
             if name == "getField":
                 return self.__getitem__
@@ -329,81 +352,83 @@ class Record:
         elif not name.startswith("_"):
             member = getattr(kind, name, None)
             if isinstance(member, FunctionType):
-                return self._trace.bound(member, self)
+                return self._traced_trace.bound(member, self)
             if isinstance(member, property) and isinstance(member.fget, FunctionType):
-                return self._trace.bound(member.fget, self)()
-        raise self._trace.refusal(f"reads {name} of a {kind.__name__}")
+                return self._traced_trace.bound(member.fget, self)()
+        raise self._traced_trace.refusal(f"reads {name} of a {kind.__name__}")
 
-    def _is_attribute(self, name: str) -> bool:
-        if self._kind is not Row:
+    def _traced_is_attribute(self, name: str) -> bool:
+        if self._traced_kind is not Row:
             return True
         usable = name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_"
         return usable and name not in vars(Row) and name not in ("count", "index")
 
     def __getitem__(self, key: Any) -> Any:
-        if self._kind is Row and isinstance(key, str):
-            if key in self._names:
-                return self._parts[self._names.index(key)]
-            raise self._trace.refusal(f"reads the field {key!r}, which the rows do not have")
-        self._needs_tuple("takes an item")
+        if self._traced_kind is Row and isinstance(key, str):
+            if key in self._traced_names:
+                return self._traced_parts[self._traced_names.index(key)]
+            raise self._traced_trace.refusal(f"reads the field {key!r}, which the rows do not have")
+        self._traced_needs_tuple("takes an item")
         if not _is_position(key):
-            raise self._trace.refusal("takes an item by a value")
-        return self._parts[key]
+            raise self._traced_trace.refusal("takes an item by a value")
+        return self._traced_parts[key]
 
     def __iter__(self) -> Iterator[Any]:
-        self._needs_tuple("iterates over")
-        return iter(self._parts)
+        self._traced_needs_tuple("iterates over")
+        return iter(self._traced_parts)
 
     def __len__(self) -> int:
-        self._needs_tuple("takes the length of")
-        return len(self._parts)
+        self._traced_needs_tuple("takes the length of")
+        return len(self._traced_parts)
 
     def __bool__(self) -> bool:
-        if not issubclass(self._kind, tuple) and (
-            hasattr(self._kind, "__bool__") or hasattr(self._kind, "__len__")
+        if not issubclass(self._traced_kind, tuple) and (
+            hasattr(self._traced_kind, "__bool__") or hasattr(self._traced_kind, "__len__")
         ):
-            raise self._trace.refusal(f"asks for the truth of a {self._kind.__name__}")
-        return len(self._parts) > 0 if issubclass(self._kind, tuple) else True
+            raise self._traced_trace.refusal(
+                f"asks for the truth of a {self._traced_kind.__name__}"
+            )
+        return len(self._traced_parts) > 0 if issubclass(self._traced_kind, tuple) else True
 
-    def _needs_tuple(self, action: str) -> None:
-        if not issubclass(self._kind, tuple):
-            raise self._trace.refusal(f"{action} a {self._kind.__name__}")
+    def _traced_needs_tuple(self, action: str) -> None:
+        if not issubclass(self._traced_kind, tuple):
+            raise self._traced_trace.refusal(f"{action} a {self._traced_kind.__name__}")
 
-    def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
-        self._needs_tuple("compares")
+    def _traced_compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        self._traced_needs_tuple("compares")
         if isinstance(other, Record):
-            other._needs_tuple("compares")
-            other = other._parts
+            other._traced_needs_tuple("compares")
+            other = other._traced_parts
         if type(other) is not tuple:
-            raise self._trace.refusal(f"compares a {self._kind.__name__}")
-        return compare(self._parts, other)
+            raise self._traced_trace.refusal(f"compares a {self._traced_kind.__name__}")
+        return compare(self._traced_parts, other)
 
     def __eq__(self, other: object) -> Any:
-        return self._compared(other, operator.eq)
+        return self._traced_compared(other, operator.eq)
 
     def __ne__(self, other: object) -> Any:
-        return self._compared(other, operator.ne)
+        return self._traced_compared(other, operator.ne)
 
     def __lt__(self, other: Any) -> Any:
-        return self._compared(other, operator.lt)
+        return self._traced_compared(other, operator.lt)
 
     def __le__(self, other: Any) -> Any:
-        return self._compared(other, operator.le)
+        return self._traced_compared(other, operator.le)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compared(other, operator.gt)
+        return self._traced_compared(other, operator.gt)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compared(other, operator.ge)
+        return self._traced_compared(other, operator.ge)
 
     def __hash__(self) -> int:
-        raise self._trace.refusal(f"hashes a {self._kind.__name__}")
+        raise self._traced_trace.refusal(f"hashes a {self._traced_kind.__name__}")
 
     def __format__(self, spec: str) -> str:
-        raise self._trace.refusal(f"makes a text of a {self._kind.__name__}")
+        raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
 
     def __repr__(self) -> str:
-        raise self._trace.refusal(f"makes a text of a {self._kind.__name__}")
+        raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
 
 
 def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
@@ -423,7 +448,7 @@ def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
 def taken_apart(trace: Trace, value: Any) -> tuple[Shape, list[Expression]]:
     """The shape of what a function returned, and an expression for each column."""
     if isinstance(value, Record):
-        kind, names, parts = value.unpacked()
+        kind, names, parts = value._traced_unpacked()
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
     else:

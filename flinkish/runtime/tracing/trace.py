@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.tracing.expressions import Expression, Expressions, Kind
-from flinkish.runtime.tracing.purity import globals_read, impurity, tests_none
+from flinkish.runtime.tracing.purity import globals_read, impurity, takes_remainders, tests_none
 from flinkish.runtime.tracing.symbols import (
     CannotTell,
     Record,
@@ -151,7 +151,7 @@ class Trace:
     def expression(self, value: Any, anything: bool = False) -> Expression:
         """The expression of a symbol or constant; ``anything``: also of one that has no kind."""
         if isinstance(value, Symbol):
-            return value.expression
+            return value._traced_expression
         kind = kind_of_constant(value)
         if kind is None:
             if not anything or not (is_constant(value) or isinstance(value, slice)):
@@ -225,15 +225,22 @@ class Trace:
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
             if original != types.CellType():
                 self._note(_cell_contents, original, None, original.cell_contents)
-                cell.cell_contents = self.known(original.cell_contents, name)
+                cell.cell_contents = self._in_code(code, self.known(original.cell_contents, name))
         for name in globals_read(code):
             if name in function.__globals__:
                 value = function.__globals__[name]
                 self._note(dict.get, function.__globals__, name, value)
-                namespace[name] = self.known(value, name)
+                namespace[name] = self._in_code(code, self.known(value, name))
             elif hasattr(builtins, name):
                 namespace[name] = self.known(getattr(builtins, name), name)
         return patched
+
+    def _in_code(self, code: CodeType, value: Any) -> Any:
+        """``value`` as a symbol if it is a text that ``code`` could format, which would ask nothing
+        of a symbol."""
+        if type(value) is str and takes_remainders(code):
+            return Symbol(self, self.expression(value))
+        return value
 
     def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
         defaults = function.__defaults__
@@ -261,44 +268,46 @@ class Trace:
 class Outside:
     """An object that a function reads from outside of it: a module, class, function, or itself."""
 
-    __slots__ = ("_name", "_object", "_trace")
+    __slots__ = ("_traced_name", "_traced_object", "_traced_trace")
 
     def __init__(self, trace: Trace, value: Any, name: str) -> None:
-        self._trace = trace
-        self._object = value
-        self._name = name
+        self._traced_trace = trace
+        self._traced_object = value
+        self._traced_name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        value, name = self._object, f"{self._name}.{attribute}"
+        value, name = self._traced_object, f"{self._traced_name}.{attribute}"
         if isinstance(value, ModuleType):
             if not hasattr(value, attribute):
-                raise self._trace.refusal(f"reads {name}, which is not there")
-            return self._trace.read(value, attribute, name)
+                raise self._traced_trace.refusal(f"reads {name}, which is not there")
+            return self._traced_trace.read(value, attribute, name)
         kind = value if isclass(value) else type(value)
         if not _has_plain_attributes(kind):
-            raise self._trace.refusal(f"reads {name}, of a class with attributes of its own making")
+            raise self._traced_trace.refusal(
+                f"reads {name}, of a class with attributes of its own making"
+            )
         member = _found_in_class(kind, attribute)
         if isinstance(member, types.MemberDescriptorType) and not isclass(value):
-            return self._trace.read(value, attribute, name)
+            return self._traced_trace.read(value, attribute, name)
         if hasattr(type(member), "__set__"):
-            raise self._trace.refusal(f"reads the property {name}")
+            raise self._traced_trace.refusal(f"reads the property {name}")
         if attribute in getattr(value, "__dict__", ()) and not isclass(value):
-            return self._trace.read(value, attribute, name)
+            return self._traced_trace.read(value, attribute, name)
         if isinstance(member, FunctionType) and not isclass(value):
-            self._trace._note(getattr, kind, attribute, getattr(kind, attribute))
-            return self._trace.bound(member, self)
+            self._traced_trace._note(getattr, kind, attribute, getattr(kind, attribute))
+            return self._traced_trace.bound(member, self)
         if isinstance(member, staticmethod):
-            return self._trace.known(member.__func__, name)
+            return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
-            return self._trace.read(value, attribute, name)
-        raise self._trace.refusal(f"reads {name}")
+            return self._traced_trace.read(value, attribute, name)
+        raise self._traced_trace.refusal(f"reads {name}")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        value, trace = self._object, self._trace
+        value, trace = self._traced_object, self._traced_trace
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
         if replaced is not None:
             if named:
-                raise trace.refusal(f"calls {self._name} with {', '.join(named)}=")
+                raise trace.refusal(f"calls {self._traced_name} with {', '.join(named)}=")
             return replaced(trace, *arguments)
         if isinstance(value, FunctionType):
             return trace.callable_of(value)(*arguments, **named)
@@ -306,20 +315,22 @@ class Outside:
             made = _constructed(trace, value, arguments, named)
             if made is not None:
                 return made
-        raise trace.refusal(f"calls {self._name}")
+        raise trace.refusal(f"calls {self._traced_name}")
 
-    def _refuse(self, *arguments: Any) -> Any:
-        raise self._trace.refusal(f"uses {self._name}, a {type(self._object).__name__}")
+    def _traced_refuse(self, *arguments: Any) -> Any:
+        raise self._traced_trace.refusal(
+            f"uses {self._traced_name}, a {type(self._traced_object).__name__}"
+        )
 
-    __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __format__ = __repr__ = __index__ = _refuse
+    __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _traced_refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_refuse
+    __format__ = __repr__ = __index__ = _traced_refuse
 
 
 def _name_of(value: Any) -> str:
     if isinstance(value, Outside):
-        return f"{value._name}, a {type(value._object).__name__}"
+        return f"{value._traced_name}, a {type(value._traced_object).__name__}"
     return f"an object of type {type(value).__name__}"
 
 
@@ -468,9 +479,9 @@ def _extreme(trace: Trace, name: str, sign: str, values: Sequence[Any]) -> Any:
     for value in values[1:]:
         if isinstance(value, Symbol) or isinstance(best, Symbol):
             first, second = trace.expression(value), trace.expression(best)
-            better = _symbol(trace, value).compared(sign, best)
+            better = _symbol(trace, value)._traced_compared(sign, best)
             if first.kind == second.kind:
-                chosen = trace.expressions.choice(better.expression, first, second)
+                chosen = trace.expressions.choice(better._traced_expression, first, second)
                 best = Symbol(trace, chosen)
                 continue
         else:
@@ -486,7 +497,7 @@ def _symbol(trace: Trace, value: Any) -> Symbol:
 def _converter(kind: Kind, convert: Callable[..., Any]) -> Callable[..., Any]:
     def converted(trace: Trace, *values: Any) -> Any:
         if len(values) == 1 and isinstance(values[0], Symbol):
-            return values[0].converted(kind)
+            return values[0]._traced_converted(kind)
         return _native(trace, convert, values)
 
     return converted
@@ -513,7 +524,7 @@ def _rounded(trace: Trace, value: Any, digits: Any = None) -> Any:
 
 
 def _length(trace: Trace, value: Any) -> Any:
-    return value.length() if isinstance(value, Symbol) else len(value)
+    return value._traced_length() if isinstance(value, Symbol) else len(value)
 
 
 def _tuple(trace: Trace, value: Any = ()) -> Any:

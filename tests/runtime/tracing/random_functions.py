@@ -1,0 +1,267 @@
+"""Random functions as source text, and random columns with extreme values to run them on.
+
+All is drawn of a ``random.Random``, as thousands of functions are wanted in seconds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.runtime.records.rows import RowColumns
+
+WHOLE = [0, 1, -1, 2, 3, 7, -10, 1000, 2**31, 2**53, 2**53 + 1, -(2**53) - 1]
+WIDEST = [2**62, 2**63 - 1, -(2**63), -(2**63) + 1, 10**18]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.1, 2.5, -3.5, 1e300, -1e300, 5e-324, math.inf, -math.inf]
+TEXTS = ["", "a", "b", "A", "ab", "ß", "é", "\U0001f600", "\uffff", "zz top", " a "]
+
+
+def _integer(random: Random) -> int:
+    return random.choice(WHOLE) if random.random() < 0.5 else random.randint(-100, 100)
+
+
+def _real(random: Random) -> float:
+    return random.choice(FLOATS) if random.random() < 0.4 else random.uniform(-100, 100)
+
+
+COLUMNS: dict[str, tuple[pa.DataType, Callable[[Random], Any]]] = {
+    "x": (pa.int64(), lambda r: r.randint(-100, 100)),
+    "w": (pa.int64(), lambda r: r.choice(WIDEST) if r.random() < 0.2 else _integer(r)),
+    "i": (pa.int8(), lambda r: r.randint(-128, 127)),
+    "f": (pa.float64(), lambda r: math.nan if r.random() < 0.05 else _real(r)),
+    "g": (pa.float32(), lambda r: float(np.float32(r.uniform(-10, 10)))),
+    "p": (pa.float64(), lambda r: r.uniform(0.5, 100)),
+    "b": (pa.bool_(), lambda r: r.random() < 0.5),
+    "s": (pa.string(), lambda r: r.choice(TEXTS)),
+    "d": (pa.dictionary(pa.int32(), pa.string()), lambda r: r.choice(TEXTS)),
+    "n": (pa.int64(), lambda r: None if r.random() < 0.2 else _integer(r)),
+    "t": (pa.timestamp("us"), lambda r: datetime.datetime(2020, 1, r.randint(1, 31))),
+}
+
+
+def random_rows(random: Random, most: int = 6) -> RowColumns:
+    """Rows with a column of each kind."""
+    count = random.randint(1, most)
+    arrays = [
+        pa.array([draw(random) for _ in range(count)], kind) for kind, draw in COLUMNS.values()
+    ]
+    return RowColumns(pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS)))
+
+
+class Leaves(NamedTuple):
+    """The sources of values of each type."""
+
+    numbers: Sequence[str]
+    texts: Sequence[str]
+    truths: Sequence[str]
+
+
+ROW = Leaves(
+    ["v.x", "v['w']", "v.i", "v.f", "v.g", "v[5]", "v.p", "v.b", "v.x", "v.i", "v.n", "len(v.s)"],
+    ["v.s", "v.d"],
+    ["v.b"],
+)
+
+_CONSTANTS = [*map(repr, WHOLE), "0.0", "-0.0", "0.5", "1e10", "LIMIT", "SCALE", "MADE", "True"]
+_ARITHMETIC = ["+", "-", "*", "+", "-", "//", "%", "/", "&", "|", "^"]
+_COMPARE = ["<", "<=", ">", ">=", "==", "!="]
+
+
+def expression(random: Random, leaves: Leaves, depth: int) -> tuple[str, str]:
+    """The kind and the source of an expression, of numbers mostly."""
+    if depth == 0 or random.random() < 0.15:
+        drawn = random.random()
+        if drawn < 0.5:
+            return "n", random.choice(leaves.numbers)
+        if drawn < 0.7:
+            return "n", random.choice(_CONSTANTS)
+        if drawn < 0.85:
+            return "s", random.choice([*leaves.texts, *map(repr, TEXTS[:5])])
+        return "b", random.choice([*leaves.truths, "True", "False"])
+    return _combined(random, *(expression(random, leaves, depth - 1) for _ in range(3)))
+
+
+def _combined(
+    random: Random, first: tuple[str, str], second: tuple[str, str], third: tuple[str, str]
+) -> tuple[str, str]:
+    (k1, a), (k2, b), (_, c) = first, second, third
+    way = random.randrange(24)
+    if way < 7:
+        if "s" in (k1, k2):  # never a text times 2**31
+            return k1, random.choice([f"({a} + {b})", f"({a} + {b})", f"({a} % {b})"])
+        return "n", f"({a} {random.choice(_ARITHMETIC)} {b})"
+    if way < 11:
+        return "b", f"({a} {random.choice(_COMPARE)} {b})"
+    if way < 14:
+        return k2, f"({b} if {a} else {c})"
+    if way == 14:
+        return k1, f"min({a}, {b})"
+    if way == 15:
+        return k1, f"max({a}, {b}, {c})"
+    if way == 16:
+        return k1, random.choice([f"({a} and {b})", f"({a} or {b})"])
+    if way == 17:
+        return "b", f"(not {a})"
+    if way == 18:
+        return "n", random.choice([f"abs({a})", f"(-{a})", f"(+{a})", f"(~{a})", f"round({a})"])
+    if way == 19:
+        calls = [f"int({a})", f"float({a})", f"helped({a})", f"round({a}, 1)", f"math.floor({a})"]
+        return "n", random.choice(calls)
+    if way == 20 and k1 == "s":
+        sources = [f"{a}.upper()", f"{a}.strip()", f"{a}[:1]", f"{a}.replace('a', 'bb')"]
+        return "s", random.choice(sources)
+    if way == 20:
+        return "n", f"({a} ** {random.randrange(4)})"
+    if way == 21:
+        return "b", random.choice([f"({a} in (1, 2.5, {b}))", f"(({a}, {b}) < ({c}, 1))"])
+    if way == 22:
+        return k1, f"(v.n if v.n is not None else {b})"
+    return "b", f"({a} < {b} <= {c})"
+
+
+class Pair(NamedTuple):
+    """A result with names."""
+
+    first: Any
+    second: Any
+
+
+def helped(value: Any) -> Any:
+    """A function that others call."""
+    return value if value > 3 else -value
+
+
+class Totals(NamedTuple):
+    """An accumulator with names."""
+
+    a0: Any
+    a1: Any
+    a2: Any
+
+
+NAMES: dict[str, Any] = {
+    "AggregateFunction": AggregateFunction,
+    "Totals": Totals,
+    "Pair": Pair,
+    "helped": helped,
+    "LIMIT": 5,
+    "SCALE": 0.25,
+    "MADE": -2,
+    "math": math,
+}
+
+
+def random_function(random: Random) -> str:
+    """The source of a function of a row."""
+    p, q, r = (expression(random, ROW, random.choice([0, 1, 1, 2, 2, 3]))[1] for _ in range(3))
+    made = random.choice(["{0}", "{0}", "({0}, {1})", "Pair({0}, second={1})", "({0}, ({1}, v.t))"])
+    if random.random() < 0.6:
+        return f"def function(v):\n    return {made.format(p, q)}\n"
+    lines = random.choice(
+        [
+            f"unused = {q}\n    return {made.format(p, r)}",
+            f"q = {q}\n    if {r}:\n        return {made.format('q', p)}\n"
+            f"    return {made.format(p, 'q')}",
+            f"q, r = {q}, {r}\n    return {made.format('q', 'r')}",
+        ]
+    )
+    return f"def function(v):\n    {lines}\n"
+
+
+def compiled(source: str) -> Any:
+    """The function of a source."""
+    names: dict[str, Any] = dict(NAMES)
+    exec(source, names)
+    return names["function"]
+
+
+def exactly(value: Any) -> Any:
+    """A value with the types of all of its parts, in which NaN equals NaN and 0.0 is not -0.0."""
+    if isinstance(value, tuple):
+        return type(value).__name__, [exactly(part) for part in tuple.__iter__(value)]
+    return type(value), repr(value)
+
+
+def _field(random: Random, a: str) -> tuple[str, str]:
+    """A start and the source of the next value of the field ``a`` of an accumulator."""
+    depth = random.choice([0, 0, 1, 1, 2])
+    x = expression(random, ROW, depth)[1]
+    number = random.choice(["v.x", "v.w", "v.i", "v.f", "v.p", "v.g", f"({x})"])
+    condition = random.choice(["v.b", "v.x > 0", "v.f < 1.5", f"({expression(random, ROW, 1)[1]})"])
+    start = random.choice(["0", "0", "0.0", "0.0", "5", "-0.0", "100", "2.5", "-1"])
+    value = random.choice([number, "v.x", "v.p"])
+    return random.choice(
+        [
+            (start, f"{a} + {value}"),
+            (start, f"{value} + {a}"),
+            (start, f"{a} - {value}"),
+            (start, f"{a} + {value} + 1"),
+            ("0", f"{a} + 1"),
+            ("0", f"{a} + (1 if {condition} else 0)"),
+            (start, f"{a} + ({value} if {condition} else 0)"),
+            (start, f"({a} + {value} if {condition} else {a})"),
+            (start, f"min({a}, {value})"),
+            (start, f"max({value}, {a})"),
+            (start, f"({value} if {value} < {a} else {a})"),
+            (start, f"(max({a}, {value}) if {condition} else {a})"),
+            ("''", f"max({a}, {random.choice(ROW.texts)})"),
+            ("'m'", f"min({random.choice(ROW.texts)}, {a})"),
+            ("''", "v.s"),
+            (start, f"{value}"),
+            (start, f"({value} if {condition} else {a})"),
+            (start, a),
+            ("False", f"({a} or {condition})"),
+            ("True", f"({a} and v.x > 0)"),
+        ]
+    )
+
+
+def random_aggregate(random: Random) -> str:
+    """The source of an AggregateFunction of rows."""
+    names = ["a.a0", "a.a1", "a.a2"] if random.random() < 0.5 else ["a[0]", "a[1]", "a[2]"]
+    fields = [_field(random, name) for name in names]
+    if random.random() < 0.2:
+        key = random.choice(["v.x", "v.p", "v.s", "v.f"])
+        sign = random.choice(["<", "<=", ">", ">="])
+        start = {"v.x": "0", "v.p": "50.0", "v.f": "0.0", "v.s": "'b'"}[key]
+        better = random.choice([f"{key} {sign} {names[0]}", f"{names[0]} {sign} {key}"])
+        fields[0] = (start, f"({key} if {better} else {names[0]})")
+        fields[1] = ("''", f"(v.d if {better} else {names[1]})")
+    starts, nexts = ", ".join(f[0] for f in fields), ", ".join(f[1] for f in fields)
+    kind = "Totals" if names[0] == "a.a0" else ""
+    return (
+        "class Random(AggregateFunction):\n"
+        f"    def createAccumulator(self):\n        return {kind}({starts})\n"
+        f"    def add(self, v, a):\n        return {kind}({nexts})\n"
+        f"    def getResult(self, a):\n        return ({names[0]}, {names[1]})\n"
+        "function = Random()\n"
+    )
+
+
+def random_reduce(random: Random) -> str:
+    """The source of a reduce function of Pairs whose second part is of one type."""
+    x = "b.second"
+    nexts = [
+        "a.second + b.second",
+        "b.second + a.second",
+        "min(a.second, b.second)",
+        "max(a.second, b.second)",
+        "b.second",
+        "a.second",
+        f"a.second + ({x} if b.first > 0 else 0)",
+        f"a.second + 2 * {x}",
+        f"(a.second if a.second > {x} else {x})",
+    ]
+    if random.random() < 0.3:
+        sign = random.choice(["<", "<=", ">", ">="])
+        by = random.choice(["first", "second"])
+        return f"function = lambda a, b: a if a.{by} {sign} b.{by} else b\n"
+    firsts = ["a.first", "b.first", "a.first + b.first", "max(a.first, b.first)"]
+    return f"function = lambda a, b: Pair({random.choice(firsts)}, {random.choice(nexts)})\n"
