@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flinkish.api.plan.partitioning import Partitioning
@@ -11,10 +12,15 @@ from flinkish.graph.stream_graph import StreamEdge, StreamNode
 
 
 class JobPlan:
-    """The plan of a job graph."""
+    """The plan of a job graph. ``explained`` gives lines about the functions of a node."""
 
-    def __init__(self, graph: JobGraph) -> None:
+    def __init__(
+        self,
+        graph: JobGraph,
+        explained: Callable[[StreamNode], Iterable[str]] = lambda node: (),
+    ) -> None:
         self._graph = graph
+        self._explained = explained
         self._nodes: dict[str, StreamNode] = {
             node.uid: node for vertex in graph.vertices for node in vertex.nodes
         }
@@ -62,6 +68,8 @@ class JobPlan:
     def _text(self, vertex: JobVertex) -> list[str]:
         chain = " -> ".join(node.name for node in vertex.nodes)
         lines = [f"  {chain}  [{vertex.uid}]"]
+        for node in vertex.nodes:
+            lines.extend(f"    {node.name}: {line}" for line in self._explained(node))
         for job_edge in vertex.outputs:
             edge = job_edge.edge
             side = f" side output {edge.sideOutput!r}" if edge.sideOutput else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,17 @@ from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
+from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
-from flinkish.graph.stream_graph import StreamGraph
+from flinkish.graph.stream_graph import StreamGraph, StreamNode
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task.store import JobRun
+from flinkish.runtime.tracing.explanation import explained, explained_key
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
@@ -140,7 +142,10 @@ class SparkPipelineExecutor:
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
     ) -> JobPlan:
         """The plan of the job that ends in ``sinks``."""
-        return JobPlan(JobGraph(StreamGraph.of(sinks)))
+        enabled = environment.getConfig().isFunctionTracingEnabled()
+        return JobPlan(
+            JobGraph(StreamGraph.of(sinks)), lambda node: _explained_functions(node, enabled)
+        )
 
     def _frames(
         self,
@@ -164,6 +169,7 @@ class SparkPipelineExecutor:
             most,
             config.isObjectReuseEnabled(),
             config.elementsHiddenInErrors,
+            config.isFunctionTracingEnabled(),
         )
         plan.goOn(session, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
@@ -178,6 +184,15 @@ _STARTING = threading.Lock()
 
 KEY_GROUPS_A_TASK = 4
 """Key groups for each shuffle partition, unless there is only one or the user sets their number."""
+
+
+def _explained_functions(node: StreamNode, enabled: bool) -> Iterator[str]:
+    """Which functions of ``node`` run over columns."""
+    for edge in node.inputs:
+        if isinstance(edge.partitioning, HashPartitioning):
+            yield explained_key(edge.partitioning.keySelector, enabled)
+    if not node.isSource and not node.isSink:
+        yield from explained(node.operator, enabled)
 
 
 def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:

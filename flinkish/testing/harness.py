@@ -75,6 +75,7 @@ class StreamTestHarness:
         self._identities = graph.identities()
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
+        self._traces_functions = config.isFunctionTracingEnabled()
         self._side_outputs: dict[str, list[StreamRecord[Any]]] = {}
         self._sinks = {node.uid: _RecordingSink() for node in graph if node.isSink}
         self._backends: dict[str, HeapKeyedStateBackend] = {
@@ -93,6 +94,7 @@ class StreamTestHarness:
             self._context,
             lambda edge: self._sinks[edge.targetUid],
             config.isObjectReuseEnabled(),
+            self._traces_functions,
         )
         with closed_on_error(self._chain):
             self._chain.open()
@@ -242,6 +244,7 @@ class StreamTestHarness:
             _HarnessOutput(self._side_outputs),
             TaskInfo(node.name),
             self._interval,
+            tracesFunctions=self._traces_functions,
         )
 
 

@@ -52,6 +52,7 @@ class Configuration(Mapping[str, Any]):
         "pipeline.auto-watermark-interval",
         "pipeline.max-parallelism",
         "pipeline.object-reuse",
+        "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
     )
     """The supported options. Times are int ms or a Duration."""
@@ -100,6 +101,7 @@ class ExecutionConfig:
         self.maxParallelism: int | None = None
         self.triggerInterval = 0
         self.elementsPerBatch: int | None = None
+        self._function_tracing = True
         self._object_reuse = False
         self.elementsHiddenInErrors = False
 
@@ -171,6 +173,21 @@ class ExecutionConfig:
     def isObjectReuseEnabled(self) -> bool:
         """Whether chained operators get elements without a copy."""
         return self._object_reuse
+
+    def enableFunctionTracing(self) -> ExecutionConfig:
+        """Run functions that only compute over columns where their input is columns, such as rows of a
+        table: the results are the same. This is the default; ``explain`` says which functions do."""
+        self._function_tracing = True
+        return self
+
+    def disableFunctionTracing(self) -> ExecutionConfig:
+        """Call every function element by element."""
+        self._function_tracing = False
+        return self
+
+    def isFunctionTracingEnabled(self) -> bool:
+        """Whether functions that only compute run over columns."""
+        return self._function_tracing
 
     def hideElementsInErrors(self) -> ExecutionConfig:
         """Show only the types of elements in errors, neither their values nor the messages of user

@@ -62,6 +62,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     >>> print(env.explain())  # doctest: +ELLIPSIS
     Stage 0 (sources)
       Source: Collection Source -> Map  [CollectionSource-...]
+        Map: over columns
         FORWARD to Print to Std. Out
     Sinks
       Print to Std. Out  [PrintSink-...]
@@ -332,7 +333,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         return self._executor().plan(self, self._sinks).asJson()
 
     def explain(self) -> str:
-        """The plan of the job as text: stages, operators, and the edges between them."""
+        """The plan of the job as text: stages, operators, and the edges between them.
+
+        A line for each function that can run over columns says whether it does, where its input is
+        columns (rows of files and tables, and what such functions make of them), and if not, why.
+        """
         return self._executor().plan(self, self._sinks).asText()
 
     def _executor(self) -> PipelineExecutor:

@@ -205,6 +205,9 @@ class EnvironmentSettings:
         elif option == "pipeline.object-reuse":
             config = self._config
             config.enableObjectReuse() if value else config.disableObjectReuse()
+        elif option == "pipeline.function-tracing":
+            config = self._config
+            config.enableFunctionTracing() if value else config.disableFunctionTracing()
         elif option == "pipeline.operator-chaining.enabled":
             self._chaining = bool(value)
         elif option == "execution.buffer-timeout.interval":

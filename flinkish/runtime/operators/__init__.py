@@ -1,4 +1,4 @@
 """The operators that are not windows, with their contexts, timers and outputs.
 
-It may import ``records``, ``state`` and ``time`` of ``runtime``, and ``api``.
+It may import ``records``, ``state``, ``time`` and ``tracing`` of ``runtime``, and ``api``.
 """

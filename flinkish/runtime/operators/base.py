@@ -39,6 +39,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, user_method_of
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.tracing.column_function import ColumnFunction
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.contexts import ElementContext
@@ -103,6 +104,8 @@ class OperatorContext:
     emitsAfterSlices: bool = False
     """Whether ``onPeriodicEmit`` is called at the end of a part of a batch, not by the clock."""
     metrics: OperatorMetricGroup = field(default_factory=OperatorMetricGroup)
+    tracesFunctions: bool = True
+    """Whether functions that only compute run over columns."""
 
 
 class StreamOperator(ABC):
@@ -120,6 +123,7 @@ class StreamOperator(ABC):
         self.output = context.output
         self.metrics = context.metrics
         self.taskInfo = context.taskInfo
+        self.tracesFunctions = context.tracesFunctions
         self.currentWatermark = MIN_TIMESTAMP
         self.inFirstKeyGroup = True
         """Whether this is the first key group, as it always is if there is only one."""
@@ -194,6 +198,14 @@ class StreamOperator(ABC):
     def runtimeContext(self) -> RuntimeContext:
         """What a rich function gets as its runtime context."""
         return StreamingRuntimeContext(self)
+
+    def traced(
+        self, function: Callable[..., Any] | None, arguments: int = 1
+    ) -> ColumnFunction | None:
+        """``function`` over columns; None if functions are to be called element by element."""
+        if function is None or not self.tracesFunctions:
+            return None
+        return ColumnFunction(function, arguments)
 
     @contextmanager
     def userCode(self, element: object) -> Iterator[None]:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.process import TimeDomain
@@ -50,10 +51,15 @@ class StreamMap(StatelessOperator):
     def __init__(self, context: OperatorContext, description: MapDescription) -> None:
         super().__init__(context, description.function)
         self._call = description.call
+        self._columns = self.traced(self._call)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.emitMapped(self._call, records)
+        columns = None if self._columns is None else self._columns.results(records.values)
+        if columns is None:
+            self.emitMapped(self._call, records)
+        else:
+            self.output.emitRecords(records.mapped(columns))
 
 
 class StreamFilter(StatelessOperator):
@@ -62,15 +68,23 @@ class StreamFilter(StatelessOperator):
     def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
         super().__init__(context, description.function)
         self._call = description.call
+        self._columns = self.traced(self._call)
         self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
+        truths = None if self._columns is None else self._columns.truths(records.values)
+        if truths is not None:
+            self._emit_kept(truths, records)
+            return
         held = not (keeps_nothing(self._call) and records.plain)
         if held and not records.immutable:
             self.collectElements(self._collect_kept, self._collector, records)
             return
-        kept = np.array(self._truths(self.mapped(self._call, records), records), dtype=bool)
+        truths = np.array(self._truths(self.mapped(self._call, records), records), dtype=bool)
+        self._emit_kept(truths, records)
+
+    def _emit_kept(self, kept: NDArray[np.bool_], records: Records) -> None:
         if kept.all():
             self.output.emitRecords(records)
         elif kept.any():

@@ -45,6 +45,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             assigner.extractTimestamp if isinstance(assigner, TimestampAssigner) else assigner
         )
         self._field = None if self._extract is None else field_read(self._extract)
+        self._columns = self.traced(self._extract, 2)
         self._strategy = strategy
         self._interval = context.autoWatermarkInterval
         self._emits_after_slices = context.emitsAfterSlices
@@ -99,6 +100,8 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         if self._extract is None:
             return records.timed(records.timestamps)
         column = integer_column(records.values, self._field)
+        if column is None and self._columns is not None:
+            column = self._columns.integers(records.values, records.timestamps)
         if column is not None:
             return records.timed(column)
         values, extracted = self._extracted(self._extract, records)

@@ -323,7 +323,9 @@ def is_plain(values: Sequence[Any]) -> bool:
 
     Tuples do not count: checking the parts of each would take longer than checking the results.
     """
-    return isinstance(values, RowColumns) or set(map(type, values)) <= _PLAIN
+    if isinstance(values, RowColumns):
+        return not values.shape.ofClasses
+    return set(map(type, values)) <= _PLAIN
 
 
 @lru_cache(maxsize=1024)

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -204,27 +204,61 @@ class ColumnKeys(Sequence[Any]):
         return self._rows.values(self.column)[index]
 
 
+class ColumnSelector(Protocol):
+    """A key selector over columns; None where it has to be called for each element."""
+
+    def passed(self, values: Sequence[Any]) -> int | None:
+        """The number of the column of ``values`` that it gives as it is."""
+
+    def results(self, values: Sequence[Any]) -> RowColumns | None:
+        """The keys as columns."""
+
+
 class KeyColumn:
-    """Computes the keys of elements: with the key selector, or from a column if it reads only that.
+    """Computes the keys of elements: with the key selector, or from a column if it reads only that,
+    or as ``columns`` does.
 
     ``operator`` is named in errors of the selector.
     """
 
-    def __init__(self, selector: Callable[[Any], Any], operator: str) -> None:
+    def __init__(
+        self,
+        selector: Callable[[Any], Any],
+        operator: str,
+        columns: ColumnSelector | None = None,
+    ) -> None:
         self._select = selector
+        self._columns = columns
         self._field = field_read(selector)
         self._operator = operator
         self._hashes = KeyHashes()
 
     def of(self, values: Sequence[Any]) -> tuple[Sequence[Any], Hashes]:
         """The keys of ``values`` and their hashes."""
-        if isinstance(values, RowColumns) and self._field is not None:
-            column = values.column(self._field)
+        if isinstance(values, RowColumns):
+            column = None if self._field is None else values.column(self._field)
+            if column is None and self._columns is not None:
+                column = self._columns.passed(values)
             if column is not None and _has_dictionary(values.arrow(column).type):
                 return ColumnKeys(values, column), self._hashes_of(values.encoded(column))
+            computed = None if self._columns is None else self._columns.results(values)
+            if computed is not None and _are_keys(computed):
+                return self._computed(computed)
         keys = mapped(self._operator, self._select, values)
         with user_code_of(self._operator, lambda: keys):
             return keys, self._hashes.column(keys)
+
+    def _computed(self, keys: RowColumns) -> tuple[Sequence[Any], Hashes]:
+        """Keys that are columns themselves, as objects: each distinct one is made once."""
+        codes = np.zeros(len(keys), dtype=np.int64)
+        for number in range(keys.batch.num_columns):
+            encoded = keys.encoded(number)
+            indices = encoded.indices.to_numpy()
+            codes = np.unique(codes * len(encoded.dictionary) + indices, return_inverse=True)[1]
+        first = np.unique(codes, return_index=True)[1]
+        distinct = keys.take(first).rows()
+        hashes = self._hashes.column(distinct)[codes]
+        return [distinct[code] for code in codes.tolist()], hashes
 
     def trim(self) -> None:
         """Called between batches: drop cached hashes."""
@@ -234,6 +268,11 @@ class KeyColumn:
         distinct = self._hashes.column(python_values(encoded.dictionary))
         hashes: Hashes = distinct[encoded.indices.to_numpy()]
         return hashes
+
+
+def _are_keys(computed: RowColumns) -> bool:
+    """Whether equal keys are equal in each column, and the same objects will do for them."""
+    return not computed.nested and all(map(_has_dictionary, computed.batch.schema.types))
 
 
 def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:

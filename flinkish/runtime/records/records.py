@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.records.copies import all_immutable, copied_values, is_plain
+from flinkish.runtime.records.rows import RowColumns
 
 NO_TIMESTAMP = MIN_TIMESTAMP
 """The timestamp of a record that has none, as in Flink."""
@@ -83,7 +84,12 @@ class Records:
 
     def kept(self, kept: NDArray[np.bool_]) -> Records:
         """The records for which ``kept`` is true, and no keys."""
-        return self._known(Records(list(compress(self.values, kept)), self.timestamps[kept]))
+        values = self.values
+        if isinstance(values, RowColumns) and not values.mayDiffer:
+            part: Sequence[Any] = values.take(np.flatnonzero(kept))
+        else:
+            part = list(compress(values, kept))
+        return self._known(Records(part, self.timestamps[kept]))
 
     def _known(self, part: Records) -> Records:
         """``part`` of these records, with what is known about their values."""

@@ -67,6 +67,11 @@ class RowColumns(Sequence[Any]):
         mutable = self._shape is not None and self._shape.mutable
         return mutable or any(map(pa.types.is_nested, self.batch.schema.types))
 
+    @property
+    def mayDiffer(self) -> bool:
+        """Whether a function may have changed an object, which then differs from its columns."""
+        return self._rows is not None and self.nested
+
     def anew(self) -> RowColumns:
         """The same elements, whose objects will be made again."""
         return RowColumns(self.batch, self._shape)

@@ -37,6 +37,12 @@ class Shape:
         return all(part.kind is None for part in self.parts)
 
     @cached_property
+    def ofClasses(self) -> bool:
+        """Whether there are objects of a user's class in an element, whose methods are user code."""
+        own = self.kind not in (None, Row, tuple)
+        return own or any(part.ofClasses for part in self.parts)
+
+    @cached_property
     def mutable(self) -> bool:
         """Whether a function could change an element, or a part of it, of this shape."""
         return self._is_mutable() or any(part.mutable for part in self.parts)

@@ -21,6 +21,7 @@ from flinkish.runtime.records.keys import KeyColumn
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.task.valve import StatusWatermarkValve, ValveInput
+from flinkish.runtime.tracing.column_function import ColumnFunction
 
 
 class ChainedEdge(Protocol):
@@ -62,9 +63,13 @@ _JoinedChannels: TypeAlias = tuple[StatusWatermarkValve, list[ChainedEdge]]
 class KeyedInput(Input):
     """Computes the key of every record in front of a keyed operator of the same task."""
 
-    def __init__(self, target: Input, partitioning: HashPartitioning, operator: str) -> None:
+    def __init__(
+        self, target: Input, partitioning: HashPartitioning, operator: str, traces: bool
+    ) -> None:
         self._target = target
-        self.keys = KeyColumn(partitioning.keySelector, f"keyBy before {operator}")
+        selector = partitioning.keySelector
+        columns = ColumnFunction(selector) if traces else None
+        self.keys = KeyColumn(selector, f"keyBy before {operator}", columns)
 
     def processRecords(self, records: Records) -> None:
         keys, hashes = self.keys.of(records.values)
@@ -113,6 +118,7 @@ class OperatorChain:
     ``context`` makes the context of an operator. ``exit`` returns the reader of an edge that leaves
     the chain, None if there is none. An input that reads several edges gets a valve, which
     combines their watermarks. ``reusesObjects``: operators hand on objects without a copy.
+    ``tracesFunctions``: key selectors run over columns.
     """
 
     def __init__(
@@ -122,6 +128,7 @@ class OperatorChain:
         context: Callable[[ChainedNode], OperatorContext],
         exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
         reusesObjects: bool = False,
+        tracesFunctions: bool = True,
     ) -> None:
         nodes = list(nodes)
         self.operators: dict[str, StreamOperator] = {
@@ -134,6 +141,7 @@ class OperatorChain:
         ]
         self._valves = _valves(chain.from_iterable(readers for _, readers in read))
         self._keys: list[KeyColumn] = []
+        self._traces_functions = tracesFunctions
         in_order = any(node.operator.inOrder for node in nodes)
         for output, readers in read:
             output.reusesObjects = reusesObjects
@@ -205,7 +213,7 @@ class OperatorChain:
             target = ValveInput(valve, channels.index(edge), reader)
         if isinstance(edge.partitioning, HashPartitioning) and edge.targetUid in self.operators:
             name = self.operators[edge.targetUid].name
-            target = keyed = KeyedInput(target, edge.partitioning, name)
+            target = keyed = KeyedInput(target, edge.partitioning, name, self._traces_functions)
             self._keys.append(keyed.keys)
         return target
 

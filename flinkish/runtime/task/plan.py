@@ -73,6 +73,8 @@ class TaskSettings:
     """The number of key groups as reported to user functions."""
     reusesObjects: bool = False
     elementsHiddenInErrors: bool = False
+    tracesFunctions: bool = True
+    """Whether functions that only compute run over columns."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

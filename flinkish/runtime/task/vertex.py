@@ -96,7 +96,12 @@ class VertexTask:
             {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
         )
         self._chain = OperatorChain(
-            plan.nodes, sources, self._context, self._exit, settings.reusesObjects
+            plan.nodes,
+            sources,
+            self._context,
+            self._exit,
+            settings.reusesObjects,
+            settings.tracesFunctions,
         )
 
     def open(self) -> None:
@@ -181,6 +186,7 @@ class VertexTask:
             self._task_info(node.name),
             self._settings.autoWatermarkInterval,
             emitsAfterSlices=True,
+            tracesFunctions=self._settings.tracesFunctions,
         )
 
     def _task_info(self, name: str) -> TaskInfo:

@@ -14,13 +14,13 @@ from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.stored_names import pickled, unpickled
-from flinkish.api.types.fields import WHOLE, Field, position_of
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
 from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
+    column_of,
     run_of,
     symbolic_element,
 )
@@ -41,7 +41,7 @@ from flinkish.runtime.tracing.folding import (
     normal,
 )
 from flinkish.runtime.tracing.forms import Form, Recogniser, check_best
-from flinkish.runtime.tracing.kernels import Inexact, kind_of, of_python, to_arrow
+from flinkish.runtime.tracing.kernels import NOT_EXACT, Inexact, kind_of, of_python, to_arrow
 from flinkish.runtime.tracing.symbols import (
     CannotTell,
     Refusal,
@@ -129,6 +129,8 @@ class ColumnFold:
             return str(refusal)
         except CannotTell:
             pass
+        except Exception as error:
+            return f"cannot be followed: {type(error).__name__}: {error}"
         return None
 
     def follows(self, values: RowColumns) -> bool:
@@ -166,7 +168,7 @@ class ColumnFold:
         Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
         given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
         """
-        if not isinstance(values, RowColumns) or not len(values):
+        if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         plan = self._traces.of(values)
         if plan is None or (start is not None and start.schema.types != plan.schema.types):
@@ -186,7 +188,7 @@ class ColumnFold:
             for number in range(len(plan.forms)):
                 columns.append(folded_field(folding, plan.forms, plan.kinds, plan.start, number))
             return _batch(columns, plan.schema)
-        except Inexact:
+        except NOT_EXACT:
             return None
 
     def combine(
@@ -199,7 +201,7 @@ class ColumnFold:
             return None
         try:
             return _batch(combination.columns(parts, groups, count), parts.schema)
-        except Inexact:
+        except NOT_EXACT:
             return None
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
@@ -365,7 +367,7 @@ def _check_step(operation: Expression) -> None:
 
 def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
     """The plan of an aggregation of ours, which reads and sets one field."""
-    number = _column_of(values.shape, function.field)
+    number = column_of(values.shape, function.field)
     types = values.batch.schema.types
     kind = kind_of(types[number])
     make = Expressions()
@@ -406,23 +408,6 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
     ]
     schema = _schema(values.shape, stored, values.batch.schema.names)
     return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None).noted()
-
-
-def _column_of(shape: Shape, field: Field | None) -> int:
-    if shape.kind is None:
-        if field in (*WHOLE, 0, "0"):
-            return 0
-        raise Refusal("reads a field of a single value")
-    if field is None or not shape.flat:
-        raise Refusal("reads what is no field of the element")
-    if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
-        return shape.names.index(field)
-    position = position_of(field) if isinstance(field, str) else field
-    if position is None or not 0 <= position < len(shape.parts):
-        raise Refusal(f"reads the field {field!r}, which the elements do not have")
-    if isinstance(field, str) and not issubclass(shape.kind, tuple):
-        raise Refusal(f"reads the field {field!r}, which the elements do not have")
-    return position
 
 
 # ---------------------------------------------------------------------- values and columns

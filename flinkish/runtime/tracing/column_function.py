@@ -9,11 +9,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.types.fields import (
+    WHOLE,
+    Field,
+    NamedField,
+    PositionedField,
+    field_read,
+    position_of,
+)
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.tracing.expressions import Column, Expression
 from flinkish.runtime.tracing.kernels import (
-    Inexact,
+    NOT_EXACT,
     Run,
     Values,
     kind_of,
@@ -42,7 +50,20 @@ class ColumnFunction:
     @property
     def reason(self) -> str | None:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
+        if isinstance(self._function, (NamedField, PositionedField)):
+            return self._traces.reason
         return self._traces.reason or explored(self._function, self._arguments)
+
+    def passed(self, values: Sequence[Any]) -> int | None:
+        """The number of the column of ``values`` that the function returns as it is."""
+        if not isinstance(values, RowColumns) or not len(values):
+            return None
+        traced: Traced | None = self._traces.of(values)
+        if traced is None or traced.shape != VALUE or traced.steps or traced.testsNone:
+            return None
+        column = traced.columns[0]
+        passes = isinstance(column, Column) and column.number < values.batch.num_columns
+        return column.number if passes else None  # type: ignore[union-attr]
 
     def results(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
@@ -54,7 +75,7 @@ class ColumnFunction:
         traced, run, batch = found
         try:
             columns = [_column(run, batch, expression) for expression in traced.columns]
-        except Inexact:
+        except NOT_EXACT:
             return None
         names = list(traced.shape.columnNames)
         results = pa.RecordBatch.from_arrays(columns, names=names)
@@ -68,7 +89,7 @@ class ColumnFunction:
         traced, run, _ = found
         try:
             return run.mask(traced.columns[0])
-        except Inexact:
+        except NOT_EXACT:
             return None
 
     def integers(
@@ -84,7 +105,7 @@ class ColumnFunction:
             if computed.kind != "int":
                 return None
             integers: NDArray[np.int64] = computed.array(run.count)
-        except Inexact:
+        except NOT_EXACT:
             return None
         return integers
 
@@ -92,7 +113,7 @@ class ColumnFunction:
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None
     ) -> tuple[Traced, Run, pa.RecordBatch] | None:
         """What was traced for ``values``, over a run of them in which all steps can be taken."""
-        if not isinstance(values, RowColumns) or not len(values):
+        if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         traced: Traced | None = self._traces.of(values)
         if traced is None:
@@ -103,13 +124,17 @@ class ColumnFunction:
         run = run_of(batch, timestamps)
         try:
             run.check(traced.steps)
-        except Inexact:
+        except NOT_EXACT:
             return None
         return traced, run, batch
 
     def _trace(self, values: RowColumns) -> Traced:
         trace = Trace()
         element = symbolic_element(trace, values)
+        if isinstance(self._function, (NamedField, PositionedField)):
+            number = column_of(values.shape, field_read(self._function))
+            column = trace.expressions.column(number, kind_of(values.batch.schema.types[number]))
+            return trace.follow(_itself, Symbol(trace, column))
         if self._arguments == 1:
             return trace.follow(self._function, element)
         timestamp = Symbol(trace, trace.expressions.column(values.batch.num_columns, "int"))
@@ -153,7 +178,32 @@ class Traces:
             self.reason = str(refusal)
         except CannotTell:
             pass
+        except Exception as error:
+            # What a class of the user does when it is looked at: the general path can deal with it
+            self.reason = f"cannot be followed: {type(error).__name__}: {error}"
         return None
+
+
+def column_of(shape: Shape, field: Field | None) -> int:
+    """The number of the column that holds ``field`` of an element of ``shape``. Raises Refusal."""
+    if shape.kind is None:
+        if field in (*WHOLE, 0, "0"):
+            return 0
+        raise Refusal("reads a field of a single value")
+    if field is None or not shape.flat:
+        raise Refusal("reads what is no field of the element")
+    if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
+        return shape.names.index(field)
+    position = position_of(field) if isinstance(field, str) else field
+    there = position is not None and 0 <= position < len(shape.parts)
+    if not there or (isinstance(field, str) and not issubclass(shape.kind, tuple)):
+        raise Refusal(f"reads the field {field!r}, which the elements do not have")
+    assert position is not None
+    return position
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def explored(function: Callable[..., Any], arguments: int) -> str | None:
@@ -168,6 +218,8 @@ def explored(function: Callable[..., Any], arguments: int) -> str | None:
         return str(refusal)
     except CannotTell:
         pass
+    except Exception as error:
+        return f"cannot be followed: {type(error).__name__}: {error}"
     return None
 
 

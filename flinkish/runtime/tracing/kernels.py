@@ -40,6 +40,9 @@ class Inexact(Exception):
     """The columns of this run could give another result than Python."""
 
 
+NOT_EXACT = (Inexact, ArithmeticError, TypeError, ValueError, pa.ArrowException)
+"""What a kernel raises where it cannot go on as Python would."""
+
 Mask: TypeAlias = NDArray[np.bool_]
 
 LEAST, MOST = -(2**63), 2**63 - 1

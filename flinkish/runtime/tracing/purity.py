@@ -40,6 +40,11 @@ _REASONS = {
     "GET_ITER": "has a loop",
     "JUMP_BACKWARD": "has a loop",
     "MAKE_FUNCTION": "defines a function or comprehension",
+    "PUSH_EXC_INFO": "handles exceptions",
+    "CHECK_EXC_MATCH": "handles exceptions",
+    "POP_EXCEPT": "handles exceptions",
+    "RERAISE": "handles exceptions",
+    "BEFORE_WITH": "enters a context",
     "RAISE_VARARGS": "raises an exception",
     "LOAD_ASSERTION_ERROR": "asserts",
     "LOAD_COMMON_CONSTANT": "asserts",
@@ -76,19 +81,22 @@ def impurity(code: CodeType) -> str | None:
     """
     if code.co_flags & _GENERATES:
         return f"yields or awaits (line {code.co_firstlineno})"
-    line, before = code.co_firstlineno, ("", "", None)
+    line, before = code.co_firstlineno, None
     formats = takes_remainders(code)
+    owner = ""
     for step in dis.get_instructions(code):
         line = (step.positions.lineno if step.positions else None) or line
-        if step.opname not in _COMPUTES and not (step.opname == "IS_OP" and before[1] == "None"):
-            return f"{_reason(step, before[1])} (line {line})"
+        if step.opname == "LOAD_FAST" and step.argval == "self":
+            owner = "self."
+        tests_none = step.opname == "IS_OP" and before is not None and before.argrepr == "None"
+        if step.opname not in _COMPUTES and not tests_none:
+            return f"{_reason(step, owner)} (line {line})"
         if step.opname in _ATTRIBUTES and str(step.argval).startswith(_HIDDEN):
             return f"reads the attribute {step.argval} (line {line})"
-        if formats and _is_text(before[2]) and not _takes_item(step):
+        if formats and before is not None and _is_text(before) and not _takes_item(step):
             return f"may format a text with % (line {line})"
         if step.opname != "CACHE":
-            constant = step.argval if step.opname == "LOAD_CONST" else None
-            before = (step.opname, step.argrepr, constant)
+            before = step
     if code.co_exceptiontable:
         return f"handles exceptions or enters a context (line {code.co_firstlineno})"
     return None
@@ -116,8 +124,10 @@ def takes_remainders(code: CodeType) -> bool:
     )
 
 
-def _is_text(constant: object) -> bool:
-    parts = constant if isinstance(constant, tuple) else (constant,)
+def _is_text(step: dis.Instruction) -> bool:
+    if step.opname != "LOAD_CONST":
+        return False
+    parts = step.argval if isinstance(step.argval, tuple) else (step.argval,)
     return any(isinstance(part, str) for part in parts)
 
 
@@ -126,12 +136,9 @@ def _takes_item(step: dis.Instruction) -> bool:
     return subscript or step.opname in ("BINARY_SUBSCR", "CALL_KW")
 
 
-def _reason(step: dis.Instruction, before: str) -> str:
+def _reason(step: dis.Instruction, owner: str) -> str:
     reason = _REASONS.get(step.opname, f"has the step {step.opname}, which cannot be followed")
-    name = str(step.argval)
-    if step.opname.endswith("_ATTR") and before.isidentifier():
-        name = f"{before}.{name}"
-    return reason.format(name)
+    return reason.format(f"{owner}{step.argval}" if step.opname.endswith("_ATTR") else step.argval)
 
 
 _GENERATES = 0x20 | 0x80 | 0x200

@@ -158,7 +158,7 @@ class Symbol:
         if name == "~" and kind == "float":
             self._traced_refuse("uses ~ on a float")
         if name == "+" and kind != "bool":
-            return self
+            return self._traced_trace.noted(self._traced_expression)
         result: Kind = "int" if kind == "bool" else kind
         made = self._traced_trace.expressions.operation(
             f"unary {name}", result, self._traced_expression
@@ -176,7 +176,7 @@ class Symbol:
     def _traced_converted(self, kind: Kind) -> Symbol:
         """The value as int, float or str."""
         if self._traced_kind == kind:
-            return self
+            return self._traced_trace.noted(self._traced_expression)  # which None would not be
         if self._traced_kind not in (*NUMBERS, "unknown"):
             self._traced_refuse(f"converts a value of type {self._traced_kind} to {kind}")
         if kind == "str":

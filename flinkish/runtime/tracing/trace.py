@@ -310,7 +310,12 @@ class Outside:
                 raise trace.refusal(f"calls {self._traced_name} with {', '.join(named)}=")
             return replaced(trace, *arguments)
         if isinstance(value, FunctionType):
-            return trace.callable_of(value)(*arguments, **named)
+            try:
+                return trace.callable_of(value)(*arguments, **named)
+            except Refusal as refusal:
+                raise Refusal(
+                    f"{trace.refusal(f'calls {self._traced_name}')}, which {refusal}"
+                ) from None
         if isclass(value):
             made = _constructed(trace, value, arguments, named)
             if made is not None:

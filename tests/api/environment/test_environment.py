@@ -23,6 +23,7 @@ def test_options_by_flinks_names(env):
                 "pipeline.max-parallelism": 12,
                 "pipeline.auto-watermark-interval": fl.Duration.ofMillis(50),
                 "pipeline.object-reuse": True,
+                "pipeline.function-tracing": False,
                 "pipeline.operator-chaining.enabled": False,
                 "execution.buffer-timeout.interval": 0,
                 "execution.runtime-mode": "STREAMING",
@@ -36,6 +37,7 @@ def test_options_by_flinks_names(env):
     assert env.getConfig().getAutoWatermarkInterval() == 50
     assert (env.getConfig().getParallelism(), env.getConfig().getMaxParallelism()) == (3, 12)
     assert env.getConfig().isObjectReuseEnabled()
+    assert not env.getConfig().isFunctionTracingEnabled()
     assert not env.isChainingEnabled()
     assert env.getBufferTimeout() == 0
     assert env.getCheckpointConfig().getCheckpointStorage() == "/checkpoints"

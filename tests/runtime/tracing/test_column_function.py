@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import time
+import uuid
 from collections import Counter
+from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flinkish.api.functions.functions import MapFunction
+from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
+from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
+from flinkish.runtime.records.records import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from tests.runtime.tracing.random_functions import (
     compiled,
@@ -26,7 +37,7 @@ def check(source, rows, outcomes):
         expected = [function(row) for row in rows]
     except Exception:
         outcomes["raised"] += 1
-        assert results is truths is integers is None
+        assert (results, truths, integers) == (None, None, None)
         return
     outcomes["columns" if results is not None else "elements"] += 1
     if results is not None:
@@ -49,7 +60,7 @@ def check_functions(seed, count):
     return outcomes
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32))
 def test_results_equal_those_of_each_element(seed):
     outcomes = check_functions(seed, 100)
@@ -63,3 +74,213 @@ def test_results_equal_those_of_each_element(seed):
 @given(st.integers(0, 2**32))
 def test_results_of_many_functions_equal_those_of_each_element(seed):
     check_functions(seed, 100)
+
+
+# ---------------------------------------------------------------------- what is refused, and why
+
+COUNTS = []
+SETTINGS = {"limit": 3}
+
+
+class Counting(MapFunction):
+    def __init__(self):
+        self.count = 0
+        self.limit = 2
+
+    def map(self, value):
+        self.count += 1
+        return value
+
+    def limited(self, value):
+        return (value.name, min(value.x, self.limit))
+
+
+def looped(value):
+    total = 0
+    for part in value.name:
+        total += len(part)
+    return total
+
+
+def caught(value):
+    try:
+        return 1 // value.x
+    except ZeroDivisionError:
+        return 0
+
+
+def outer(value):
+    return logged(value)
+
+
+def logged(value):
+    COUNTS.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda value: print(value), "calls print (line"),
+        (lambda value: math.gcd(value.x, 2), "calls math.gcd (line"),
+        (lambda value: uuid.uuid4().hex, "calls uuid.uuid4 (line"),
+        (Counting().map, "writes the attribute self.count (line"),
+        (looped, "has a loop (line"),
+        (caught, "handles exceptions"),
+        (outer, "reads COUNTS.append"),
+        (lambda value: SETTINGS["limit"] + value.x, "uses SETTINGS, a dict (line"),
+        (lambda value: [value.x], "makes a list, which can change (line"),
+        (lambda value: {"x": value.x}, "makes a dict, which can change (line"),
+        (lambda value: f"{value.x}", "makes a text of a value (line"),
+        (lambda value: "%d" % value.x, "may format a text with % (line"),  # noqa: UP031
+        (lambda value: (yield value), "yields"),
+        (lambda value: value.x.__class__, "reads the attribute __class__ (line"),
+        (repr, "is no function of Python"),
+    ],
+)
+def test_a_reason_names_the_line(function, reason):
+    function = ColumnFunction(function)
+    assert function.results(ROWS) is None
+    assert reason in str(function.reason)
+
+
+ROWS = RowColumns(pa.record_batch({"name": ["a", "b", "c"], "x": [1, 5, -3]}))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda value: value.missing,
+        lambda value: value["missing"],
+        lambda value: value.x + value.name,
+        lambda value: value.x // 0,
+        lambda value: value.kind,
+        lambda value: value.name % value.x,
+        lambda value: -value.name,
+    ],
+)
+def test_what_python_raises_is_not_computed(function):
+    assert ColumnFunction(function).results(ROWS) is None
+    with pytest.raises((AttributeError, KeyError, TypeError, ZeroDivisionError)):
+        function(ROWS[0])
+
+
+def test_fields_may_be_named_like_what_a_symbol_has():
+    rows = RowColumns(pa.record_batch({"kind": [1, 2], "trace": [3, 4], "expression": [5, 6]}))
+    results = ColumnFunction(lambda v: (v.kind + 1, v.trace, v.expression)).results(rows)
+    assert list(results) == [(2, 3, 5), (3, 4, 6)]
+
+
+def test_what_is_read_outside_may_change():
+    counting = Counting()
+    function = ColumnFunction(counting.limited)
+    assert list(function.results(ROWS)) == [("a", 1), ("b", 2), ("c", -3)]
+    counting.limit = 4
+    assert list(function.results(ROWS)) == [("a", 1), ("b", 4), ("c", -3)]
+
+
+def test_what_keeps_changing_is_not_traced_for_ever():
+    counting = Counting()
+    function = ColumnFunction(counting.limited)
+    for limit in range(60):
+        counting.limit = limit
+        results = function.results(ROWS)
+    assert results is None
+    assert function.reason == "reads values outside of it that keep changing"
+
+
+def test_columns_that_are_only_handed_on_may_have_nulls():
+    rows = RowColumns(pa.record_batch({"x": [1, None], "y": [1, 2]}))
+    assert list(ColumnFunction(lambda v: (v.x, v.y + 1)).results(rows)) == [(1, 2), (None, 3)]
+    assert ColumnFunction(lambda v: int(v.x)).results(rows) is None
+    assert ColumnFunction(lambda v: v.y if v.x is None else 0).results(rows) is None
+
+
+@dataclass
+class Changing:
+    x: int
+    y: float = 0.5
+
+    def doubled(self):
+        return self.x * 2
+
+
+@dataclass
+class Checked:
+    x: int
+
+    def __post_init__(self):
+        assert self.x > 0
+
+
+def test_dataclasses_are_made_and_read():
+    made = ColumnFunction(lambda v: Changing(v.x)).results(ROWS)
+    assert list(made.anew()) == [Changing(1), Changing(5), Changing(-3)]
+    assert made.nested  # each reader is given objects of its own
+    assert list(ColumnFunction(lambda c: (c.doubled(), c.y)).results(made)) == [
+        (2, 0.5),
+        (10, 0.5),
+        (-6, 0.5),
+    ]
+    assert ColumnFunction(lambda v: Checked(v.x)).results(ROWS) is None
+
+
+def test_functions_follow_one_another_without_objects():
+    pairs = ColumnFunction(lambda v: (v.name, (v.x, v.x * v.x))).results(ROWS)
+    squares = ColumnFunction(lambda pair: pair[1][1]).results(pairs)
+    assert list(squares) == [1, 25, 9]
+    assert ColumnFunction(lambda square: square > 5).truths(squares).tolist() == [False, True, True]
+    assert ColumnFunction(lambda pair: pair[0]).passed(pairs) == 0
+
+
+def test_a_timestamp_assigner_sees_the_timestamp():
+    function = ColumnFunction(lambda value, timestamp: value.x * 1000 + timestamp, 2)
+    assert function.integers(ROWS, np.array([1, 2, 3])).tolist() == [1001, 5002, -2997]
+    assert ColumnFunction(lambda value, timestamp: value.x / 2, 2).integers(ROWS) is None
+
+
+def test_frames_carry_what_functions_made():
+    pairs = ColumnFunction(lambda v: (v.name, Changing(v.x))).results(ROWS)
+    frame = Frame(Records(pairs, no_timestamps(3)), NO_MARKS)
+    received = decode_frame(encode_frame(frame, "op")).records.values
+    assert isinstance(received, RowColumns)
+    assert (
+        list(received)
+        == list(pairs)
+        == [("a", Changing(1)), ("b", Changing(5)), ("c", Changing(-3))]
+    )
+    assert list(taken(received, np.array([2, 0]))) == [("c", Changing(-3)), ("a", Changing(1))]
+    assert list(joined([pairs, received])) == [*pairs, *pairs]
+
+
+def test_tracing_takes_less_than_a_millisecond():
+    def taken_by():
+        start = time.process_time()
+        ColumnFunction(lambda v: (v.name, max(v.x, 0) + 1, v.x > 3)).results(ROWS)
+        return time.process_time() - start
+
+    assert min(taken_by() for _ in range(20)) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("selector", "keys"),
+    [
+        (lambda v: v.x % 2, [1, 1, 1]),
+        (lambda v: (v.name, v.x > 0), [("a", True), ("b", True), ("c", False)]),
+        (lambda v: v.name.upper(), ["A", "B", "C"]),
+    ],
+)
+def test_computed_keys_are_those_of_the_selector(selector, keys):
+    found, hashes = KeyColumn(selector, "op", ColumnFunction(selector)).of(ROWS)
+    expected, expected_hashes = KeyColumn(selector, "op").of(list(ROWS))
+    assert [exactly(key) for key in found] == [exactly(key) for key in keys]
+    assert list(expected) == keys
+    assert hashes.tolist() == expected_hashes.tolist()
+
+
+def test_a_key_that_is_a_column_stays_one():
+    pairs = ColumnFunction(lambda v: Changing(v.x)).results(ROWS)
+    selector = lambda c: c.x  # noqa: E731
+    keys, _ = KeyColumn(selector, "op", ColumnFunction(selector)).of(pairs)
+    assert isinstance(keys, ColumnKeys)
+    assert list(keys) == [1, 5, -3]
