@@ -283,9 +283,7 @@ class Outside:
             return self._traced_trace.read(value, attribute, name)
         kind = value if isclass(value) else type(value)
         if not _has_plain_attributes(kind):
-            raise self._traced_trace.refusal(
-                f"reads {name}, of a class with attributes of its own making"
-            )
+            raise self._traced_trace.refusal(f"reads {name} of a {kind.__name__}")
         member = _found_in_class(kind, attribute)
         if isinstance(member, types.MemberDescriptorType) and not isclass(value):
             return self._traced_trace.read(value, attribute, name)

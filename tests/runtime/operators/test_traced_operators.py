@@ -1,0 +1,137 @@
+"""Operators whose functions run over columns emit what they emit element by element."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flinkish import RichMapFunction, WatermarkStrategy
+from flinkish.api.functions.functions import MapFunction
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.testing import StreamTestHarness
+from tests.runtime.tracing.random_functions import (
+    compiled,
+    exactly,
+    random_function,
+    random_rows,
+)
+
+
+def emitted(build, rows, traced):
+    """What comes out of a job that gets ``rows`` as columns, or how it fails."""
+
+    def built(stream):
+        config = stream.getExecutionEnvironment().getConfig()
+        assert config.isFunctionTracingEnabled()
+        if not traced:
+            config.disableFunctionTracing()
+        return build(stream)
+
+    harness = StreamTestHarness(built)
+    records = Records(rows.anew(), np.arange(len(rows), dtype=np.int64) * 1000)
+    try:
+        harness._inputs[0].output.emitRecords(records)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    harness.endInput()
+    operators = harness._chain.operators.values()
+    counts = [(operator.metrics.numRecordsIn, operator.output.emitted) for operator in operators]
+    return counts, [
+        (exactly(element.value), element.timestamp) if hasattr(element, "value") else str(element)
+        for element in harness.getOutput()
+    ]
+
+
+def random_job(random):
+    """A job of random functions."""
+    kept, made, key = (compiled(random_function(random)) for _ in range(3))
+    field = random.choice(["x", "i", "b", "s", "d"])
+    assigner = random.choice(
+        [lambda v, t: v.x * 1000 + t, lambda v, t: t + v.i, lambda v, t: v.w, lambda v, t: v.n]
+    )
+    strategy = WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(assigner)
+    selector = random.choice([lambda v: v[field], lambda v: (v.x % 3, v[field]), key])
+
+    def build(stream):
+        timed = stream.assignTimestampsAndWatermarks(strategy)
+        named = timed.filter(kept).keyBy(selector).map(lambda v: (v[field], v))
+        return named.filter(lambda pair: pair[1].x > -50).map(lambda pair: made(pair[1]))
+
+    return build
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32))
+def test_random_jobs_emit_the_same_with_and_without_tracing(seed):
+    random = Random(seed)
+    for _ in range(10):
+        build, rows = random_job(random), random_rows(random, 12)
+        assert emitted(build, rows, True) == emitted(build, rows, False)
+
+
+class Twice(MapFunction):
+    calls = 0
+
+    def map(self, value):
+        return (value.name, value.n * 2)
+
+
+ROWS = RowColumns(pa.record_batch({"name": ["a", "b", "a"], "n": [1, 2, 3]}))
+
+
+def test_a_chain_of_functions_stays_columns(monkeypatch):
+    made = []
+    monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
+    monkeypatch.setattr(RowColumns, "passing", lambda self: made.append(self))
+
+    def build(stream):
+        doubled = stream.map(Twice()).filter(lambda pair: pair[1] > 2)
+        return doubled.map(lambda pair: pair[1] + 1)
+
+    with pytest.raises(TypeError):  # of the sink, which is the first to want an object
+        emitted_values(build)
+    assert [values.batch.column(0).to_pylist() for values in made] == [[5, 7]]
+
+
+def emitted_values(build):
+    harness = StreamTestHarness(build)
+    harness._inputs[0].output.emitRecords(Records(ROWS.anew(), np.zeros(3, dtype=np.int64)))
+    return [record.value for record in harness.getOutput()]
+
+
+def test_the_readers_of_what_was_made_share_no_object():
+    def changed(value):
+        value[1].append(1)
+        return value
+
+    rows = RowColumns(pa.record_batch({"name": ["a"], "list": [[0]]}))
+
+    def build(stream):
+        made = stream.map(lambda v: (v.name, v.list))
+        return made.map(changed).union(made.map(changed))
+
+    harness = StreamTestHarness(build)
+    harness._inputs[0].output.emitRecords(Records(rows, np.zeros(1, dtype=np.int64)))
+    assert [record.value for record in harness.getOutput()] == [("a", [0, 1]), ("a", [0, 1])]
+
+
+def test_a_function_that_is_opened_reads_what_it_opened():
+    class Scaled(RichMapFunction):
+        def open(self, context):
+            self.scale = 10
+
+        def map(self, value):
+            return value.n * self.scale
+
+    assert emitted_values(lambda stream: stream.map(Scaled())) == [10, 20, 30]
+    function = Scaled()
+    assert ColumnFunction(function.map).results(ROWS) is None
+    function.open(None)
+    assert list(ColumnFunction(function.map).results(ROWS)) == [10, 20, 30]
