@@ -14,8 +14,9 @@ SOURCES := flinkish tests examples
 demo: $(READY)
 	$(BIN)/python -m examples.flights
 
+# In two processes, one for the tests with Spark.
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 # Every way in which a job, its JVM and its workers end, in processes of their own.
 test-processes: $(READY)
@@ -27,7 +28,7 @@ soak: $(READY)
 
 # Without Spark, in under a minute. There is no Java, so that a test that starts one and has no mark fails.
 test-fast: $(READY)
-	JAVA_HOME=/nonexistent $(BIN)/pytest -m "not spark and not thorough"
+	JAVA_HOME=/nonexistent $(BIN)/pytest -n 2 -m "not spark and not thorough"
 
 # All tests, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
 coverage: $(READY)

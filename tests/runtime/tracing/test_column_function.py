@@ -244,6 +244,7 @@ def test_frames_carry_what_functions_made():
     frame = Frame(Records(pairs, no_timestamps(3)), NO_MARKS)
     received = decode_frame(encode_frame(frame, "op")).records.values
     assert isinstance(received, RowColumns)
+    assert pairs is not None
     assert (
         list(received)
         == list(pairs)
