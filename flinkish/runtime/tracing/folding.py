@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -278,15 +278,36 @@ def _has_negative_zero(values: Any) -> bool:
 def first_positions(groups: Groups, count: int) -> Groups:
     """The first position of each group, -1 if it has none."""
     positions = np.full(count, -1, dtype=np.intp)
-    positions[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
+    for start, end in _pieces(len(groups), count):
+        piece = groups[start:end][::-1]
+        found = np.full(count, -1, dtype=np.intp)
+        found[piece] = np.arange(end - 1, start - 1, -1)
+        positions = np.where(positions < 0, found, positions)
+        if bool((positions >= 0).all()):
+            break
     return positions
 
 
 def last_positions(groups: Groups, count: int) -> Groups:
     """The last position of each group, -1 if it has none."""
     positions = np.full(count, -1, dtype=np.intp)
-    positions[groups] = np.arange(len(groups))
+    length = len(groups)
+    for start, end in _pieces(length, count):
+        piece = groups[length - end : length - start]
+        found = np.full(count, -1, dtype=np.intp)
+        found[piece] = np.arange(length - end, length - start)
+        positions = np.where(positions < 0, found, positions)
+        if bool((positions >= 0).all()):
+            break
     return positions
+
+
+def _pieces(length: int, count: int) -> Iterator[tuple[int, int]]:
+    """Pieces of a run, each longer than the one before: few groups are all in the first."""
+    start, size = 0, max(16 * count, 1024)
+    while start < length:
+        yield start, min(start + size, length)
+        start, size = start + size, size * 8
 
 
 def _at(

@@ -251,7 +251,7 @@ def test_frames_carry_what_functions_made():
         == [("a", Changing(1)), ("b", Changing(5)), ("c", Changing(-3))]
     )
     assert list(taken(received, np.array([2, 0]))) == [("c", Changing(-3)), ("a", Changing(1))]
-    assert list(joined([pairs, received])) == [*pairs, *pairs]
+    assert list(joined((pairs, received))) == [*pairs, *pairs]
 
 
 def test_tracing_takes_less_than_a_millisecond():

@@ -1,0 +1,70 @@
+"""``env.explain()`` says of each function whether it runs over columns."""
+
+from __future__ import annotations
+
+import time as clock
+
+from flinkish import (
+    AggregateFunction,
+    StreamExecutionEnvironment,
+    TumblingEventTimeWindows,
+    WatermarkStrategy,
+)
+
+
+class Sums(AggregateFunction):
+    def createAccumulator(self):
+        return (0, 0)
+
+    def add(self, value, accumulator):
+        return (accumulator[0] + value.x, accumulator[1] + 1)
+
+    def getResult(self, accumulator):
+        return accumulator[0] / accumulator[1]
+
+
+class Lists(Sums):
+    def createAccumulator(self):
+        return []
+
+
+def lines_of(build, traced=True):
+    env = StreamExecutionEnvironment()
+    if not traced:
+        env.getConfig().disableFunctionTracing()
+    build(env.fromElements(1)).print()
+    return [line.strip() for line in env.explain().splitlines()]
+
+
+def windowed(stream, aggregate):
+    strategy = WatermarkStrategy.forMonotonousTimestamps()
+    strategy = strategy.withTimestampAssigner(lambda value, timestamp: value.x * 1000)
+    timed = stream.assignTimestampsAndWatermarks(strategy)
+    keyed = timed.filter(lambda value: value.x > clock.time()).keyBy(lambda value: value.name)
+    return keyed.window(TumblingEventTimeWindows.of(1000)).aggregate(aggregate)
+
+
+def test_each_function_has_a_line():
+    lines = lines_of(lambda stream: windowed(stream.map(lambda value: value), Sums()))
+    line = clock_line()
+    assert "Map: over columns" in lines
+    assert "Timestamps/Watermarks: timestamp assigner over columns" in lines
+    assert f"Filter: element by element, as it calls clock.time (line {line})" in lines
+    assert "TumblingEventTimeWindows: key selector over columns" in lines
+    assert "TumblingEventTimeWindows: aggregation over columns" in lines
+
+
+def clock_line():
+    return next(number for number, line in enumerate(open(__file__), 1) if "clock.time()" in line)
+
+
+def test_a_reason_is_given_for_an_aggregate_function():
+    lines = lines_of(lambda stream: windowed(stream, Lists()))
+    reasons = [line for line in lines if "aggregation element by element" in line]
+    assert len(reasons) == 1
+    assert "as it makes a list, which can change (line" in reasons[0]
+
+
+def test_tracing_can_be_switched_off():
+    lines = lines_of(lambda stream: stream.map(lambda value: value), traced=False)
+    assert "Map: element by element, as it is not traced (disableFunctionTracing)" in lines
