@@ -1,4 +1,4 @@
-# make demo | test | test-fast | test-processes | soak | coverage | lint | format | bench | docs | dist | matrix | lock | clean
+# make demo | test | test-fast | test-processes | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test test-fast test-processes soak coverage lint format bench docs dist matrix lock clean
+.PHONY: demo test test-fast test-processes soak coverage lint format bench bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -44,8 +44,13 @@ format: $(READY)
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
+# All jobs on all sides, into docs/benchmarks.md; with JOBS="tumbling sessions" or ELEMENTS=1000000 a part of it, to look at.
 bench: $(READY)
-	$(BIN)/python -m tests.benchmarks.window_aggregate
+	$(BIN)/python -m tests.benchmarks $(if $(JOBS),--jobs $(JOBS)) $(if $(ELEMENTS),--elements $(ELEMENTS)) $(BENCH)
+
+# Every job once on few elements: whether all sides still run and agree, with Flink where it can be had.
+bench-smoke: BENCH := --elements 5000 --files 3 --java-runs 1
+bench-smoke: bench
 
 # The documentation site in build/site; any warning is an error. The theme's notice about MkDocs 2 is no warning of ours.
 docs: $(READY)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")
 
-collect_ignore = ["spark/job_life.py"]
-"""A script that runs its jobs as it is read."""
+collect_ignore = ["spark/job_life.py", "benchmarks/pyflink_job.py"]
+"""Scripts that run their jobs as they are read."""
 
 LONGEST_SECONDS = 10.0
 """A test that takes longer is marked ``slow`` with a reason. One that is not fails after twice the

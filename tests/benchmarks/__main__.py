@@ -1,0 +1,233 @@
+"""Runs the benchmark, and writes docs/benchmarks.md if nothing was left out.
+
+python -m tests.benchmarks [--jobs tumbling sessions ...] [--elements 1000000] [--files 12] [--sides flinkish Spark]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.benchmarks import flink, micro_batches
+from tests.benchmarks.files import BUILD, ROOT, Workload, fresh_directory
+from tests.benchmarks.jobs import JOBS, Job, chosen
+from tests.benchmarks.report import CHECKPOINTED, JAVA, PYFLINK, Row, latencies, page, throughput
+from tests.benchmarks.results import Digest, check_equal, digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FILE = 1_000_000
+"""Elements in a file; a batch of more is several files."""
+BATCHES = (1_000_000, 4_000_000)
+SMALL = Workload(files=24, elements=100)
+SMALL_WARM_UP = 8
+PYFLINK_ELEMENTS = 50_000
+PYFLINK_JOB = "tumbling"
+SIDES = ("flinkish", "Spark", JAVA, PYFLINK)
+
+
+@dataclass
+class Bench:
+    """One run: what it reads, which sides take part, and where its files are."""
+
+    sides: Sequence[str]
+    workload: Workload
+    batches: Sequence[int]
+    """The sizes of a batch, in elements."""
+    javaRuns: int
+    patience: float
+    """The seconds after which a job on Flink is ended."""
+    root: Path
+    spark: SparkSession
+    classPath: str | None = None
+
+    def measure(self, job: Job) -> list[Row]:
+        """The rows of a job. Raises DifferentResultsError if two sides differ."""
+        if job.group == "smallest":
+            return [self._smallest(job)]
+        digests: dict[str, Digest] = {}
+        # Nexmark is not about the size of batches, so one is enough.
+        sizes = self.batches[-1:] if job.group == "nexmark" else self.batches
+        rows = [self._micro_batches(job, size, digests) for size in sizes]
+        if self.classPath is not None:
+            self._java(job, self.classPath, rows, digests)
+        check_equal(job.name, digests)
+        for row in rows:
+            row.results = str(digests["flinkish"])
+        return rows
+
+    def _micro_batches(self, job: Job, size: int, digests: dict[str, Digest]) -> Row:
+        """flinkish and Spark with batches of one size."""
+        row = Row(job.title, job.group, size)
+        inputs = self.workload.inputs(job, self.root)
+        files = max(size // self.workload.elements, 1)
+        batches = -(-self.workload.files // files)
+        counted_from = max(batches // 3, 1) if batches > 1 else 0
+        elements = self.workload.total - counted_from * files * self.workload.elements
+        for side, run in self._sides(job):
+            with fresh_directory(f"{job.name}-{side}", self.root) as output:
+                found = run(self.spark, job, inputs, files, output)
+                digests[f"{side}, {size:,} a batch"] = digest(output / "results", job.results)
+                row.seconds[side] = found.wall(counted_from, batches) / elements * 1e6
+                if side == "flinkish":
+                    digests[side] = digests[f"{side}, {size:,} a batch"]
+                    row.steps = found.largest_steps(counted_from)
+        return row
+
+    def _smallest(self, job: Job) -> Row:
+        row = Row(job.title, job.group)
+        digests: dict[str, Digest] = {}
+        inputs = SMALL.inputs(job, self.root)
+        for side, run in self._sides(job):
+            with fresh_directory(f"{job.name}-{side}", self.root) as output:
+                found = run(self.spark, job, inputs, 1, output)
+                digests[side] = digest(output / "results", job.results)
+                row.seconds[side] = found.a_batch(SMALL_WARM_UP)
+                if side == "flinkish":
+                    row.steps = found.largest_steps(SMALL_WARM_UP)
+        check_equal(job.name, digests)
+        return row
+
+    def _sides(self, job: Job) -> list[tuple[str, micro_batches.Side]]:
+        sides: list[tuple[str, micro_batches.Side]] = [("flinkish", micro_batches.run_flinkish)]
+        if "Spark" in self.sides and job.spark is not None:
+            sides.append(("Spark", micro_batches.run_spark))
+        return sides
+
+    def _java(
+        self, job: Job, classPath: str, rows: Sequence[Row], digests: dict[str, Digest]
+    ) -> None:
+        inputs = self.workload.inputs(job, self.root)
+        with fresh_directory(f"{job.name}-java", self.root) as directory:
+            output = directory / "output"
+            runs = flink.run_java(classPath, job, inputs, output, self.javaRuns, self.patience)
+            if runs.checkpointed is not None:
+                digests[JAVA] = digest(output / "results", job.results)
+        for row in rows:
+            for side, seconds in ((JAVA, runs.plain), (CHECKPOINTED, runs.checkpointed)):
+                if seconds is None:
+                    row.unfinished[side] = f"not done after {self.patience:.0f} s"
+                else:
+                    row.seconds[side] = seconds / self.workload.total * 1e6
+
+    def pyflink(self, python: Path, rows: Sequence[Row]) -> Row:
+        """PyFlink's row, beside what flinkish takes for the same job in ``rows``."""
+        job, workload = JOBS[PYFLINK_JOB], Workload(1, PYFLINK_ELEMENTS)
+        inputs = workload.inputs(job, self.root)
+        row = Row(f"{job.title}: {PYFLINK_ELEMENTS:,} elements", "pyflink")
+        with ExitStack() as stack:
+            ours = stack.enter_context(fresh_directory("pyflink-flinkish", self.root))
+            theirs = stack.enter_context(fresh_directory("pyflink", self.root))
+            seconds = flink.run_pyflink(python, inputs, theirs / "results", self.patience)
+            micro_batches.run_flinkish(self.spark, job, inputs, 1, ours)
+            found = {
+                side: digest(directory / "results", job.results)
+                for side, directory in (("flinkish", ours), (PYFLINK, theirs))
+            }
+        check_equal(job.name, found)
+        row.seconds[PYFLINK] = seconds / workload.total * 1e6
+        of_this_job = [each for each in rows if each.title == job.title]
+        if of_this_job:
+            row.seconds["flinkish"] = of_this_job[-1].seconds["flinkish"]
+        return row
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was asked for; the exit status is 1 if two sides gave different results."""
+    options = _options(arguments)
+    jobs = chosen(options.jobs)
+    size = options.elements
+    whole = not options.jobs and size is None and tuple(options.sides) == SIDES
+    bench = Bench(
+        sides=options.sides,
+        workload=Workload(options.files, size or FILE),
+        batches=(size,) if size else BATCHES,
+        javaRuns=options.java_runs,
+        patience=options.patience,
+        root=BUILD,
+        spark=micro_batches.session(),
+    )
+    notes, java, python = [], None, None
+    if JAVA in options.sides or PYFLINK in options.sides:
+        try:
+            bench.classPath = flink.compile_jobs()
+            python = flink.install()
+            java = f"{_java_version()}, apache-flink {flink.FLINK_VERSION}"
+        except flink.MissingError as missing:
+            notes.append(f"Flink was not run: {missing}.")
+        if JAVA not in options.sides:
+            bench.classPath = None
+
+    began = time.monotonic()
+    rows: list[Row] = []
+    for job in jobs:
+        rows += bench.measure(job)
+        _show(rows[-1], time.monotonic() - began)
+    if python is not None and PYFLINK in options.sides and JOBS[PYFLINK_JOB] in jobs:
+        rows.append(bench.pyflink(python, rows))
+        _show(rows[-1], time.monotonic() - began)
+    notes.append(
+        f"{options.files} files; the run took {(time.monotonic() - began) / 60:.0f} minutes"
+    )
+
+    command = shlex.join(
+        ["make", "bench"] if whole else ["python", "-m", "tests.benchmarks", *sys.argv[1:]]
+    )
+    text = page(rows, command, notes, java)
+    for path in (BUILD / "benchmarks.md", PAGE) if whole else (BUILD / "benchmarks.md",):
+        path.write_text(text, "utf-8")
+        print(f"Written: {path}")
+    (BUILD / "benchmarks.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    return 0
+
+
+def _show(row: Row, seconds: float) -> None:
+    line = (latencies if row.group == "smallest" else throughput)([row]).splitlines()[-1]
+    pyflink = f" PyFlink {row.cell(PYFLINK)}" if row.group == "pyflink" else ""
+    print(f"{seconds:5.0f} s  {row.batch:>9,}  {line}{pyflink} {row.results}", flush=True)
+
+
+def _java_version() -> str:
+    printed = subprocess.run(
+        ["java", "-version"], capture_output=True, text=True, check=True
+    ).stderr
+    return printed.splitlines()[1].split("(build")[0].strip()
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument(
+        "--jobs", nargs="*", default=[], help=f"all, or of: table nexmark smallest {' '.join(JOBS)}"
+    )
+    parser.add_argument(
+        "--elements",
+        type=int,
+        help="in a file and a batch; without it a million and four million a batch",
+    )
+    parser.add_argument("--files", type=int, default=12, help="of each input: %(default)s")
+    parser.add_argument("--sides", nargs="*", default=list(SIDES), choices=SIDES)
+    parser.add_argument(
+        "--java-runs",
+        type=int,
+        default=2,
+        help="that count, with and without checkpoints: %(default)s",
+    )
+    parser.add_argument(
+        "--patience", type=float, default=150, help="seconds for a job on Flink: %(default)s"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Where a run keeps its files, below ``build/benchmarks``: inputs stay for the next run, outputs do not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks.inputs import INPUTS
+from tests.benchmarks.jobs import Job
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build" / "benchmarks"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How much is read: so many files, and of how many elements each counts, all inputs of a job together."""
+
+    files: int
+    elements: int
+
+    @property
+    def total(self) -> int:
+        return self.files * self.elements
+
+    def inputs(self, job: Job, root: Path = BUILD) -> Mapping[str, Path]:
+        """The directories of the job's inputs, written if they are not there."""
+        return {
+            name: INPUTS[name].write(root / "inputs", self.files, self.elements)
+            for name in job.inputs
+        }
+
+
+@contextmanager
+def fresh_directory(name: str, root: Path = BUILD) -> Iterator[Path]:
+    """An empty directory that is gone afterwards."""
+    directory = root / "outputs" / name
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""The sides that run on Flink: Java, in a JVM for each job, and PyFlink.
+
+Both come with apache-flink, which is installed into a virtual environment of its own below ``build``. What is missing
+(a JDK, the packages) is no error: the side says why it cannot run, and the report shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks.files import BUILD, ROOT
+from tests.benchmarks.inputs import elements_of
+from tests.benchmarks.jobs import Job
+
+FLINK_VERSION = "2.3.0"
+ENVIRONMENT = ROOT / "build" / "flink-venv"
+SOURCES = Path(__file__).parent / "java"
+PYFLINK_SCRIPT = Path(__file__).parent / "pyflink_job.py"
+
+OPENED = ("java.base/java.util", "java.base/java.lang", "java.base/java.time", "java.base/java.nio")
+"""Packages that Flink's serializers look into."""
+
+
+class MissingError(Exception):
+    """Why Flink cannot run on this machine."""
+
+
+@dataclass(frozen=True)
+class FlinkRuns:
+    """Seconds of the best run, without checkpoints and with one every second; None: not done in time."""
+
+    plain: float | None
+    checkpointed: float | None
+
+
+def install() -> Path:
+    """The Python of the environment with apache-flink, installed if it is not there.
+
+    Raises MissingError if it cannot be.
+    """
+    python = ENVIRONMENT / "bin" / "python"
+    ready = ENVIRONMENT / f".ready-{FLINK_VERSION}"
+    if not ready.exists():
+        print(f"Installing apache-flink {FLINK_VERSION} into {ENVIRONMENT} ...", flush=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        for command in (
+            [sys.executable, "-m", "venv", str(ENVIRONMENT)],
+            [*pip, f"apache-flink=={FLINK_VERSION}"],
+        ):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                raise MissingError(f"apache-flink {FLINK_VERSION} could not be installed: {last}")
+        ready.touch()
+    return python
+
+
+def compile_jobs() -> str:
+    """The class path of the jobs, compiled with the machine's JDK."""
+    python = install()
+    home = os.environ.get("JAVA_HOME")
+    compiler = shutil.which("javac", path=f"{home}/bin" if home else None)
+    if compiler is None:
+        raise MissingError("there is no JDK on this machine (javac)")
+    (jars,) = ENVIRONMENT.glob("lib/python*/site-packages/pyflink/lib")
+    classes = BUILD / "classes"
+    shutil.rmtree(classes, ignore_errors=True)
+    sources = [str(path) for path in sorted(SOURCES.glob("*.java"))]
+    command = [compiler, "-cp", f"{jars}/*", "-d", str(classes), *sources]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the Java sources do not compile with {python.parent}:\n{done.stderr}")
+    return f"{classes}{os.pathsep}{jars}/*"
+
+
+def run_java(
+    classPath: str, job: Job, inputs: Mapping[str, Path], output: Path, runs: int, patience: float
+) -> FlinkRuns:
+    """Run the job's twin, ``runs`` times that count with and without checkpoints; the results of the last run are in
+    ``output``. After ``patience`` seconds it is ended, and what it has not done is None."""
+    command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseParallelGC", "-Dlog4j2.level=OFF"]
+    command += [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
+    command += ["-cp", classPath, "Bench", job.name, str(output), str(runs)]
+    command += [f"{name}={elements_of(directory)}" for name, directory in inputs.items()]
+    lines = _lines(command, output.parent / f"{output.name}.log", patience)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for line in lines:
+        if line.startswith("{"):
+            run = json.loads(line)
+            times[run["checkpoints"]].append(run["seconds"])
+    return FlinkRuns(min(times[False], default=None), min(times[True], default=None))
+
+
+def run_pyflink(python: Path, inputs: Mapping[str, Path], output: Path, patience: float) -> float:
+    """Seconds that PyFlink, in process mode, takes for the elements; the start of the job does not count."""
+    output.mkdir(parents=True, exist_ok=True)
+    (directory,) = inputs.values()
+    command = [str(python), str(PYFLINK_SCRIPT), str(elements_of(directory)), str(output)]
+    lines = _lines(command, output.parent / f"{output.name}.log", patience)
+    return float(json.loads(next(line for line in lines if line.startswith("{")))["seconds"])
+
+
+def _lines(command: list[str], log: Path, patience: float) -> list[str]:
+    """What a command prints; it is ended, with all that it started, when it takes too long."""
+    printed = log.with_suffix(".out")
+    with log.open("w") as errors, printed.open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=errors, start_new_session=True)
+        try:
+            began = time.monotonic()
+            if process.wait(patience):
+                tail = "\n".join(log.read_text().splitlines()[-15:])
+                raise RuntimeError(
+                    f"{command[0]} failed after {time.monotonic() - began:.0f} s:\n{tail}"
+                )
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    return printed.read_text().splitlines()

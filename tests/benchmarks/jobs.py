@@ -1,0 +1,460 @@
+"""The jobs of the benchmark: each described once, for flinkish and, where Spark has the thing, for Spark.
+
+Their twins for Flink are methods of java/Jobs.java and java/Nexmark.java with the job's name. Results are tuples of
+numbers and texts that do not depend on the order in which elements of different files are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from examples.nexmark.events import IN_ORDER
+from examples.nexmark.queries import QUERIES, Streams
+from flinkish import (
+    AggregateFunction,
+    ArrivalTimeStrategy,
+    Collector,
+    DataStream,
+    EventTimeSessionWindows,
+    KeyedProcessFunction,
+    OpenContext,
+    ProcessWindowFunction,
+    Row,
+    SlidingEventTimeWindows,
+    Time,
+    TimeWindow,
+    TumblingEventTimeWindows,
+    ValueState,
+    ValueStateDescriptor,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+    WindowContext,
+)
+from tests.benchmarks.inputs import END, LATE_ARRIVAL, LATENESS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MINUTE = 60_000
+LAST = 2**62
+
+BOUNDED: Any = WatermarkStrategy.forBoundedOutOfOrderness(LATENESS).withTimestampAssigner(
+    lambda row, timestamp: row.at
+)
+
+
+class StreamReader(Protocol):
+    """Reads an input by name, for flinkish."""
+
+    def __call__(
+        self, name: str, strategy: Any = BOUNDED, split: str | None = None
+    ) -> DataStream[Row]: ...
+
+
+class FrameReader(Protocol):
+    """Reads an input by name, for Spark: with a column ``time``, on which there is a watermark."""
+
+    def __call__(self, name: str) -> DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job. ``results`` is the schema of what it gives."""
+
+    name: str
+    title: str
+    inputs: tuple[str, ...]
+    results: str
+    flinkish: Callable[[StreamReader], DataStream[Any]]
+    spark: Callable[[FrameReader], DataFrame] | None = None
+    group: str = "table"
+    """``table`` and ``nexmark`` are measured by elements, ``smallest`` by batches with hardly any."""
+
+
+# ---------------------------------------------------------------- windows
+
+
+class SumAndCount(AggregateFunction[Row, tuple[int, int], tuple[int, int]]):
+    """The sum and the number of values."""
+
+    def createAccumulator(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def add(self, value: Row, accumulator: tuple[int, int]) -> tuple[int, int]:
+        return (accumulator[0] + value.value, accumulator[1] + 1)
+
+    def getResult(self, accumulator: tuple[int, int]) -> tuple[int, int]:
+        return accumulator
+
+    def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+        return (a[0] + b[0], a[1] + b[1])
+
+
+def tumbling(read: StreamReader) -> DataStream[Any]:
+    return _tumbling(read("events"))
+
+
+def three_operators(read: StreamReader) -> DataStream[Any]:
+    """Sums by their number of elements, and the same again."""
+    windows = TumblingEventTimeWindows.of(Time.minutes(1))
+    return (
+        tumbling(read)
+        .keyBy(lambda result: result[1])
+        .window(windows)
+        .reduce(lambda a, b: (a[0] + b[0], a[1]))
+        .keyBy(lambda result: result[1])
+        .window(windows)
+        .reduce(lambda a, b: (a[0] + b[0], a[1]))
+    )
+
+
+def many_keys(read: StreamReader) -> DataStream[Any]:
+    return _tumbling(read("many-keys"))
+
+
+def _tumbling(stream: DataStream[Row]) -> DataStream[Any]:
+    return (
+        stream.keyBy(lambda row: row.key)
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .aggregate(SumAndCount())
+    )
+
+
+def tumbling_sum(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .sum("value")
+        .map(lambda row: (row.key, row.value))
+    )
+
+
+def all_elements(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .process(Summary())
+    )
+
+
+class Summary(ProcessWindowFunction[Row, tuple[str, int, int, int, int], str, TimeWindow]):
+    """Number, sum and range of the values of a window, from all its elements."""
+
+    def process(
+        self,
+        key: str,
+        context: WindowContext[TimeWindow],
+        elements: Iterable[Row],
+        out: Collector[tuple[str, int, int, int, int]],
+    ) -> None:
+        values = [element.value for element in elements]
+        out.collect(
+            (key, context.window().end, len(values), sum(values), max(values) - min(values))
+        )
+
+
+def sliding(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .window(SlidingEventTimeWindows.of(Time.minutes(1), Time.seconds(15)))
+        .aggregate(SumAndCount())
+    )
+
+
+def sessions(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("sessions")
+        .keyBy(lambda row: row.key)
+        .window(EventTimeSessionWindows.withGap(Time.seconds(1)))
+        .aggregate(SumAndCount())
+    )
+
+
+def spark_windows(
+    name: str, window: Callable[[Any], Column], results: Callable[[Any], list[Column]]
+) -> Callable[[FrameReader], DataFrame]:
+    """Spark's own aggregation of an input by key and window."""
+
+    def twin(read: FrameReader) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        groups = read(name).groupBy(window(F).alias("window"), "key")
+        sums = groups.agg(F.sum("value").alias("sum"), F.count("value").alias("count"))
+        return sums.where(F.col("key") != END).select(*results(F))
+
+    return twin
+
+
+def _minutes(functions: Any) -> Any:
+    return functions.window("time", "1 minute")
+
+
+# ---------------------------------------------------------------- state, timers, rows, joins
+
+
+def keyed_process(read: StreamReader) -> DataStream[Any]:
+    return read("events").keyBy(lambda row: row.key).process(Totals())
+
+
+class Totals(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
+    """For each minute in which a key has elements when its first one ever was, and at the end its total."""
+
+    state: ValueState[tuple[int, int]]
+
+    def open(self, openContext: OpenContext) -> None:
+        descriptor = ValueStateDescriptor[tuple[int, int]]("first and total")
+        self.state = self.getRuntimeContext().getState(descriptor)
+
+    def processElement(
+        self,
+        value: Row,
+        ctx: KeyedProcessFunction.Context[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        state = self.state.value()
+        if state is None:
+            self.state.update((value.at, value.value))
+            ctx.timerService().registerEventTimeTimer(LAST)
+        else:
+            self.state.update((min(state[0], value.at), state[1] + value.value))
+        ctx.timerService().registerEventTimeTimer(value.at - value.at % MINUTE + MINUTE)
+
+    def onTimer(
+        self,
+        timestamp: int,
+        ctx: KeyedProcessFunction.OnTimerContext[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        state = self.state.value()
+        assert state is not None
+        out.collect((ctx.getCurrentKey(), timestamp, state[timestamp == LAST]))
+
+
+def rows(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("events", None)
+        .map(lambda row: (row.key, row.value * 3 + 1, row.at // 1_000))
+        .filter(lambda result: result[1] % 4 == 0)
+    )
+
+
+def spark_rows(read: FrameReader) -> DataFrame:
+    changed = read("events").where("key <> 'end'")
+    return changed.selectExpr("key", "value * 3 + 1 AS value", "at div 1000 AS at").where(
+        "value % 4 = 0"
+    )
+
+
+def interval_join(read: StreamReader) -> DataStream[Any]:
+    left = read("left").keyBy(lambda row: row.key)
+    right = read("right").keyBy(lambda row: row.key)
+    return (
+        left.intervalJoin(right)
+        .between(Time.seconds(-1), Time.seconds(1))
+        .process(lambda one, other, ctx, out: out.collect((one.key, one.value, other.value)))
+    )
+
+
+def spark_interval_join(read: FrameReader) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    left, right = read("left").alias("left"), read("right").alias("right")
+    near = F.expr(
+        "left.key = right.key AND right.time BETWEEN left.time - INTERVAL 1 SECOND"
+        " AND left.time + INTERVAL 1 SECOND"
+    )
+    pairs = left.join(right, near).where(F.col("left.key") != END)
+    return pairs.select("left.key", "left.value", F.col("right.value").alias("other"))
+
+
+# ---------------------------------------------------------------- watermarks
+
+
+class Highest(WatermarkGenerator[Row]):
+    """Bounded out-of-orderness, as users write it who want something of their own."""
+
+    def __init__(self) -> None:
+        self.highest = LATENESS
+
+    def onEvent(self, event: Row, eventTimestamp: int, output: WatermarkOutput) -> None:
+        self.highest = max(self.highest, eventTimestamp)
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        output.emitWatermark(Watermark(self.highest - LATENESS - 1))
+
+
+def generator(read: StreamReader) -> DataStream[Any]:
+    strategy = WatermarkStrategy[Row].forGenerator(lambda context: Highest())
+    return _tumbling(read("events", strategy.withTimestampAssigner(lambda row, timestamp: row.at)))
+
+
+def splits(read: StreamReader) -> DataStream[Any]:
+    return _tumbling(read("arrivals", split="split"))
+
+
+def arrival_time(read: StreamReader) -> DataStream[Any]:
+    strategy = ArrivalTimeStrategy[Row](
+        timestampAssigner=lambda row, timestamp: row.at,
+        arrivalTime=lambda row, timestamp: row.arrived,
+        lateArrivalTolerance=LATE_ARRIVAL,
+        outOfOrderTolerance=LATENESS,
+    )
+    stream = read("arrivals", None).assignTimestampsAndWatermarks(strategy)
+    return _tumbling(stream)
+
+
+# ---------------------------------------------------------------- Nexmark
+
+
+def nexmark(query: int, inputs: tuple[str, ...], results: str) -> Job:
+    def job(read: StreamReader) -> DataStream[Any]:
+        streams = {
+            kind: read(f"nexmark-{kind}", IN_ORDER) if kind in inputs else None
+            for kind in ("person", "auction", "bid")
+        }
+        answers: Any = QUERIES[query](Streams(*streams.values()))  # type: ignore[arg-type]
+        return answers  # type: ignore[no-any-return]
+
+    # A question is one sentence, so that a table can hold it.
+    question = (QUERIES[query].__doc__ or "").strip()
+    names = tuple(f"nexmark-{kind}" for kind in inputs)
+    return Job(f"q{query}", f"Nexmark Q{query}: {question}", names, results, job, group="nexmark")
+
+
+SUMS = "sum long, count long"
+BID = "auction long, bidder long, price long, dateTime long"
+
+JOBS: Mapping[str, Job] = {
+    job.name: job
+    for job in (
+        Job(
+            "tumbling",
+            "tumbling, AggregateFunction, 1,000 keys",
+            ("events",),
+            SUMS,
+            tumbling,
+            spark_windows("events", _minutes, lambda F: [F.col("sum"), F.col("count")]),
+        ),
+        Job(
+            "tumbling_sum",
+            'tumbling, `sum("value")`, 1,000 keys',
+            ("events",),
+            "key string, sum long",
+            tumbling_sum,
+            spark_windows("events", _minutes, lambda F: [F.col("key"), F.col("sum")]),
+        ),
+        Job(
+            "all_elements",
+            "tumbling, ProcessWindowFunction over all elements",
+            ("events",),
+            "key string, end long, count long, sum long, range long",
+            all_elements,
+        ),
+        Job(
+            "sliding",
+            "sliding 60 s / 15 s, AggregateFunction",
+            ("events",),
+            SUMS,
+            sliding,
+            spark_windows(
+                "events",
+                lambda F: F.window("time", "1 minute", "15 seconds"),
+                lambda F: [F.col("sum"), F.col("count")],
+            ),
+        ),
+        Job(
+            "sessions",
+            "sessions, gap 1 s, 1,000 keys",
+            ("sessions",),
+            SUMS,
+            sessions,
+            spark_windows(
+                "sessions",
+                lambda F: F.session_window("time", "1 second"),
+                lambda F: [F.col("sum"), F.col("count")],
+            ),
+        ),
+        Job(
+            "many_keys",
+            "tumbling, AggregateFunction, 1 M keys",
+            ("many-keys",),
+            SUMS,
+            many_keys,
+            spark_windows("many-keys", _minutes, lambda F: [F.col("sum"), F.col("count")]),
+        ),
+        Job(
+            "keyed_process",
+            "KeyedProcessFunction, ValueState and a timer a key, 1,000 keys",
+            ("events",),
+            "key string, time long, value long",
+            keyed_process,
+        ),
+        Job(
+            "rows",
+            "map and filter on rows, no key",
+            ("events",),
+            "key string, value long, second long",
+            rows,
+            spark_rows,
+        ),
+        Job(
+            "interval_join",
+            "interval join, 10,000 keys",
+            ("left", "right"),
+            "key string, left long, right long",
+            interval_join,
+            spark_interval_join,
+        ),
+        Job("generator", "tumbling, custom WatermarkGenerator", ("events",), SUMS, generator),
+        Job("splits", "tumbling, source with 8 splits", ("arrivals",), SUMS, splits),
+        Job("arrival_time", "tumbling, ArrivalTimeStrategy", ("arrivals",), SUMS, arrival_time),
+        Job(
+            "smallest_1",
+            "smallest batch, 1 keyed operator",
+            ("events",),
+            SUMS,
+            tumbling,
+            spark_windows("events", _minutes, lambda F: [F.col("sum"), F.col("count")]),
+            group="smallest",
+        ),
+        Job(
+            "smallest_3",
+            "smallest batch, 3 keyed operators",
+            ("events",),
+            SUMS,
+            three_operators,
+            group="smallest",
+        ),
+        nexmark(0, ("bid",), BID),
+        nexmark(1, ("bid",), BID),
+        nexmark(2, ("bid",), "auction long, price long"),
+        nexmark(3, ("person", "auction"), "name string, city string, state string, auction long"),
+        nexmark(4, ("auction", "bid"), "category long, price long, end long"),
+        nexmark(5, ("bid",), "auction long, bids long, end long"),
+        nexmark(7, ("bid",), BID),
+        nexmark(8, ("person", "auction"), "id long, name string, start long"),
+        nexmark(
+            9,
+            ("auction", "bid"),
+            "auction long, category long, bidder long, price long, dateTime long",
+        ),
+        nexmark(11, ("bid",), "bidder long, bids long, start long, end long"),
+    )
+}
+
+
+def chosen(names: Iterable[str]) -> list[Job]:
+    """The jobs of those names; ``nexmark`` and ``table`` are all jobs of that group."""
+    wanted = list(names)
+    known = {*JOBS, *(job.group for job in JOBS.values())}
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise SystemExit(f"There is no job {unknown[0]!r}. Jobs: {', '.join(sorted(known))}.")
+    return [job for job in JOBS.values() if not wanted or job.name in wanted or job.group in wanted]

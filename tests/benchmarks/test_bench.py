@@ -1,0 +1,167 @@
+"""The benchmark on a few thousand elements: its jobs run on flinkish and Spark, and what differs fails it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from tests.benchmarks.__main__ import Bench
+from tests.benchmarks.files import Workload
+from tests.benchmarks.inputs import INPUTS, LATENESS, Input, elements_of
+from tests.benchmarks.jobs import JOBS, chosen
+from tests.benchmarks.report import CHECKPOINTED, JAVA, PYFLINK, Row, page
+from tests.benchmarks.results import DifferentResultsError, Digest, check_equal, digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_SOURCES = "\n".join(
+    path.read_text("utf-8") for path in (Path(__file__).parent / "java").glob("*.java")
+)
+
+
+# ---------------------------------------------------------------- whole runs
+
+
+def bench(spark: SparkSession, root: Path) -> Bench:
+    return Bench(
+        sides=("flinkish", "Spark"),
+        workload=Workload(files=3, elements=1_000),
+        batches=(1_000, 2_000),
+        javaRuns=1,
+        patience=1,
+        root=root,
+        spark=spark,
+    )
+
+
+@pytest.mark.slow("a job on flinkish and on Spark, with two sizes of a batch")
+@pytest.mark.parametrize("name", ["tumbling_sum", "interval_join"])
+def test_flinkish_and_spark_give_the_same_results(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = bench(spark, tmp_path).measure(JOBS[name])
+    assert [row.batch for row in rows] == [1_000, 2_000]
+    for row in rows:
+        assert set(row.seconds) == {"flinkish", "Spark"}
+        assert all(seconds > 0 for seconds in row.seconds.values())
+        assert "addBatch" in row.steps
+        assert not row.results.startswith("0 ")
+
+
+@pytest.mark.slow("a job on flinkish of three batches, twice")
+def test_a_side_that_differs_fails_the_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.benchmarks import micro_batches
+
+    def other(spark, job, inputs, files, output):
+        found = micro_batches.run_flinkish(spark, job, inputs, files, output)
+        (output / "results" / "more.csv").write_text("key-1,7,7\n")
+        return found
+
+    run = bench(spark, tmp_path)
+    run.batches = (3_000,)
+    monkeypatch.setattr(micro_batches, "run_spark", other)
+    with pytest.raises(DifferentResultsError, match=r"^rows: .*flinkish.*results.*; Spark"):
+        run.measure(JOBS["rows"])
+
+
+# ---------------------------------------------------------------- inputs and results
+
+
+def read(directory: Path) -> pa.Table:
+    return pa.csv.read_csv(directory, pa.csv.ReadOptions(column_names=["key", "value", "at"]))
+
+
+def test_no_element_is_late_where_files_are_read_in_order(tmp_path: Path) -> None:
+    directory = elements_of(INPUTS["events"].write(tmp_path, 3, 2_000))
+    files = sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime)
+    assert [path.name for path in files] == ["0000.csv", "0001.csv", "0002.csv"]
+    at = np.concatenate([read(path)["at"].to_numpy() for path in files])
+    assert (at >= 0).all()
+    behind = np.maximum.accumulate(at) - at
+    assert 0 < behind.max() < LATENESS
+
+
+def test_inputs_are_the_same_each_time_and_stay(tmp_path: Path) -> None:
+    one, other = (INPUTS["left"].write(tmp_path / name, 1, 500) for name in ("a", "b"))
+    first = elements_of(one) / "0000.csv"
+    assert first.read_bytes() == (elements_of(other) / "0000.csv").read_bytes()
+    assert len(first.read_bytes().splitlines()) == 250  # half of the elements of both sides
+    written = first.stat().st_ctime_ns
+    INPUTS["left"].write(tmp_path / "a", 1, 500)
+    assert first.stat().st_ctime_ns == written
+
+
+@pytest.mark.parametrize("made", INPUTS.values(), ids=lambda made: made.name)
+def test_an_input_has_the_columns_of_its_schema(made: Input) -> None:
+    columns = made.columns(0, 200)
+    assert list(columns) == [column.split()[0] for column in made.schema.split(",")]
+
+
+def written(directory: Path, *files: str) -> Path:
+    for number, text in enumerate(files):
+        path = directory / f"part={number}" / "part-0.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return directory
+
+
+def test_a_digest_does_not_depend_on_order_or_files(tmp_path: Path) -> None:
+    schema = "key string, value long"
+    one = digest(written(tmp_path / "one", "a,1\nb,2\n", "a,1\n"), schema)
+    assert one == digest(written(tmp_path / "other", "a,1\n", "", "a,1\nb,2\n"), schema)
+    assert one.count == 3
+    for different in ("a,1\nb,2\nb,2\n", "a,2\nb,1\na,1\n", "a,1\nb,2\n", "a,1\nb,2\nc,1\n"):
+        assert one != digest(written(tmp_path / different.replace("\n", "-"), different), schema)
+
+
+def test_what_spark_keeps_beside_results_is_no_result(tmp_path: Path) -> None:
+    written(tmp_path, "1\n2\n")
+    for name in ("_spark_metadata/0", ".part-0.csv.crc", "_SUCCESS"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    assert digest(tmp_path, "value long").count == 2
+
+
+def test_no_results_at_all_are_an_error() -> None:
+    with pytest.raises(DifferentResultsError, match="no results: flinkish: 0 results"):
+        check_equal("job", {"flinkish": Digest(0, 0), "Spark": Digest(0, 0)})
+    check_equal("job", {"flinkish": Digest(1, 5), "Spark": Digest(1, 5)})
+
+
+# ---------------------------------------------------------------- jobs and the page
+
+
+def test_every_job_that_is_measured_by_elements_has_a_twin_in_java() -> None:
+    for job in JOBS.values():
+        assert job.group == "smallest" or f'case "{job.name}":' in JAVA_SOURCES, job.name
+
+
+def test_jobs_are_chosen_by_name_and_by_group() -> None:
+    assert [job.name for job in chosen(["sessions", "rows"])] == ["sessions", "rows"]
+    assert len(chosen(["nexmark"])) == 10
+    assert len(chosen([])) == len(JOBS)
+    with pytest.raises(SystemExit, match=r"no job 'session'.*sessions"):
+        chosen(["sessions", "session"])
+
+
+def test_the_page_shows_seconds_ratios_and_what_was_not_done() -> None:
+    table = Row("sums", "table", 1_000, {"flinkish": 0.5, "Spark": 1.5, JAVA: 0.25})
+    table.unfinished[CHECKPOINTED] = "not done after 5 s"
+    smallest = Row("small", "smallest", 0, {"flinkish": 0.25})
+    pyflink = Row("sums", "pyflink", 0, {"flinkish": 0.5, PYFLINK: 200.0})
+    text = page([table, smallest, pyflink], "make bench", ["There is no JDK."], None)
+    assert "| sums | 0.50 | 1.50 | 0.25 | not done after 5 s | 3.00 | 0.50 | - |" in text
+    assert "## Batches of 1,000 elements" in text
+    assert "| small | 0.25 | - |" in text
+    assert "| sums | 0.50 | 200.00 | 400.00 |" in text
+    assert "- `make bench`, " in text
+    assert "- There is no JDK." in text
