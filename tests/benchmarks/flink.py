@@ -30,6 +30,10 @@ OPENED = ("java.base/java.util", "java.base/java.lang", "java.base/java.time", "
 """Packages that Flink's serializers look into."""
 
 
+PLAIN, CHECKPOINTED = "plain/results", "checkpointed/results"
+"""Where the results of the last run of each kind are, below the output directory."""
+
+
 class MissingError(Exception):
     """Why Flink cannot run on this machine."""
 
@@ -85,8 +89,8 @@ def compile_jobs() -> str:
 def run_java(
     classPath: str, job: Job, inputs: Mapping[str, Path], output: Path, runs: int, patience: float
 ) -> FlinkRuns:
-    """Run the job's twin, ``runs`` times that count with and without checkpoints; the results of the last run are in
-    ``output``. After ``patience`` seconds it is ended, and what it has not done is None."""
+    """Run the job's twin, ``runs`` times that count with and without checkpoints; results are below ``output``, in
+    PLAIN and CHECKPOINTED. After ``patience`` seconds it is ended, and what it has not done is None."""
     command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseParallelGC", "-Dlog4j2.level=OFF"]
     command += [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
     command += ["-cp", classPath, "Bench", job.name, str(output), str(runs)]

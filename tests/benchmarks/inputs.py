@@ -23,8 +23,10 @@ from examples.nexmark.generator import NexmarkGenerator
 
 LATENESS = 5_000
 END = "end"
-"""The key of the one element behind all others in a directory of its own, which only Spark reads: its
-watermark moves when elements come, and has to pass the last windows."""
+"""The key of elements behind all others, in a directory of its own which only Spark reads: windows close in the batch
+after the one that moves its watermark, so there have to be elements for two more batches."""
+END_FILES = 8
+"""More than a batch has files."""
 
 SPLITS = 8
 LATE_ARRIVAL = 4_000
@@ -53,7 +55,8 @@ class Input:
         if self.end is not None:
             names = [column.split()[0] for column in self.schema.split(",")]
             table = pa.table({name: [value] for name, value in zip(names, self.end)})
-            _write(table, unfinished / END / "0000.csv", files)
+            for number in range(END_FILES):
+                _write(table, unfinished / END / f"{number:04d}.csv", files + number)
         unfinished.rename(directory)
         return directory
 

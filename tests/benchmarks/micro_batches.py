@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish import DataStream, FileSink, FileSource, Row, StreamExecutionEnvironment
 from flinkish.spark.session.session import job_settings, session_for
-from tests.benchmarks.inputs import INPUTS, LATENESS, elements_of
+from tests.benchmarks.inputs import END_FILES, INPUTS, LATENESS, elements_of
 from tests.benchmarks.jobs import BOUNDED, Job
 
 if TYPE_CHECKING:
@@ -89,9 +89,10 @@ def run_spark(
     from pyspark.sql import functions as F
 
     assert job.spark is not None
+    assert filesPerBatch < END_FILES
 
     def read(name: str) -> DataFrame:
-        # An input has a directory of elements and one of the element that ends it.
+        # An input has a directory of elements and one of those that end it.
         rows = spark.readStream.schema(INPUTS[name].schema).option(
             "maxFilesPerTrigger", filesPerBatch
         )

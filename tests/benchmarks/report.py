@@ -51,7 +51,7 @@ def page(rows: Sequence[Row], command: str, notes: Iterable[str], java: str | No
     sizes = sorted({row.batch for row in rows if row.group == "table"})
     for size in sizes:
         chosen = [row for row in rows if row.group == "table" and row.batch == size]
-        parts.append(f"## Batches of {size:,} elements\n\n{_JOBS}{throughput(chosen)}")
+        parts.append(f"## Batches of {size:,} elements\n\n{throughput(chosen)}")
     nexmark = [row for row in rows if row.group == "nexmark"]
     if nexmark:
         parts.append(f"## Nexmark\n\n{_NEXMARK}{throughput(nexmark)}")
@@ -61,14 +61,6 @@ def page(rows: Sequence[Row], command: str, notes: Iterable[str], java: str | No
     pyflink = [row for row in rows if row.group == "pyflink"]
     if pyflink:
         parts.append(f"## PyFlink\n\n{_PYFLINK}{compared(pyflink)}")
-    steps = [row for row in rows if row.steps]
-    if steps:
-        lines = [f"| {_named(row)} | {row.steps} |" for row in steps]
-        parts.append(
-            _table(
-                "| job | of the time of flinkish's batches |", lines, "## Where the time goes\n\n"
-            )
-        )
     parts.append("\n".join(["## The run\n", *(f"- {line}" for line in _run(command, notes, java))]))
     return "\n\n".join(parts) + "\n"
 
@@ -95,8 +87,11 @@ def throughput(rows: Sequence[Row]) -> str:
 
 def latencies(rows: Sequence[Row]) -> str:
     """Seconds a batch."""
-    lines = [f"| {row.title} | {row.cell('flinkish')} | {row.cell('Spark')} |" for row in rows]
-    return _table("| job | flinkish | Spark |", lines)
+    lines = [
+        f"| {row.title} | {row.cell('flinkish')} | {row.cell('Spark')} | {row.steps or NOTHING} |"
+        for row in rows
+    ]
+    return _table("| job | flinkish | Spark | of flinkish |", lines)
 
 
 def compared(rows: Sequence[Row]) -> str:
@@ -108,13 +103,9 @@ def compared(rows: Sequence[Row]) -> str:
     return _table("| job | flinkish | PyFlink | PyFlink / flinkish |", lines)
 
 
-def _named(row: Row) -> str:
-    return f"{row.title}, {row.batch:,} a batch" if row.batch else row.title
-
-
-def _table(header: str, lines: Sequence[str], title: str = "") -> str:
+def _table(header: str, lines: Sequence[str]) -> str:
     columns = header.count("|") - 1
-    return "\n".join([f"{title}{header}", "|---" * columns + "|", *lines])
+    return "\n".join([header, "|---" * columns + "|", *lines])
 
 
 def _run(command: str, notes: Iterable[str], java: str | None) -> Iterable[str]:
@@ -156,14 +147,16 @@ the other side takes: above 1 flinkish is quicker.
   read to the last result written. With checkpoints: one to disk every second.
 - `make bench JOBS="tumbling sessions" ELEMENTS=1000000` runs some jobs at one size, and leaves this page as it is."""
 
-_JOBS = ""
 _NEXMARK = """\
 [The queries](../examples/nexmark/queries.py) over events of [the generator](../examples/nexmark/generator.py), 10,000 of
 them a second of event time, from a CSV file for each kind of event. A million elements are a million events, of
 which a query reads the kinds that it asks about.
 
 """
-_SMALLEST = "Seconds a batch, the median, where a file of 100 elements is a batch.\n\n"
+_SMALLEST = """\
+Seconds a batch, the median, where a file of 100 elements is a batch, and where flinkish's time goes by Spark's account.
+
+"""
 _PYFLINK = """\
 The first job, in process mode, parallelism 2, without checkpoints, on as many elements as it says; the start does not
 count. The figure of flinkish is that of the first table.

@@ -156,12 +156,12 @@ def test_jobs_are_chosen_by_name_and_by_group() -> None:
 def test_the_page_shows_seconds_ratios_and_what_was_not_done() -> None:
     table = Row("sums", "table", 1_000, {"flinkish": 0.5, "Spark": 1.5, JAVA: 0.25})
     table.unfinished[CHECKPOINTED] = "not done after 5 s"
-    smallest = Row("small", "smallest", 0, {"flinkish": 0.25})
+    smallest = Row("small", "smallest", 0, {"flinkish": 0.25}, steps="addBatch 60%")
     pyflink = Row("sums", "pyflink", 0, {"flinkish": 0.5, PYFLINK: 200.0})
     text = page([table, smallest, pyflink], "make bench", ["There is no JDK."], None)
     assert "| sums | 0.50 | 1.50 | 0.25 | not done after 5 s | 3.00 | 0.50 | - |" in text
     assert "## Batches of 1,000 elements" in text
-    assert "| small | 0.25 | - |" in text
+    assert "| small | 0.25 | - | addBatch 60% |" in text
     assert "| sums | 0.50 | 200.00 | 400.00 |" in text
     assert "- `make bench`, " in text
     assert "- There is no JDK." in text

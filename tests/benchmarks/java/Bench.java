@@ -32,8 +32,9 @@ import org.apache.flink.streaming.api.functions.sink.filesystem.bucketassigners.
  * Runs one job in this JVM, again and again, and prints a line of JSON for each run.
  *
  * <p>Arguments: job, output directory, number of runs that count, and {@code name=directory} for each input. The
- * first run, which is not counted, warms up. The time is from when the first record is read until the last result is
- * written, so that neither the start of the cluster nor its end counts.
+ * first run, which is not counted, warms up. Results are in {@code plain/results} and {@code checkpointed/results}.
+ * The time is from when the first record is read until the last result is written, so that neither the start of the
+ * cluster nor its end counts.
  */
 public final class Bench {
 
@@ -57,11 +58,13 @@ public final class Bench {
             inputs.put(input[0], input[1]);
         }
         int runs = Integer.parseInt(arguments[2]);
-        run(arguments[0], arguments[1], inputs, false);
+        run(arguments[0], arguments[1] + "/plain", inputs, false);
         for (boolean checkpoints : new boolean[] {false, true}) {
             for (int i = 0; i < runs; i++) {
-                double seconds = run(arguments[0], arguments[1], inputs, checkpoints);
+                String output = arguments[1] + (checkpoints ? "/checkpointed" : "/plain");
+                double seconds = run(arguments[0], output, inputs, checkpoints);
                 System.out.printf("{\"checkpoints\": %s, \"seconds\": %.4f}%n", checkpoints, seconds);
+                System.out.flush();
             }
         }
     }
