@@ -119,13 +119,12 @@ class NexmarkGenerator:
 
     def events(self, first: int, count: int) -> list[Event]:
         """The events with the numbers from ``first`` on, in order."""
-        made: list[Event | None] = [None] * count
+        made: dict[int, Event] = {}
         for kind, constructor in KINDS.items():
             columns = self.columns(kind, first, count).values()
-            rows: Iterator[Event] = map(constructor, *(column.tolist() for column in columns))
-            for number, row in zip(self.numbers(kind, first, count).tolist(), rows):
-                made[number - first] = row
-        return made  # type: ignore[return-value]  # each number is of one kind
+            events: Iterator[Event] = map(constructor, *(column.tolist() for column in columns))
+            made.update(zip(self.numbers(kind, first, count).tolist(), events))
+        return [made[number] for number in range(first, first + count)]
 
     def numbers(self, kind: str, first: int, count: int) -> Numbers:
         """The numbers of the events of a kind among ``count`` from ``first`` on."""
