@@ -25,7 +25,7 @@ LATENESS = 5_000
 END = "end"
 """The key of elements behind all others, in a directory of its own which only Spark reads: windows close in the batch
 after the one that moves its watermark, so there have to be elements for two more batches."""
-END_FILES = 8
+END_FILES = 5
 """More than a batch has files."""
 
 SPLITS = 8

@@ -62,7 +62,7 @@ def run(directory):
         .assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(At()))
         .key_by(lambda value: value[0], Types.STRING())
         .window(TumblingEventTimeWindows.of(Time.minutes(1)))
-        .aggregate(SumAndCount(), pair, pair)
+        .aggregate(SumAndCount(), accumulator_type=pair, output_type=pair)
     )
     began = time.monotonic()
     with results.execute_and_collect() as collected:
