@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class ColumnFunction:
     @property
     def reason(self) -> str | None:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
-        if isinstance(self._function, (NamedField, PositionedField)):
+        if isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
             return self._traces.reason
         return self._traces.reason or explored(self._function, self._arguments)
 
@@ -131,6 +132,8 @@ class ColumnFunction:
     def _trace(self, values: RowColumns) -> Traced:
         trace = Trace()
         element = symbolic_element(trace, values)
+        if isinstance(self._function, (itemgetter, attrgetter)):
+            return trace.follow(_itself, self._function(element))
         if isinstance(self._function, (NamedField, PositionedField)):
             number = column_of(values.shape, field_read(self._function))
             column = trace.expressions.column(number, kind_of(values.batch.schema.types[number]))

@@ -232,6 +232,7 @@ class Trace:
                 self._note(dict.get, function.__globals__, name, value)
                 namespace[name] = self._in_code(code, self.known(value, name))
             elif hasattr(builtins, name):
+                self._note(dict.get, function.__globals__, name, _MISSING)
                 namespace[name] = self.known(getattr(builtins, name), name)
         return patched
 

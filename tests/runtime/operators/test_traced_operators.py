@@ -67,7 +67,7 @@ def random_job(random):
     return build
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_jobs_emit_the_same_with_and_without_tracing(seed):
     random = Random(seed)

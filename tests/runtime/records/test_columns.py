@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flinkish.runtime.records.columns import FieldsWriter, Misfit, column_writer
-from flinkish.runtime.records.rows import python_values
+from flinkish.runtime.records.columns import ElementColumns, FieldsWriter, Misfit, column_writer
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.shapes import VALUE, Shape, tuple_shape
 
 INNER = pa.struct([("a", pa.int64()), ("b", pa.string())])
 NESTED = pa.struct([("l", pa.list_(INNER)), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))])
@@ -73,3 +75,38 @@ def test_a_misfit_tells_the_way_to_it():
 @pytest.mark.parametrize("value", [7, 7.0])
 def test_whole_numbers_fit_columns_of_integers(value):
     assert column_writer(pa.int64()).array([value]).to_pylist() == [7]
+
+
+class Named(NamedTuple):
+    """An element whose fields are in another order than the columns of a sink."""
+
+    y: int
+    x: int
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        None,
+        tuple_shape([VALUE, VALUE]),
+        Shape(Named, ("y", "x"), (VALUE, VALUE)),
+        tuple_shape([tuple_shape([VALUE, VALUE])]),
+    ],
+)
+@pytest.mark.parametrize("names", [["x", "y"], ["y", "x"]])
+def test_columns_go_to_a_sink_as_their_elements_would(shape, names):
+    values = RowColumns(pa.record_batch({"x": [1, 2], "y": [3, 4]}), shape)
+    columns = ElementColumns("sink", pa.schema([(name, pa.int64()) for name in names]))
+    try:
+        expected = columns.of(list(values)).batch
+    except Exception as error:
+        with pytest.raises(type(error)):
+            columns.of(values)
+    else:
+        assert columns.of(values).batch.equals(expected)
+
+
+def test_single_values_go_to_the_one_column_of_a_sink():
+    values = RowColumns(pa.record_batch({"value": [1, 2]}), VALUE)
+    columns = ElementColumns("sink", pa.schema([("value", pa.int64())]), whole=True)
+    assert columns.of(values).batch.equals(columns.of([1, 2]).batch)

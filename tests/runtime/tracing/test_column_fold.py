@@ -151,7 +151,7 @@ def check_aggregations(seed, count):
     return outcomes
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32))
 def test_aggregate_functions(seed):
     outcomes = check_aggregates(seed, 60)
@@ -159,7 +159,7 @@ def test_aggregate_functions(seed):
     assert outcomes["started"] > 5
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32))
 def test_reduce_functions(seed):
     outcomes = check_reduces(seed, 60)
@@ -167,7 +167,7 @@ def test_reduce_functions(seed):
     assert outcomes["combined"] > 3
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32))
 def test_sum_min_and_max(seed):
     outcomes = check_aggregations(seed, 60)

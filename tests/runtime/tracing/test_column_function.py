@@ -7,6 +7,7 @@ import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from random import Random
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flinkish.api.functions.functions import MapFunction
+from flinkish.api.types.fields import field_getter
 from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
 from flinkish.runtime.records.records import Records, no_timestamps
@@ -60,7 +62,7 @@ def check_functions(seed, count):
     return outcomes
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32))
 def test_results_equal_those_of_each_element(seed):
     outcomes = check_functions(seed, 100)
@@ -269,6 +271,11 @@ def test_tracing_takes_less_than_a_millisecond():
         (lambda v: v.x % 2, [1, 1, 1]),
         (lambda v: (v.name, v.x > 0), [("a", True), ("b", True), ("c", False)]),
         (lambda v: v.name.upper(), ["A", "B", "C"]),
+        (itemgetter("x"), [1, 5, -3]),
+        (itemgetter("x", "name"), [(1, "a"), (5, "b"), (-3, "c")]),
+        (attrgetter("name"), ["a", "b", "c"]),
+        (field_getter("name"), ["a", "b", "c"]),
+        (field_getter(1), [1, 5, -3]),
     ],
 )
 def test_computed_keys_are_those_of_the_selector(selector, keys):
@@ -279,9 +286,9 @@ def test_computed_keys_are_those_of_the_selector(selector, keys):
     assert hashes.tolist() == expected_hashes.tolist()
 
 
-def test_a_key_that_is_a_column_stays_one():
+@pytest.mark.parametrize("selector", [lambda c: c.x, attrgetter("x"), field_getter("x")])
+def test_a_key_that_is_a_column_stays_one(selector):
     pairs = ColumnFunction(lambda v: Changing(v.x)).results(ROWS)
-    selector = lambda c: c.x  # noqa: E731
     keys, _ = KeyColumn(selector, "op", ColumnFunction(selector)).of(pairs)
     assert isinstance(keys, ColumnKeys)
     assert list(keys) == [1, 5, -3]
