@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from typing import Any
 
 from flinkish import (
     AggregateFunction,
@@ -37,8 +38,8 @@ def lines_of(build, traced=True):
 
 
 def windowed(stream, aggregate):
-    strategy = WatermarkStrategy.forMonotonousTimestamps()
-    strategy = strategy.withTimestampAssigner(lambda value, timestamp: value.x * 1000)
+    ascending = WatermarkStrategy[Any].forMonotonousTimestamps()
+    strategy = ascending.withTimestampAssigner(lambda value, timestamp: value.x * 1000)
     timed = stream.assignTimestampsAndWatermarks(strategy)
     keyed = timed.filter(lambda value: value.x > clock.time()).keyBy(lambda value: value.name)
     return keyed.window(TumblingEventTimeWindows.of(1000)).aggregate(aggregate)
