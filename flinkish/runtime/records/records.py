@@ -86,7 +86,7 @@ class Records:
         """The records for which ``kept`` is true, and no keys."""
         values = self.values
         if isinstance(values, RowColumns) and not values.mayDiffer:
-            part: Sequence[Any] = values.take(np.flatnonzero(kept))
+            part: Sequence[Any] = values.kept(kept)
         else:
             part = list(compress(values, kept))
         return self._known(Records(part, self.timestamps[kept]))

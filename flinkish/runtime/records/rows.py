@@ -8,7 +8,7 @@ or whatever a function makes of such Rows if it runs as columns: tuples, datacla
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise, repeat
+from itertools import chain, compress, pairwise, repeat
 from typing import Any, overload
 
 import numpy as np
@@ -145,6 +145,13 @@ class RowColumns(Sequence[Any]):
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The elements at ``positions``, in that order."""
         return RowColumns(self.batch.take(pa.array(positions)), self._shape)
+
+    def kept(self, kept: NDArray[np.bool_]) -> RowColumns:
+        """The elements for which ``kept`` is true, with the objects that were made of them."""
+        part = RowColumns(self.batch.filter(pa.array(kept)), self._shape)
+        if self._rows is not None:
+            part._rows = list(compress(self._rows, kept))
+        return part
 
     def between(self, start: int, end: int) -> RowColumns:
         """The elements from ``start`` to before ``end``."""

@@ -129,7 +129,7 @@ class Symbol:
         if kinds == {"str"} and name == "+":
             return "str"
         if not kinds <= set(NUMBERS):
-            self._traced_refuse(f"uses {name} on values of type {first.kind} and {second.kind}")
+            self._traced_refuse(f"uses {name} on {_shown(first.kind)} and {_shown(second.kind)}")
         if name in ("&", "|", "^", "<<", ">>"):
             if "float" in kinds:
                 self._traced_refuse(f"uses {name} on a float")
@@ -144,7 +144,7 @@ class Symbol:
         kinds = {self._traced_kind, value.kind}
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
-            self._traced_refuse(f"compares values of type {self._traced_kind} and {value.kind}")
+            self._traced_refuse(f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}")
         made = self._traced_trace.expressions.operation(
             name, "bool", self._traced_expression, value
         )
@@ -154,7 +154,7 @@ class Symbol:
         """An operation with one operand."""
         kind = self._traced_kind
         if kind not in (*NUMBERS, "unknown"):
-            self._traced_refuse(f"uses {name} on a value of type {kind}")
+            self._traced_refuse(f"uses {name} on {_shown(kind)}")
         if name == "~" and kind == "float":
             self._traced_refuse("uses ~ on a float")
         if name == "+" and kind != "bool":
@@ -178,7 +178,7 @@ class Symbol:
         if self._traced_kind == kind:
             return self._traced_trace.noted(self._traced_expression)  # which None would not be
         if self._traced_kind not in (*NUMBERS, "unknown"):
-            self._traced_refuse(f"converts a value of type {self._traced_kind} to {kind}")
+            self._traced_refuse(f"converts {_shown(self._traced_kind)} to {kind}")
         if kind == "str":
             return self._traced_call(str, "str")
         return self._traced_trace.noted(
@@ -188,14 +188,14 @@ class Symbol:
     def _traced_length(self) -> Symbol:
         """``len(value)``."""
         if self._traced_kind not in ("str", "unknown"):
-            self._traced_refuse(f"takes the length of a value of type {self._traced_kind}")
+            self._traced_refuse(f"takes the length of {_shown(self._traced_kind)}")
         return self._traced_trace.noted(
             self._traced_trace.expressions.operation("len", "int", self._traced_expression)
         )
 
     def __round__(self, digits: Any = None) -> Symbol:
         if self._traced_kind not in ("int", "float"):
-            self._traced_refuse(f"rounds a value of type {self._traced_kind}")
+            self._traced_refuse(f"rounds {_shown(self._traced_kind)}")
         if digits is None:
             return self._traced_call(round, "int")
         return self._traced_call(round, self._traced_kind, digits)
@@ -204,7 +204,7 @@ class Symbol:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return self
         if self._traced_kind != "str" or not _is_position(key):
-            self._traced_refuse(f"takes an item of a value of type {self._traced_kind}")
+            self._traced_refuse(f"takes an item of {_shown(self._traced_kind)}")
         return self._traced_call(operator.getitem, "str", key)
 
     def __getattr__(self, name: str) -> Any:
@@ -215,7 +215,7 @@ class Symbol:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return Attribute(self._traced_trace, self._traced_expression, name)
         raise self._traced_trace.refusal(
-            f"reads the attribute {name} of a value of type {self._traced_kind}"
+            f"reads the attribute {name} of {_shown(self._traced_kind)}"
         )
 
     def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
@@ -284,6 +284,21 @@ def _add_operators() -> None:
 
 
 _add_operators()
+
+
+_NAMES: dict[Kind, str] = {
+    "int": "an int",
+    "float": "a float",
+    "bool": "a bool",
+    "str": "a text",
+    "none": "None",
+    "opaque": "a decimal, a time or another value that columns only hand on",
+    "unknown": "a value of one type or another",
+}
+
+
+def _shown(kind: Kind) -> str:
+    return _NAMES[kind]
 
 
 def _is_position(key: Any) -> bool:

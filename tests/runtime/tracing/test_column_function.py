@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import time
 import uuid
@@ -138,6 +139,9 @@ def logged(value):
         (lambda value: (yield value), "yields"),
         (lambda value: value.x.__class__, "reads the attribute __class__ (line"),
         (repr, "is no function of Python"),
+        (lambda value: value.at.hour, "reads the attribute hour of a decimal, a time or another"),
+        (lambda value: value.at > value.x, "compares a decimal, a time or another"),
+        (lambda value: value.name - 1, "uses - on a text and an int (line"),
     ],
 )
 def test_a_reason_names_the_line(function, reason):
@@ -146,7 +150,11 @@ def test_a_reason_names_the_line(function, reason):
     assert reason in str(function.reason)
 
 
-ROWS = RowColumns(pa.record_batch({"name": ["a", "b", "c"], "x": [1, 5, -3]}))
+ROWS = RowColumns(
+    pa.record_batch(
+        {"name": ["a", "b", "c"], "x": [1, 5, -3], "at": [datetime.datetime(2020, 1, 1)] * 3}
+    )
+)
 
 
 @pytest.mark.parametrize(
