@@ -46,6 +46,7 @@ from flinkish.runtime.task.writer import (
     SinkRecordWriter,
 )
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
 
 
@@ -207,8 +208,10 @@ class VertexTask:
         groups = key_groups(plan.gate.target, plan.single, self._settings)
         if plan.exchange is Exchange.KEYED:
             selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
-            fold = None if plan.window is None else PaneFold.before(plan.window)
-            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold)
+            traces = self._settings.tracesFunctions
+            fold = PaneFold.before(plan.window) if plan.window and traces else None
+            columns = ColumnFunction(selector) if traces else None
+            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold, columns)
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SINGLE:

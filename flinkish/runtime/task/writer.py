@@ -24,6 +24,7 @@ from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
+from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
 
 RECORDS_A_FRAME = 1 << 17
@@ -121,6 +122,7 @@ class KeyedRecordWriter(RecordWriter):
     ``keyGroups``.
 
     ``fold`` folds the elements first, for a window operator that would fold them with the same result.
+    ``columns`` is the key selector over columns, None where functions are not traced.
     """
 
     def __init__(
@@ -130,11 +132,12 @@ class KeyedRecordWriter(RecordWriter):
         keySelector: Callable[[Any], Any],
         keyGroups: Sequence[int],
         fold: PaneFold | None = None,
+        columns: ColumnFunction | None = None,
     ) -> None:
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
         self._fold = fold
-        self._keys = KeyColumn(keySelector, f"keyBy after {operator}")
+        self._keys = KeyColumn(keySelector, f"keyBy after {operator}", columns)
 
     def trim(self) -> None:
         self._keys.trim()

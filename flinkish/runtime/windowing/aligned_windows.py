@@ -290,7 +290,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
             return False
         if self._fold is not None:
-            if not self._fold.follows(values):
+            if not (self.tracesFunctions and self._fold.follows(values)):
                 return False
             if self._fold.exactInAnyGrouping(values):
                 folded = folded_panes(records, self._windows, self._fold)
@@ -523,7 +523,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def _fire_columns(self, window: TimeWindow) -> bool:
         """Emit the results of a window as columns. False if its contents or results are none."""
-        if not self._settle(window):
+        if not (self.tracesFunctions and self._settle(window)):
             return False
         folded = self._columns.folded(window)
         results = None if folded is None else self._columns.results(folded)
