@@ -26,6 +26,10 @@ class Shape:
     names: tuple[str, ...] = ()
     parts: tuple[Shape, ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is cached, so that the bytes of a shape are always the same
+        return {"kind": self.kind, "names": self.names, "parts": self.parts}
+
     @cached_property
     def width(self) -> int:
         """The number of columns."""

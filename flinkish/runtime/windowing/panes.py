@@ -186,8 +186,8 @@ def folded_panes(records: Records, windows: AlignedWindows, fold: ColumnFold) ->
 
 def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:
     """Folded elements: the keys, and the columns of their accumulators."""
-    field = pa.field(KEY, keys.type)
-    schema = pa.schema([field, *folded.schema], metadata=folded.schema.metadata)
+    fields = [(field.name, field.type) for field in folded.schema]
+    schema = pa.schema([(KEY, keys.type), *fields], metadata=folded.schema.metadata)
     return RowColumns(pa.RecordBatch.from_arrays([keys, *folded.columns], schema=schema))
 
 

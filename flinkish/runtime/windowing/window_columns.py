@@ -203,7 +203,7 @@ class WindowColumns:
         assert self._fold is not None
         if len(runs) == 1:
             return runs[0]
-        if len({run.schema for run in runs}) > 1:
+        if any(run.schema != runs[0].schema for run in runs):
             raise IncompatibleCheckpointError(
                 f"a window has accumulators with the fields {runs[0].schema.types[1:]} in the checkpoint, and"
                 f" the function makes some with {runs[-1].schema.types[1:]} now. Give the changed operator"
@@ -222,11 +222,14 @@ def _grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """``batch`` without dictionaries, which differ from run to run."""
-    for number, column in enumerate(batch.columns):
-        if pa.types.is_dictionary(column.type):
-            batch = batch.set_column(number, batch.schema.names[number], column.dictionary_decode())
-    return batch
+    """``batch`` without dictionaries, which differ from run to run, and without notes on single fields."""
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    fields = [(name, column.type) for name, column in zip(batch.schema.names, columns)]
+    schema = pa.schema(fields, metadata=batch.schema.metadata)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flinkish.api.stored_names import pickled, unpickled
 from flinkish.runtime.records.columns import ElementColumns, FieldsWriter, Misfit, column_writer
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.records.shapes import VALUE, Shape, tuple_shape
+from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
 
 INNER = pa.struct([("a", pa.int64()), ("b", pa.string())])
 NESTED = pa.struct([("l", pa.list_(INNER)), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))])
@@ -110,3 +111,11 @@ def test_single_values_go_to_the_one_column_of_a_sink():
     values = RowColumns(pa.record_batch({"value": [1, 2]}), VALUE)
     columns = ElementColumns("sink", pa.schema([("value", pa.int64())]), whole=True)
     assert columns.of(values).batch.equals(columns.of([1, 2]).batch)
+
+
+def test_the_bytes_of_a_shape_do_not_depend_on_what_was_asked_of_it():
+    shape = tuple_shape([VALUE, row_shape(["a", "b"])])
+    before = pickled(shape)
+    assert (shape.width, shape.flat, shape.columnNames) == (3, False, ("f0", "f1.a", "f1.b"))
+    assert pickled(shape) == before
+    assert unpickled(before) == shape
