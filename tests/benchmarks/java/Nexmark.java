@@ -4,6 +4,7 @@ import java.util.List;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.AggregateFunction;
 import org.apache.flink.api.common.functions.CoGroupFunction;
+import org.apache.flink.api.common.functions.MapFunction;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
@@ -40,12 +41,12 @@ final class Nexmark {
     static DataStream<String> build(String query, Bench bench) {
         switch (query) {
             case "q0":
-                return bids(bench).map(Nexmark::line);
+                return bids(bench).map(new Line<>(), Types.STRING);
             case "q1":
                 return bids(bench)
                         .map(bid -> Tuple4.of(bid.f0, bid.f1, bid.f2 * 908 / 1_000, bid.f3))
                         .returns(Types.TUPLE(Types.LONG, Types.LONG, Types.LONG, Types.LONG))
-                        .map(Nexmark::line);
+                        .map(new Line<>(), Types.STRING);
             case "q2":
                 return bids(bench).filter(bid -> bid.f0 % 123 == 0).map(bid -> bid.f0 + "," + bid.f2);
             case "q3":
@@ -58,7 +59,7 @@ final class Nexmark {
                         .keyBy(bid -> bid.f1)
                         .window(SlidingEventTimeWindows.of(PERIOD, SLIDE))
                         .aggregate(new AveragePrice(), new WithWindow())
-                        .map(Nexmark::line);
+                        .map(new Line<>(), Types.STRING);
             case "q5":
                 return bids(bench)
                         .keyBy(bid -> bid.f0)
@@ -74,7 +75,7 @@ final class Nexmark {
                         .reduce(Nexmark::higher)
                         .windowAll(TumblingEventTimeWindows.of(PERIOD))
                         .reduce(Nexmark::higher)
-                        .map(Nexmark::line);
+                        .map(new Line<>(), Types.STRING);
             case "q8":
                 return persons(bench)
                         .coGroup(auctions(bench))
@@ -83,7 +84,7 @@ final class Nexmark {
                         .window(TumblingEventTimeWindows.of(PERIOD))
                         .apply(new NewSellers());
             case "q9":
-                return winningBids(bench).map(Nexmark::line);
+                return winningBids(bench).map(new Line<>(), Types.STRING);
             case "q11":
                 return bids(bench)
                         .keyBy(bid -> bid.f1)
@@ -123,14 +124,6 @@ final class Nexmark {
                 .returns(Types.TUPLE(Types.LONG, Types.LONG, Types.LONG, Types.LONG, Types.LONG));
     }
 
-    private static String line(Tuple tuple) {
-        StringBuilder line = new StringBuilder();
-        for (int i = 0; i < tuple.getArity(); i++) {
-            line.append(i == 0 ? "" : ",").append(tuple.<Object>getField(i));
-        }
-        return line.toString();
-    }
-
     private static Tuple4<Long, Long, Long, Long> higher(
             Tuple4<Long, Long, Long, Long> one, Tuple4<Long, Long, Long, Long> other) {
         int order = Long.compare(one.f2, other.f2);
@@ -138,6 +131,22 @@ final class Nexmark {
         order = order != 0 ? order : Long.compare(other.f0, one.f0);
         order = order != 0 ? order : Long.compare(other.f1, one.f1);
         return order >= 0 ? one : other;
+    }
+
+    /** A class: Java takes a serialized reference to one method for another's whose tuples are longer. */
+    private static class Line<T extends Tuple> implements MapFunction<T, String> {
+        @Override
+        public String map(T tuple) {
+            return of(tuple);
+        }
+
+        static String of(Tuple tuple) {
+            StringBuilder line = new StringBuilder();
+            for (int i = 0; i < tuple.getArity(); i++) {
+                line.append(i == 0 ? "" : ",").append(tuple.<Object>getField(i));
+            }
+            return line.toString();
+        }
     }
 
     private static class LocalItems
@@ -348,7 +357,7 @@ final class Nexmark {
             }
             for (Tuple3<Long, Long, Long> item : elements) {
                 if (item.f1 == most) {
-                    out.collect(line(item));
+                    out.collect(Line.of(item));
                 }
             }
         }
