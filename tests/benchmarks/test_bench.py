@@ -31,7 +31,7 @@ JAVA_SOURCES = "\n".join(
 def bench(spark: SparkSession, root: Path) -> Bench:
     return Bench(
         sides=("flinkish", "Spark"),
-        workload=Workload(files=3, elements=1_000),
+        workload=Workload(files=2, elements=1_000),
         batches=(1_000, 2_000),
         javaRuns=1,
         patience=1,
@@ -66,7 +66,7 @@ def test_a_side_that_differs_fails_the_run(
         return found
 
     run = bench(spark, tmp_path)
-    run.batches = (3_000,)
+    run.batches = (2_000,)
     monkeypatch.setattr(micro_batches, "run_spark", other)
     with pytest.raises(DifferentResultsError, match=r"^rows: .*flinkish.*results.*; Spark"):
         run.measure(JOBS["rows"])
