@@ -259,7 +259,14 @@ def _spark_executor() -> "PipelineExecutor":
     return SparkPipelineExecutor()
 
 
+def _local_executor() -> "PipelineExecutor":
+    from flinkish.local.executor import LocalPipelineExecutor
+
+    return LocalPipelineExecutor()
+
+
 StreamExecutionEnvironment.executorLoader = staticmethod(_spark_executor)
+StreamExecutionEnvironment.localExecutorLoader = staticmethod(_local_executor)
 
 
 def __getattr__(name: str) -> _NoReturn:

@@ -20,9 +20,11 @@ ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
 MAY_IMPORT = {
     "api": {"api"},
     "compat": {"compat", "runtime", "api"},
+    "deployment": {"deployment", "graph", "runtime", "api"},
     "graph": {"graph", "api"},
+    "local": {"local", "deployment", "graph", "runtime", "api"},
     "runtime": {"runtime", "api"},
-    "spark": {"spark", "runtime", "graph", "api"},
+    "spark": {"spark", "deployment", "runtime", "graph", "api"},
     "testing": {"testing", "runtime", "graph", "api"},
 }
 """What each layer may import of the package. The package itself, ``flinkish``, is above all."""

@@ -29,8 +29,9 @@ from pyspark.sql.types import (
 
 from flinkish import FileSource, MalformedRecord
 from flinkish.api.errors import FlinkishError, MalformedRecordError
-from flinkish.spark.formats.base import FileSplit
-from flinkish.spark.sources.file_formats import file_format
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.base import FileSplit
+from flinkish.runtime.formats.file_formats import file_format
 
 SEED = 12
 FILES = 120
@@ -311,7 +312,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_change_of_a_file_loses_or_changes_a_row_silently(name, tmp_path):
     source, schema, write, says = FORMATS[name]
-    reader = file_format(source, schema)
+    reader = file_format(source, table_schema(schema))
     assert reader is not None
     found = []
     for number in range(FILES):
@@ -326,7 +327,7 @@ def test_no_change_of_a_file_loses_or_changes_a_row_silently(name, tmp_path):
 
 def test_a_damaged_parquet_file_gives_its_rows_or_an_error(tmp_path):
     """Parquet has no place for a malformed record: a file fits as a whole, or the job fails by it."""
-    reader = file_format(FileSource.forParquet("/f", SCHEMA), SCHEMA)
+    reader = file_format(FileSource.forParquet("/f", SCHEMA), table_schema(SCHEMA))
     assert reader is not None
     kinds = [pa.int64(), pa.string(), pa.float64(), pa.bool_()]
     found: list[str] = []
@@ -357,7 +358,9 @@ def test_a_damaged_parquet_file_gives_its_rows_or_an_error(tmp_path):
 def test_each_malformed_record_is_an_error_that_names_its_place(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"1,ada,1.5,true\none,bob,2.5,false\n")
-    _, [record] = read(file_format(FileSource.forCsv("/f", SCHEMA), SCHEMA), str(path))
+    _, [record] = read(
+        file_format(FileSource.forCsv("/f", SCHEMA), table_schema(SCHEMA)), str(path)
+    )
     error = record.error("Source: a")
     assert isinstance(error, MalformedRecordError)
     assert f"line 2 of {path}" in str(error)

@@ -18,6 +18,7 @@ from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import CollectionSource
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
@@ -31,7 +32,6 @@ from flinkish.runtime.task.stage import METRICS, StageTask
 from flinkish.runtime.task.store import JobRun, TaskKey, TaskStore
 from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
-from flinkish.spark.translation import vertex_plan
 
 LAST_SLICE = 1 << 62
 

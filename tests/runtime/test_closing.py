@@ -8,10 +8,10 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
+from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import StageTask
 from flinkish.spark.sources.function import ControlFunction, SourceFunction
-from flinkish.spark.translation import vertex_plan
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 

@@ -71,6 +71,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     executorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
     """Makes the executor that runs jobs; ``flinkish`` sets it to the Spark one."""
 
+    localExecutorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
+    """Makes the executor of local execution; ``flinkish`` sets it."""
+
     def __init__(
         self,
         sparkSession: SparkSession | Configuration | None = None,
@@ -341,7 +344,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         return self._executor().plan(self, self._sinks).asText()
 
     def _executor(self) -> PipelineExecutor:
-        loader = type(self).executorLoader
+        local = self.isLocalExecution()
+        loader = type(self).localExecutorLoader if local else type(self).executorLoader
         if loader is None:
             raise IllegalStateError("no executor is registered: import flinkish, not flinkish.api.")
         return loader()

@@ -29,6 +29,7 @@ class EnvironmentSettings:
         self._configuration = Configuration()
         self._bufferTimeout = 100
         self._chaining = True
+        self._localExecution = False
         self._changelog: bool | None = None
 
     def getConfig(self) -> ExecutionConfig:
@@ -149,6 +150,19 @@ class EnvironmentSettings:
                 " result is wanted: a bounded job ends by itself in STREAMING too."
             )
         return self
+
+    def setLocalExecution(self, enabled: bool = True) -> Self:
+        """Run the jobs of this environment in this process, without Spark: for tests and for learning.
+
+        A job has the results that it has on Spark, in milliseconds. It takes no checkpoints, and reads
+        and writes no DataFrames. Unless ``setParallelism`` says otherwise its parallelism is 1.
+        """
+        self._localExecution = enabled
+        return self
+
+    def isLocalExecution(self) -> bool:
+        """Whether jobs run in this process."""
+        return self._localExecution
 
     def setBufferTimeout(self, timeoutMillis: TimeLike) -> Self:
         """Accepted for ported jobs: elements travel a batch at a time. Use setTriggerInterval for

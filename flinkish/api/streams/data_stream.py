@@ -10,6 +10,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, positive, text, whole_number
@@ -486,7 +487,7 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         if limit is None:
             return iterator
         with iterator:
-            return [element for element, _ in zip(iterator, range(limit))]
+            return list(islice(iterator, limit))
 
     def collectAsync(self) -> CloseableIterator[T_co]:
         """An iterator over the elements of this stream, for a job that may have other sinks, too:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.types.table_schema import ColumnType, table_schema
 from flinkish.api.types.type_info import TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-# ---------------------------------------------------------------------- from DDL
+# ---------------------------------------------------------------------- from a schema
 
 
 def is_schema(schema: object) -> bool:
@@ -143,123 +144,17 @@ def type_of_columns(schema: str | StructType) -> TypeInformation[Any]:
     >>> print(type_of_columns("origin string, `at` array<struct<hour: int>>"))
     Row<origin: String, at: List<Row<hour: Integer>>>
     """
-    return _DdlReader(schema).read() if isinstance(schema, str) else _of_json(schema.jsonValue())
+    return _type_of(table_schema(schema))
 
 
-def _of_json(column: Any) -> TypeInformation[Any]:
-    """The type of a column as Spark writes its types into JSON."""
-    if isinstance(column, str):
-        name, *rest = re.split(r"\W+", column)
-        return _of_words(name, rest)
-    if column["type"] == "struct":
-        columns = column["fields"]
-        return Types.ROW_NAMED([c["name"] for c in columns], [_of_json(c["type"]) for c in columns])
-    if column["type"] == "array":
-        return Types.LIST(_of_json(column["elementType"]))
-    if column["type"] == "map":
-        return Types.MAP(_of_json(column["keyType"]), _of_json(column["valueType"]))
-    return Types.PICKLED_BYTE_ARRAY()
-
-
-def _of_words(name: str, rest: list[str]) -> TypeInformation[Any]:
-    """The type of a column that is no composite: its name, and what follows the name."""
+def _type_of(column: ColumnType) -> TypeInformation[Any]:
+    if column.name == "struct":
+        names = [name for name, _ in column.fields]
+        return Types.ROW_NAMED(names, [_type_of(kind) for _, kind in column.fields])
+    if column.name == "array":
+        return Types.LIST(_type_of(column.children[0]))
+    if column.name == "map":
+        return Types.MAP(*(_type_of(child) for child in column.children))
+    name, *rest = re.split(r"\W+", column.name)
     months = name == "interval" and not {"year", "month"}.isdisjoint(rest)
     return Types.PICKLED_BYTE_ARRAY() if months else _TYPE_OF.get(name, Types.PICKLED_BYTE_ARRAY())
-
-
-_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|\w+|[^\w\s])")
-
-
-_AFTER_A_TYPE = {"NOT", "NULL", "COMMENT"}
-
-
-_INTERVAL = {"year", "month", "day", "hour", "minute", "second", "to"}
-
-
-class _DdlReader:
-    """Reads ``name type, ...`` from left to right."""
-
-    def __init__(self, ddl: str) -> None:
-        self._ddl = ddl
-        self._tokens: list[str] = [*_TOKEN.findall(ddl), ""]
-        self._next = 0
-
-    def read(self) -> TypeInformation[Any]:
-        row = self._row("")
-        self._expect("")
-        return row
-
-    def _row(self, end: str) -> TypeInformation[Any]:
-        names, types = [], []
-        while self._peek() != end:
-            names.append(self._name())
-            self._accept(":")
-            types.append(self._type())
-            self._skip_constraints()
-            if not self._accept(","):
-                break
-        return Types.ROW_NAMED(names, types)
-
-    def _type(self) -> TypeInformation[Any]:
-        name = self._take().lower()
-        if name == "array":
-            [element] = self._parameters(1)
-            return Types.LIST(element)
-        if name == "map":
-            key, value = self._parameters(2)
-            return Types.MAP(key, value)
-        if name == "struct":
-            self._expect("<")
-            row = self._row(">")
-            self._expect(">")
-            return row
-        rest = []
-        while name == "interval" and self._peek().lower() in _INTERVAL:
-            rest.append(self._take().lower())
-        if self._accept("("):
-            while not self._accept(")"):
-                self._take()
-        return _of_words(name, rest)
-
-    def _parameters(self, count: int) -> list[TypeInformation[Any]]:
-        self._expect("<")
-        types = [self._type()]
-        for _ in range(count - 1):
-            self._expect(",")
-            types.append(self._type())
-        self._expect(">")
-        return types
-
-    def _skip_constraints(self) -> None:
-        while self._peek().upper() in _AFTER_A_TYPE:
-            if self._take().upper() == "COMMENT":
-                self._take()
-
-    def _name(self) -> str:
-        token = self._take()
-        return token[1:-1].replace("``", "`") if token.startswith("`") else token
-
-    def _peek(self) -> str:
-        return self._tokens[self._next]
-
-    def _take(self) -> str:
-        token = self._peek()
-        if not token:
-            raise self._unreadable()
-        self._next += 1
-        return token
-
-    def _accept(self, token: str) -> bool:
-        accepted = self._peek() == token
-        self._next += accepted
-        return accepted
-
-    def _expect(self, token: str) -> None:
-        if not self._accept(token):
-            raise self._unreadable()
-
-    def _unreadable(self) -> IllegalArgumentError:
-        return IllegalArgumentError(
-            f"the schema {self._ddl!r} cannot be read at {self._peek() or 'its end'!r}. Write it as"
-            ' "origin string, delay int".'
-        )

@@ -14,6 +14,8 @@ from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
+from flinkish.runtime.formats.csv_lines import csv_line
+from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.metrics import MetricsTotals, decode_reports
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of
@@ -23,8 +25,7 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.sinks.columns import sink_schema
-from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames, csv_line
-from flinkish.spark.sinks.json_lines import JsonLine
+from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,27 +1,11 @@
-"""The columns that sinks write: of their schema, or else of the type of the elements."""
+"""The columns that sinks write, as Spark has them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql.types import StructType
 
-from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.sink import DataFrameSink
-from flinkish.api.types.columns import columns_of, has_basic_fields, have_columns
+from flinkish.deployment.sink_columns import written_schema
 from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.records.columns import ElementColumns
-from flinkish.spark.arrow_types import arrow_schema
-
-
-def sink_columns(node: StreamNode) -> ElementColumns | None:
-    """The conversion of elements for a sink that writes columns; None for any other sink."""
-    schema = sink_schema(node)
-    if schema is None:
-        return None
-    given = getattr(node.content, "schema", None) is not None
-    whole = not given and not node.elementType.isComposite()
-    return ElementColumns(node.name, arrow_schema(schema), whole)
 
 
 def sink_schema(node: StreamNode) -> StructType | None:
@@ -29,22 +13,7 @@ def sink_schema(node: StreamNode) -> StructType | None:
 
     Raises InvalidProgramError if it needs columns and the elements' type does not give them.
     """
-    schema = _schema(node)
+    schema = written_schema(node)
     struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     assert struct is None or isinstance(struct, StructType)
     return struct
-
-
-def _schema(node: StreamNode) -> Any:
-    sink, elements = node.content, node.elementType
-    if isinstance(sink, DataFrameSink):
-        return columns_of(elements, node.name) if sink.schema is None else sink.schema
-    if not isinstance(sink, FileSink) or sink.format == "text":
-        return None
-    if sink.schema is not None:
-        return sink.schema
-    if sink.format == "parquet" or sink.options:
-        return columns_of(elements, node.name)
-    # A line of CSV has no place for a list, and the fields of a JSON object have names.
-    fits = has_basic_fields(elements) if sink.format == "csv" else bool(elements.fields)
-    return columns_of(elements, node.name) if fits and have_columns(elements) else None

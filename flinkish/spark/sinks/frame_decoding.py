@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import dataclasses
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,20 +49,3 @@ class LinesFunction:
                 ' pair. Take it out with text.encode("utf-8", "replace").decode() before the sink.',
                 self.operator,
             ) from None
-
-
-def csv_line(value: Any) -> str:
-    """An element as a line of CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(_plain_fields(value))
-    return text.getvalue()
-
-
-def _plain_fields(value: Any) -> Sequence[Any]:
-    if isinstance(value, (tuple, list)):
-        return value
-    if hasattr(value, "_fields"):
-        return list(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = dataclasses.asdict(value)
-    return list(value.values()) if isinstance(value, dict) else (value,)

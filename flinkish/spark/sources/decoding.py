@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
+from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.user_code import emitted
-from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+from flinkish.runtime.sources.numbers import number_records
 
 END_OF_SOURCE = None
 """Returned in place of records: the source ends with this part."""
@@ -93,7 +94,7 @@ class NumberPieceDecoder(PieceDecoder):
     generator: Callable[[int], Any] | None
 
     def read(self, *piece: Any) -> Iterator[Records]:
-        yield from _numbers(self.generator, *piece)
+        yield from number_records(self.generator, *piece)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class RangeDecoder(ArrowDecoder):
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         columns = (_list(batch, PART), _list(batch, "first"), _list(batch, "last"))
         for part, first, last in zip(*columns):
-            for records in _numbers(self.generator, first, last):
+            for records in number_records(self.generator, first, last):
                 yield part, records
 
 
@@ -203,17 +204,6 @@ class ArrowFrameDecoder(ArrowDecoder):
         for part, data in zip(_list(batch, PART), _list(batch, "frame")):
             for _, records in self.rows.decode(RowColumns.ofBytes(data).batch):
                 yield part, records
-
-
-NUMBERS_A_RUN = 1 << 15
-
-
-def _numbers(generator: Callable[[int], Any] | None, first: int, last: int) -> Iterator[Records]:
-    for start in range(first, last + 1, NUMBERS_A_RUN):
-        numbers: Sequence[Any] = range(start, min(start + NUMBERS_A_RUN, last + 1))
-        if generator is not None:
-            numbers = emitted("Data Generator Source", generator, numbers)
-        yield untimed(list(numbers))
 
 
 def _list(batch: pa.RecordBatch, name: str) -> list[Any]:

@@ -9,30 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
+from flinkish.runtime.sources.planners import Step
 from flinkish.spark.checkpoint.storage import write_once, write_whole
-
-Piece = Sequence[Any]
-"""A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
-
 
 _STEP = ".step"
 
 
 _SNAPSHOT = ".snapshot"
-
-
-@dataclass(frozen=True)
-class Step:
-    """What one batch reads of a source. ``last``: the source ends with it."""
-
-    pieces: Sequence[Piece]
-    last: bool = False
 
 
 class PlanLog:

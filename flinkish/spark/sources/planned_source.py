@@ -18,9 +18,9 @@ from weakref import WeakSet
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.runtime.sources.planners import SourcePlanner
 from flinkish.spark.sources.decoding import DESCRIPTOR
 from flinkish.spark.sources.plan_log import PlanLog
-from flinkish.spark.sources.planners import SourcePlanner
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -36,12 +36,22 @@ from flinkish.api.connectors.source import (
 )
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.base import LineFormat
+from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters, file_format
 from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.records import untimed
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.sources.planners import (
+    FilePlanner,
+    FramePlanner,
+    NumberPlanner,
+    RatedNumberPlanner,
+    SourcePlanner,
+    is_pattern,
+)
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
-from flinkish.spark.formats.base import LineFormat
 from flinkish.spark.sources.decoding import (
     DESCRIPTOR,
     PART,
@@ -58,17 +68,8 @@ from flinkish.spark.sources.decoding import (
     RowDecoder,
     SingleColumnDecoder,
 )
-from flinkish.spark.sources.file_formats import FileFormat, check_dead_letters, file_format
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_source import planned_stream
-from flinkish.spark.sources.planners import (
-    FilePlanner,
-    FramePlanner,
-    NumberPlanner,
-    RatedNumberPlanner,
-    SourcePlanner,
-    is_pattern,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -200,7 +201,7 @@ class SourceReader:
         local = Directory(self._session, source.path).localPath
         schema = _parsed(source.schema)
         zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
-        format_ = file_format(source, schema, zone)
+        format_ = file_format(source, None if schema is None else table_schema(schema), zone)
         check_dead_letters(source, format_)
         if local is not None and _has_partition_columns(local, schema):
             format_ = None

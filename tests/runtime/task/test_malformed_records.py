@@ -10,6 +10,7 @@ from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, MalformedRecordError
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
 from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.metrics import MetricsTotals
@@ -19,7 +20,6 @@ from flinkish.runtime.task import writer as record_writer
 from flinkish.runtime.task.gates import Slice
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.vertex import MALFORMED_A_RUN, SourceTask
-from flinkish.spark.translation import vertex_plan
 
 BAD = MalformedRecord("in/a.csv", 3, 12, b"x,\xff", "it is not text in UTF-8")
 BROKEN = OutputTag[MalformedRecord]("broken")

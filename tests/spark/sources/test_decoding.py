@@ -8,14 +8,15 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 
 import flinkish as fl
 from flinkish.api.errors import MalformedRecordError
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.file_formats import file_format
 from flinkish.spark.sources.decoding import LinesDecoder
-from flinkish.spark.sources.file_formats import file_format
 
 SCHEMA = StructType().add("name", StringType()).add("count", IntegerType())
 
 
 def decoded(make, lines):
-    found = file_format(make("in", SCHEMA), SCHEMA)
+    found = file_format(make("in", SCHEMA), table_schema(SCHEMA))
     lines = pa.array(lines, pa.binary()).view(pa.string())
     batch = pa.RecordBatch.from_pydict({"value": lines})
     results = LinesDecoder(found, "hdfs://in").decode(batch)

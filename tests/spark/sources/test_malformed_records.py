@@ -5,14 +5,14 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from pyspark.sql.types import StructType
 
 import flinkish as fl
 from flinkish import MalformedRecord, OutputTag
 from flinkish.api.errors import MalformedRecordError, NotSupportedError
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.file_formats import file_format
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.spark.sources.file_formats import file_format
-from tests.spark.formats.reading import read, whole
+from tests.runtime.formats.reading import read, whole
 
 BROKEN = OutputTag[MalformedRecord]("broken")
 
@@ -268,7 +268,7 @@ def spark_reads(spark, path, schema, form):
 
 def we_read(path, schema, form, zone):
     make = fl.FileSource.forCsv if form == "csv" else fl.FileSource.forJson
-    found = file_format(make(str(path), schema), StructType.fromDDL(schema), zone)
+    found = file_format(make(str(path), schema), table_schema(schema), zone)
     rows, malformed = read(found, whole(path))
     return {row[0]: repr(tuple(row[1:])) for row in rows} | {
         bad.line - 1: None for bad in malformed

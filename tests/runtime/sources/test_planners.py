@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
-from flinkish.spark.sources.plan_log import PlanLog, Step
-from flinkish.spark.sources.planned_source import PlannedStreamReader
-from flinkish.spark.sources.planners import (
+from flinkish.runtime.sources.planners import (
     LARGEST_SPLIT,
     SMALLEST_SPLIT,
     FilePlanner,
     FramePlanner,
     NumberPlanner,
     RatedNumberPlanner,
+    Step,
 )
+from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.planned_source import PlannedStreamReader
 
 MEGABYTE = 1 << 20
 

@@ -13,11 +13,11 @@ from typing import ClassVar, Union
 import pyarrow as pa
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+from flinkish.runtime.formats.files import is_compressed
+from flinkish.runtime.formats.lines import LineBlock, line_blocks
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.spark.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
-from flinkish.spark.formats.files import is_compressed
-from flinkish.spark.formats.lines import LineBlock, line_blocks
 
 FEW_BYTES = 4_096
 """A block that is no longer is read line by line, and not halved once more."""

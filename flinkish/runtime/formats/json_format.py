@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyarrow import json
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.spark.formats.json_values import JsonObject, JsonReader, NotJson
-from flinkish.spark.formats.lines import LineBlock
-from flinkish.spark.formats.rows_of_lines import Part, RowsOfLines
-from flinkish.spark.formats.text_format import NOT_UTF8
-from flinkish.spark.formats.text_values import NotOfType
+from flinkish.runtime.formats.json_values import JsonObject, JsonReader, NotJson
+from flinkish.runtime.formats.lines import LineBlock
+from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
+from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.text_values import NotOfType
 
 _BLANKS = b" \t\r\n"
 _NON_FINITE = (b"NaN", b"Inf", b"INF")

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.api.errors import MalformedRecordError
-from flinkish.spark.formats import files
-from flinkish.spark.formats.base import FileSplit
-from flinkish.spark.formats.lines import LineBlock, line_blocks
-from flinkish.spark.formats.text_format import TextFormat
-from tests.spark.formats.reading import ranges, whole
+from flinkish.runtime.formats import files
+from flinkish.runtime.formats.base import FileSplit
+from flinkish.runtime.formats.lines import LineBlock, line_blocks
+from flinkish.runtime.formats.text_format import TextFormat
+from tests.runtime.formats.reading import ranges, whole
 
 CONTENTS = st.lists(st.sampled_from(["a", "bc", "é", "\n", "\r", "\r\n", ""]), max_size=40).map(
     "".join

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import NotSupportedError
-from flinkish.spark.arrow_types import arrow_schema
-from flinkish.spark.formats.base import FileFormat, FileSplit
-from flinkish.spark.formats.csv_format import CsvFormat
-from flinkish.spark.formats.json_format import JsonFormat
-from flinkish.spark.formats.json_values import json_object
-from flinkish.spark.formats.parquet_format import ParquetFormat
-from flinkish.spark.formats.text_format import TextFormat
-from flinkish.spark.formats.text_values import value_type
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
+from flinkish.api.types.table_schema import ColumnType
+from flinkish.runtime.formats.arrow_types import arrow_schema
+from flinkish.runtime.formats.base import FileFormat, FileSplit
+from flinkish.runtime.formats.csv_format import CsvFormat
+from flinkish.runtime.formats.json_format import JsonFormat
+from flinkish.runtime.formats.json_values import json_object
+from flinkish.runtime.formats.parquet_format import ParquetFormat
+from flinkish.runtime.formats.text_format import TextFormat
+from flinkish.runtime.formats.text_values import value_type
 
 __all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "file_format"]
 
@@ -31,16 +28,16 @@ _CORRUPT_RECORD = "_corrupt_record"
 
 
 def file_format(
-    source: FileSource[Any], schema: StructType | None, timeZone: str = "UTC"
+    source: FileSource[Any], schema: ColumnType | None, timeZone: str = "UTC"
 ) -> FileFormat | None:
-    """What reads the files of ``source``, whose schema Spark has parsed (None: lines), None if only
+    """What reads the files of ``source``, which has that schema (None: lines), None if only
     Spark's reader can: it has options or types that are not known here. ``timeZone`` is the
     session's, for timestamps that name none."""
     options = _Options(source.options)
     found: FileFormat | None = None
     if schema is None:
         found = TextFormat()
-    elif not schema.fields or _CORRUPT_RECORD in schema.names:
+    elif not schema.fields or _CORRUPT_RECORD in schema.fieldNames:
         return None
     elif source.format == "csv":
         found = _csv(schema, timeZone, options)
@@ -95,8 +92,8 @@ class _Options:
         return not self._values
 
 
-def _csv(schema: StructType, timeZone: str, options: _Options) -> FileFormat | None:
-    kinds = [value_type(field.dataType, timeZone) for field in schema]
+def _csv(schema: ColumnType, timeZone: str, options: _Options) -> FileFormat | None:
+    kinds = [value_type(kind, timeZone) for _, kind in schema.fields]
     separator = options.take(",", "sep", "delimiter")
     separator = "\t" if separator == "\\t" else separator
     quote = options.take('"', "quote")
@@ -111,16 +108,16 @@ def _csv(schema: StructType, timeZone: str, options: _Options) -> FileFormat | N
         or any(c.isalnum() or c in "+-." for c in characters)
         or separator in (quote, escape)
         or any(c in null for c in ("\r", "\n", separator, quote))
-        or len(set(schema.names)) < len(schema.names)
+        or len(set(schema.fieldNames)) < len(schema.fields)
     ):
         return None
     known = tuple(kind for kind in kinds if kind is not None)
     if len(known) < len(kinds):
         return None
-    return CsvFormat(tuple(schema.names), known, separator, quote, escape, null, header)
+    return CsvFormat(tuple(schema.fieldNames), known, separator, quote, escape, null, header)
 
 
-def _parquet(schema: StructType, timeZone: str) -> FileFormat | None:
+def _parquet(schema: ColumnType, timeZone: str) -> FileFormat | None:
     try:
         columns = arrow_schema(schema)
     except NotSupportedError:

@@ -18,11 +18,11 @@ from pyarrow import csv
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import shown
-from flinkish.spark.formats.base import FileSplit, ReadResult
-from flinkish.spark.formats.lines import LineBlock, line_blocks
-from flinkish.spark.formats.rows_of_lines import Part, RowsOfLines
-from flinkish.spark.formats.text_format import NOT_UTF8
-from flinkish.spark.formats.text_values import FloatType, NotOfType, ValueType
+from flinkish.runtime.formats.base import FileSplit, ReadResult
+from flinkish.runtime.formats.lines import LineBlock, line_blocks
+from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
+from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.text_values import FloatType, NotOfType, ValueType
 
 _TRUE, _FALSE = ["true", "TRUE", "True"], ["false", "FALSE", "False"]
 _BLANK_LINES = re.compile(rb"\n[\x00-\x20]*(?=\n|\Z)")

@@ -10,12 +10,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from flinkish.api.errors import shown
-from flinkish.spark.formats.text_values import (
+from flinkish.api.types.table_schema import ColumnType
+from flinkish.runtime.formats.text_values import (
     BooleanType,
     DecimalType,
     FloatType,
@@ -26,9 +27,6 @@ from flinkish.spark.formats.text_values import (
     ValueType,
     value_type,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
 
 
 class NotJson(ValueError):
@@ -239,27 +237,26 @@ class JsonMap(JsonType):
         return list(entries.items())
 
 
-def json_type(kind: DataType, timeZone: str) -> JsonType | None:
+def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
     """What JSON is read as for a column of that type, None if that is not known here."""
-    from pyspark.sql import types
-
-    if isinstance(kind, types.StructType):
+    if kind.name == "struct":
         return json_object(kind, timeZone)
-    if isinstance(kind, types.ArrayType):
-        element = json_type(kind.elementType, timeZone)
+    if kind.name == "array":
+        element = json_type(kind.children[0], timeZone)
         return None if element is None else JsonArray(element)
-    if isinstance(kind, types.MapType):
-        item = json_type(kind.valueType, timeZone)
-        return None if item is None or kind.keyType.simpleString() != "string" else JsonMap(item)
-    value = value_type(kind, timeZone)
-    return None if value is None else JsonValue(value)
+    if kind.name == "map":
+        key, value = kind.children
+        item = json_type(value, timeZone)
+        return None if item is None or key.name != "string" else JsonMap(item)
+    read = value_type(kind, timeZone)
+    return None if read is None else JsonValue(read)
 
 
-def json_object(schema: StructType, timeZone: str) -> JsonObject | None:
+def json_object(schema: ColumnType, timeZone: str) -> JsonObject | None:
     """What objects are read as that have the fields of ``schema``."""
-    kinds = [json_type(field.dataType, timeZone) for field in schema]
+    kinds = [json_type(kind, timeZone) for _, kind in schema.fields]
     known = tuple(kind for kind in kinds if kind is not None)
-    names = tuple(field.name for field in schema)
+    names = tuple(schema.fieldNames)
     distinct = len(set(names)) == len(names)
     return JsonObject(names, known) if distinct and len(known) == len(kinds) else None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flinkish import MalformedRecord
-from flinkish.spark.formats.text_format import MOST_LINES, TextFormat
-from tests.spark.formats.reading import read, whole
+from flinkish.runtime.formats.text_format import MOST_LINES, TextFormat
+from tests.runtime.formats.reading import read, whole
 
 
 def test_a_line_that_is_no_utf_8_is_malformed(tmp_path):

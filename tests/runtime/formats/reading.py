@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from flinkish import MalformedRecord
-from flinkish.spark.formats.base import FileSplit
+from flinkish.runtime.formats.base import FileSplit
 
 
 def whole(path):

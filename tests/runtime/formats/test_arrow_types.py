@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql.types import StructType
 
 from flinkish.api.errors import NotSupportedError
-from flinkish.spark.arrow_types import arrow_schema
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.arrow_types import arrow_schema
 
 DDL = (
     "a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h string, i binary,"
@@ -17,9 +17,9 @@ DDL = (
 
 def test_types_are_those_of_sparks_own_columns(spark):
     frame = spark.createDataFrame([], DDL)
-    assert arrow_schema(frame.schema).types == frame.toArrow().schema.types
+    assert arrow_schema(table_schema(frame.schema)).types == frame.toArrow().schema.types
 
 
 def test_a_type_that_has_no_values_is_named(spark):
     with pytest.raises(NotSupportedError, match="column 'v' is of type variant"):
-        arrow_schema(StructType.fromDDL("v variant"))
+        arrow_schema(table_schema("v variant"))

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql.types import StructType
 
 import flinkish as fl
 from flinkish import MalformedRecord
-from flinkish.spark.formats.lines import LineBlock
-from flinkish.spark.sources.file_formats import file_format
-from tests.spark.formats.reading import ranges, read, whole
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.file_formats import file_format
+from flinkish.runtime.formats.lines import LineBlock
+from tests.runtime.formats.reading import ranges, read, whole
 
 pytestmark = pytest.mark.usefixtures("spark")  # Spark parses the schemas
 
@@ -71,7 +71,7 @@ LINES = st.lists(st.lists(ODD, min_size=1, max_size=3).map(",".join) | ODD, max_
 
 @cache
 def parsed(schema):
-    return StructType.fromDDL(schema)
+    return table_schema(schema)
 
 
 def format_of(schema, **options):
@@ -253,10 +253,7 @@ def test_a_header_is_no_row_of_any_range(path, cut):
     ],
 )
 def test_what_is_not_known_is_left_to_spark(schema, options):
-    assert (
-        file_format(fl.FileSource.forCsv("in", schema, **options), StructType.fromDDL(schema))
-        is None
-    )
+    assert file_format(fl.FileSource.forCsv("in", schema, **options), table_schema(schema)) is None
 
 
 def test_columns_are_of_the_schema_where_there_are_no_rows():

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
+from flinkish.runtime.formats.files import is_compressed
+from flinkish.runtime.formats.lines import LineBlock, is_utf8, line_blocks
 from flinkish.runtime.records.records import untimed
-from flinkish.spark.formats.base import FileFormat, FileSplit, ReadResult
-from flinkish.spark.formats.files import is_compressed
-from flinkish.spark.formats.lines import LineBlock, is_utf8, line_blocks
 
 MOST_LINES = 50_000
 

@@ -9,8 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from flinkish.api.errors import MalformedRecordError
-from flinkish.spark.formats.parquet_format import ParquetFormat
-from tests.spark.formats.reading import ranges, read, whole
+from flinkish.runtime.formats.parquet_format import ParquetFormat
+from tests.runtime.formats.reading import ranges, read, whole
 
 NOON = datetime.datetime(2024, 1, 1, 12)
 NESTED = pa.schema(

@@ -9,13 +9,13 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.types import StructType
 
 import flinkish as fl
 from flinkish import MalformedRecord
-from flinkish.spark.formats.lines import LineBlock
-from flinkish.spark.sources.file_formats import file_format
-from tests.spark.formats.reading import ranges, read, whole
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.file_formats import file_format
+from flinkish.runtime.formats.lines import LineBlock
+from tests.runtime.formats.reading import ranges, read, whole
 
 pytestmark = pytest.mark.usefixtures("spark")  # Spark parses the schemas
 
@@ -58,7 +58,7 @@ LINES = st.lists(
 
 @cache
 def parsed(schema):
-    return StructType.fromDDL(schema)
+    return table_schema(schema)
 
 
 def format_of(schema, **options):
@@ -133,7 +133,7 @@ def test_values_come_back(path, objects, escaped):
     path.write_bytes(lines.encode())
     for schema in (SCHEMA, f"{SCHEMA}, d array<int>", f"{SCHEMA}, e map<string, int>"):
         values, malformed = read(format_of(schema), whole(path))
-        names = [field.name for field in parsed(schema)]
+        names = parsed(schema).fieldNames
         assert [tuple(v) for v in values] == [tuple(o.get(n) for n in names) for o in objects]
         assert not malformed
 
@@ -208,4 +208,4 @@ def test_one_bad_line_of_many_is_found_and_the_others_are_rows():
 )
 def test_what_is_not_known_is_left_to_spark(schema, options):
     source = fl.FileSource.forJson("in", schema, **options)
-    assert file_format(source, StructType.fromDDL(schema)) is None
+    assert file_format(source, table_schema(schema)) is None

@@ -19,10 +19,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flinkish.spark.sources.plan_log import Piece, Step
+Piece = Sequence[Any]
+"""A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
+
 
 Task = list[Piece]
 """The pieces that one Spark task reads, in order: one slice of the source's channel."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one batch reads of a source. ``last``: the source ends with it."""
+
+    pieces: Sequence[Piece]
+    last: bool = False
 
 
 class SourcePlanner(ABC):

@@ -13,16 +13,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from flinkish.api.errors import shown
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import DataType
+from flinkish.api.types.table_schema import ColumnType
 
 _BLANKS = "".join(map(chr, range(33)))
 """The characters that Java's ``trim`` removes."""
@@ -207,9 +205,9 @@ class TimestampType(ValueType):
         return None
 
 
-def value_type(kind: DataType, timeZone: str) -> ValueType | None:
+def value_type(kind: ColumnType, timeZone: str) -> ValueType | None:
     """What texts in a column of that type are read as, None if that is not known here."""
-    name = kind.simpleString()
+    name = kind.name
     found = _TYPES.get(name)
     if found is not None:
         make, arrow = found

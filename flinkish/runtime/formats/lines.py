@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.spark.formats.base import FileSplit
-from flinkish.spark.formats.files import chunks, decompressed_chunks, opened
+from flinkish.runtime.formats.base import FileSplit
+from flinkish.runtime.formats.files import chunks, decompressed_chunks, opened
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEARBY = 1 << 16

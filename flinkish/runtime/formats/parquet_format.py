@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from flinkish.api.errors import MalformedRecordError
+from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
+from flinkish.runtime.formats.files import opened
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.spark.formats.base import FileFormat, FileSplit, ReadResult
-from flinkish.spark.formats.files import opened
 
 MOST_ROWS = 50_000
 

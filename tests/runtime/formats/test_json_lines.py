@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.api.errors import UnfitElementError
+from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.records.frames import Frame, MarksBuilder, encode_frame
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.spark.sinks.frame_decoding import LinesFunction
-from flinkish.spark.sinks.json_lines import JsonLine
 
 line = JsonLine("UTC")
 

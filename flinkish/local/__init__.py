@@ -1,0 +1,4 @@
+"""Runs jobs in this process, without Spark: for tests, and for learning.
+
+It may import ``deployment``, ``graph``, ``runtime`` and ``api``.
+"""

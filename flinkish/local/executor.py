@@ -1,0 +1,61 @@
+"""Runs the jobs of an environment in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.job_plan import JobPlan
+from flinkish.graph.stream_graph import StreamGraph
+from flinkish.local.job import LocalJob, LocalJobClient
+from flinkish.runtime.task.plan import TaskSettings
+
+KEY_GROUPS_A_TASK = 4
+"""As on Spark: key groups for each task, unless there is only one or the user sets their number."""
+
+
+class LocalPipelineExecutor:
+    """Starts jobs in threads of this process (Flink: ``LocalExecutor``)."""
+
+    def executeAsync(
+        self,
+        environment: StreamExecutionEnvironment,
+        sinks: Sequence[SinkTransformation],
+        jobName: str,
+    ) -> LocalJobClient:
+        """Start the job that ends in ``sinks``."""
+        graph = JobGraph(StreamGraph.of(sinks))
+        config = environment.getConfig()
+        # Unless it is set, one: elements of all keys stay in order
+        parallelism = config.parallelism or 1
+        most = config.maxParallelism or parallelism * KEY_GROUPS_A_TASK
+        settings = TaskSettings(
+            1 if parallelism == 1 else most,
+            parallelism,
+            graph.levels,
+            config.autoWatermarkInterval,
+            most,
+            config.isObjectReuseEnabled(),
+            config.elementsHiddenInErrors,
+        )
+        return LocalJobClient(jobName, LocalJob(graph, settings, config))
+
+    def toDataFrame(
+        self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
+    ) -> NoReturn:
+        """Not supported."""
+        raise NotSupportedError(
+            "toDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
+            " setLocalExecution out, or call executeAndCollect()."
+        )
+
+    def plan(
+        self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
+    ) -> JobPlan:
+        """The plan of the job that ends in ``sinks``."""
+        return JobPlan(JobGraph(StreamGraph.of(sinks)))

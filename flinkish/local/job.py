@@ -1,0 +1,284 @@
+"""``LocalJob``: a job run batch by batch and stage by stage, by the tasks that run on Spark.
+
+The tasks, the frames between them and the state in pages are those of Spark, and only the shuffle and the
+state store are stood in for: a job has the same results here and there, and its functions are copies of
+the user's here too, so that what works here works there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cloudpickle
+
+from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.connectors.source import Source
+from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.errors import (
+    FlinkishError,
+    IllegalStateError,
+    JobExecutionError,
+    hide_elements,
+    said_by,
+)
+from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
+from flinkish.deployment.vertex_plans import shipped, vertex_plan
+from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.local.sinks import opened_sink
+from flinkish.local.sources import LocalSource, opened_source
+from flinkish.runtime.attribute_changes import AttributeWarnings
+from flinkish.runtime.closing import Closeable, close_all, closed_on_error
+from flinkish.runtime.formats.base import ReadResult
+from flinkish.runtime.metrics import MetricsTotals, decode_reports
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.task.gates import FrameRow, Slice
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.stage import METRICS, StageTask
+from flinkish.runtime.task.ticks import clock_ticks
+from flinkish.runtime.task.vertex import SourceTask
+
+_POLL_SECONDS = 0.01
+"""How long to wait for input, and for timers, where there is none."""
+
+
+_DATA_SLICE, _END_SLICE = 0, 1
+
+
+class _Cancelled(Exception):
+    """The job was cancelled."""
+
+
+class LocalJob:
+    """The tasks of a job and its state. ``cancel`` may be called from any thread."""
+
+    def __init__(self, graph: JobGraph, settings: TaskSettings, config: ExecutionConfig) -> None:
+        self.metrics = MetricsTotals()
+        self._settings = settings
+        self._config = config
+        self._cancelled = threading.Event()
+        self._changes = AttributeWarnings()
+        self._levels = range(1, graph.levels)
+        self._vertices = {vertex.uid: vertex for vertex in graph.vertices}
+        self._source_plans = {v.uid: shipped(v.operators, vertex_plan(v)) for v in graph.sources}
+        self._stage_plans = {level: _shipped_stage(graph.stage(level)) for level in self._levels}
+        self._unbounded = not all(_source(vertex).bounded for vertex in graph.sources)
+        self._source_tasks: dict[str, SourceTask] = {}
+        self._stage_tasks: dict[int, StageTask] = {}
+        self._stores: dict[tuple[int, int], DictPageStore] = {}
+        self._sinks = {vertex.uid: opened_sink(vertex.head) for vertex in graph.sinks}
+        self._sources: dict[str, LocalSource] = {}
+        self._batch = 0
+
+    def cancel(self) -> None:
+        """Stop the job before its next run of elements."""
+        self._cancelled.set()
+
+    def run(self) -> bool:
+        """Run the job to its end; False if it was cancelled."""
+        hide_elements(self._config.elementsHiddenInErrors)
+        with closed_on_error(self):
+            try:
+                for uid in self._vertices:
+                    if self._vertices[uid].head.isSource:
+                        source = _source(self._vertices[uid])
+                        self._sources[uid] = opened_source(source, self._config)
+                self._run_batches()
+            except _Cancelled:
+                pass
+        self.close()
+        return not self._cancelled.is_set()
+
+    def close(self) -> None:
+        """Close what was opened."""
+        tasks: list[Closeable] = [*self._stage_tasks.values(), *self._source_tasks.values()]
+        self._stage_tasks, self._source_tasks = {}, {}
+        close_all([*tasks, *self._sources.values(), *self._sinks.values()])
+
+    # ------------------------------------------------------------------ batches
+
+    def _run_batches(self) -> None:
+        while True:
+            began = time.monotonic()
+            clock = round(time.time() * 1000)
+            rows: list[FrameRow] = []
+            read = False
+            for uid, source in self._sources.items():
+                results = None if source.ended else source.nextBatch()
+                if results is not None:
+                    rows += self._read(uid, results, source, clock)
+                    read = True
+            due = self.metrics.due(clock) if self._unbounded else {}
+            if due:
+                rows += self._ticks(clock, due)
+            if read or due:
+                self._run_stages(rows)
+            if all(source.ended for source in self._sources.values()):
+                return
+            pause = began + self._config.triggerInterval / 1000 - time.monotonic()
+            wait = max(pause, 0 if read or due else _POLL_SECONDS)
+            if self._cancelled.wait(wait):
+                raise _Cancelled
+
+    def _read(
+        self, uid: str, results: Iterator[ReadResult], source: LocalSource, clock: int
+    ) -> list[FrameRow]:
+        """What a source has in this batch, through the chain that follows it."""
+        task = self._source_tasks.get(uid)
+        if task is None:
+            task = SourceTask(cloudpickle.loads(self._source_plans[uid]), self._settings, source)
+            self._source_tasks[uid] = task
+            task.open()
+        rows: list[FrameRow] = []
+        task.begin(Slice(_DATA_SLICE, clock))
+        for result in results:
+            self._check_cancelled()
+            if isinstance(result, MalformedRecord):
+                rows += task.malformed(result)
+            else:
+                rows += task.process(result)
+        rows += self._finished(task)
+        if source.ended:
+            task.begin(Slice(_END_SLICE, clock))
+            task.endInput()
+            rows += self._finished(task)
+        self._changes.warn(changes := task.attributeChanges())
+        if changes or source.ended:
+            del self._source_tasks[uid]
+            task.close()
+        else:
+            task.endBatch()
+        return rows
+
+    def _finished(self, task: SourceTask) -> list[FrameRow]:
+        rows, reports = task.finish()
+        self.metrics.add(reports)
+        return rows
+
+    def _ticks(self, clock: int, due: dict[str, list[int]]) -> list[FrameRow]:
+        plans = [
+            plan for level in self._levels for plan in cloudpickle.loads(self._stage_plans[level])
+        ]
+        return clock_ticks(plans, self._settings, clock, due)
+
+    def _run_stages(self, rows: list[FrameRow]) -> None:
+        for level in self._levels:
+            rows = self._run_stage(level, rows)
+        by_sink: dict[str, list[FrameRow]] = {}
+        for row in sorted(rows, key=lambda row: (row.gate, row.slice, row.sequence)):
+            by_sink.setdefault(row.target, []).append(row)
+        for row in by_sink.pop(METRICS, ()):
+            reports, changes = decode_reports(row.frame)
+            self.metrics.add(reports)
+            self._changes.warn(changes)
+        for uid, sink in self._sinks.items():
+            if uid in by_sink:
+                self._check_cancelled()
+                runs = [decode_frame(row.frame).records for row in by_sink[uid]]
+                sink.write(runs, self._batch)
+        self.metrics.endBatch()
+        self._batch += 1
+
+    def _run_stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:
+        written = [row for row in rows if row.level != level]
+        groups: dict[int, list[FrameRow]] = {}
+        for row in rows:
+            if row.level == level:
+                groups.setdefault(row.key_group, []).append(row)
+        if not groups:
+            return written
+        task = self._stage_tasks.get(level)
+        if task is None:
+            task = StageTask(cloudpickle.loads(self._stage_plans[level]), self._settings)
+            self._stage_tasks[level] = task
+            task.open()
+        for group, members in sorted(groups.items()):
+            store = self._stores.setdefault((level, group), DictPageStore())
+            for row in task.process(group, members, store):
+                written.append(row)
+            self._check_cancelled()
+        if task.reusable:
+            task.endBatch()
+        else:
+            del self._stage_tasks[level]
+            task.close()
+        return written
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise _Cancelled
+
+
+def _shipped_stage(vertices: Sequence[JobVertex]) -> bytes:
+    operators = [node for vertex in vertices for node in vertex.operators]
+    return shipped(operators, [vertex_plan(vertex) for vertex in vertices])
+
+
+def _source(vertex: JobVertex) -> Source[Any]:
+    assert isinstance(vertex.head.content, Source)
+    return vertex.head.content
+
+
+class LocalJobClient(JobClient):
+    """The client of a job that runs in a thread of this process."""
+
+    def __init__(self, name: str, job: LocalJob) -> None:
+        self._name = name
+        self._job = job
+        self._id = uuid.uuid4().hex
+        self._status = JobStatus.RUNNING
+        self._error: BaseException | None = None
+        self._runtime = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
+        self._thread.start()
+
+    def getJobID(self) -> str:
+        return self._id
+
+    def getJobStatus(self) -> JobStatus:
+        return self._status
+
+    def getMetrics(self) -> dict[str, OperatorMetrics]:
+        return self._job.metrics.metrics()
+
+    def cancel(self) -> None:
+        self._job.cancel()
+        if threading.current_thread() is not self._thread:
+            self._ended.wait()
+
+    def cancelSoon(self) -> None:
+        self._job.cancel()
+
+    def stopWithSavepoint(self) -> str:
+        raise IllegalStateError(
+            f"stopWithSavepoint: the job {self._name!r} runs locally, and takes no checkpoints. Leave"
+            " setLocalExecution out, or cancel() it."
+        )
+
+    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        with self.cancelledOnInterrupt():
+            if not self._ended.wait(timeout):
+                raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
+        if self._error is not None:
+            raise self._error
+        return JobExecutionResult(self._name, self._id, self._runtime, self._job.metrics.metrics())
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        try:
+            finished = self._job.run()
+            self._status = JobStatus.FINISHED if finished else JobStatus.CANCELED
+        except FlinkishError as error:
+            self._error, self._status = error, JobStatus.FAILED
+        except BaseException as error:
+            failure = JobExecutionError(f"the job failed: {said_by(error)}")
+            failure.__cause__ = error
+            self._error, self._status = failure, JobStatus.FAILED
+        finally:
+            self._runtime = round((time.monotonic() - began) * 1000)
+            self._ended.set()

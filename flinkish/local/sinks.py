@@ -1,0 +1,154 @@
+"""Sinks written in this process, a batch at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial, singledispatch
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
+from flinkish.deployment.sink_columns import sink_columns
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.formats.csv_lines import csv_line
+from flinkish.runtime.formats.json_lines import JsonLine
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.user_code import mapped, user_code_of
+
+
+class LocalSink(ABC):
+    """A sink that is being written to."""
+
+    @abstractmethod
+    def write(self, runs: Sequence[Records], batchId: int) -> None:
+        """Write the elements of a batch."""
+
+    def close(self) -> None:
+        """Called at the end of the job, also after an error."""
+
+
+class PrintWriter(LocalSink):
+    """Prints elements."""
+
+    def __init__(self, sink: PrintSink, name: str) -> None:
+        self._sink = sink
+        self._name = name
+
+    def write(self, runs: Sequence[Records], batchId: int) -> None:
+        # Looked up now: a test or a notebook may have put another stream in its place
+        stream = sys.stderr if self._sink.standardError else sys.stdout
+        prefix = f"{self._sink.identifier}> " if self._sink.identifier else ""
+        lines = mapped(self._name, lambda value: f"{prefix}{value}\n", _values(runs))
+        stream.write("".join(lines))
+        stream.flush()
+
+
+class BatchFunction(LocalSink):
+    """Calls the function of ``forEachBatch``."""
+
+    def __init__(self, sink: ForEachBatchSink[Any], name: str) -> None:
+        self._sink = sink
+        self._name = name
+
+    def write(self, runs: Sequence[Records], batchId: int) -> None:
+        values = _values(runs)
+        with user_code_of(self._name, partial(list, values)):
+            self._sink.function(values, batchId)
+
+
+class FileWriter(LocalSink):
+    """Writes a directory for each batch, with a file in it. ``columns``: the elements come as columns."""
+
+    def __init__(self, sink: FileSink[Any], name: str, columns: bool) -> None:
+        self._name = name
+        self._format = sink.format
+        self._columns = columns
+        self._path = Path(sink.path.removeprefix("file://").removeprefix("file:"))
+        self._options = {option.lower(): value for option, value in sink.options.items()}
+        known = {"csv": {"header", "sep"}}.get(sink.format, set())
+        if "://" in sink.path.removeprefix("file://") or not known.issuperset(self._options):
+            raise NotSupportedError(
+                f"{name}: local execution writes to this machine's files, and knows the options"
+                f" {', '.join(sorted(known)) or '(none)'} of a FileSink for {sink.format}. Leave"
+                " setLocalExecution out, or the option."
+            )
+        if any(self._path.glob("batch=*")):
+            raise IncompatibleCheckpointError(
+                f"{name}: {sink.path} holds the output of another run. Give the sink a directory of"
+                " its own, or remove that one."
+            )
+
+    def write(self, runs: Sequence[Records], batchId: int) -> None:
+        directory = self._path / f"batch={batchId}"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        ending = "txt" if self._format == "text" else self._format
+        unfinished = directory / f".part-00000.{ending}"
+        if self._format == "parquet":
+            batches = [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
+            pq.write_table(pa.Table.from_batches(batches), unfinished)
+        else:
+            lines = mapped(self._name, self._line(), _values(runs))
+            if self._header(runs):
+                lines.insert(0, self._header(runs))
+            text = "".join(f"{line}\n" for line in lines)
+            unfinished.write_text(text, encoding="utf-8", newline="")
+        os.replace(unfinished, directory / f"part-00000.{ending}")
+
+    def _line(self) -> Callable[[Any], str]:
+        if self._format == "json":
+            return JsonLine("UTC")
+        if self._format == "csv":
+            separator = self._options.get("sep", ",")
+            return partial(csv_line, separator=separator, typed=self._columns)
+        return str
+
+    def _header(self, runs: Sequence[Records]) -> str:
+        values = runs[0].values
+        if self._options.get("header", "").lower() != "true" or not isinstance(values, RowColumns):
+            return ""
+        return csv_line(values.batch.schema.names, separator=self._options.get("sep", ","))
+
+
+def _values(runs: Sequence[Records]) -> list[Any]:
+    return list(chain.from_iterable(run.values for run in runs))
+
+
+def opened_sink(node: StreamNode) -> LocalSink:
+    """The sink of ``node``, ready to be written to."""
+    assert isinstance(node.content, Sink)
+    return _opened(node.content, node)
+
+
+@singledispatch
+def _opened(sink: Sink[Any], node: StreamNode) -> LocalSink:
+    raise NotSupportedError(
+        f"{type(sink).__name__} is not a sink that local execution can write. Use a FileSink, print(),"
+        " or forEachBatch(function), or leave setLocalExecution out."
+    )
+
+
+@_opened.register
+def _print(sink: PrintSink, node: StreamNode) -> LocalSink:
+    return PrintWriter(sink, node.name)
+
+
+@_opened.register
+def _call(sink: ForEachBatchSink, node: StreamNode) -> LocalSink:  # type: ignore[type-arg]
+    return BatchFunction(sink, node.name)
+
+
+@_opened.register
+def _file(sink: FileSink, node: StreamNode) -> LocalSink:  # type: ignore[type-arg]
+    return FileWriter(sink, node.name, sink_columns(node) is not None)

@@ -1,0 +1,223 @@
+"""Sources read in this process, a batch at a time, by the planners and formats that read them on Spark."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import singledispatch
+from typing import Any
+from urllib.parse import unquote
+
+from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.source import (
+    CollectionSource,
+    DataFrameSource,
+    DataGeneratorSource,
+    SequenceSource,
+    SocketSource,
+    Source,
+)
+from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.types.table_schema import table_schema
+from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
+from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
+from flinkish.runtime.records.copies import copied_values
+from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
+from flinkish.runtime.records.records import untimed
+from flinkish.runtime.sources.numbers import number_records
+from flinkish.runtime.sources.planners import (
+    FilePlanner,
+    NumberPlanner,
+    RatedNumberPlanner,
+    SourcePlanner,
+    is_pattern,
+)
+
+NUMBERS_A_BATCH = 1_000_000
+
+
+ELEMENTS_A_FRAME = 10_000
+
+
+class LocalSource(ABC):
+    """A source that is being read."""
+
+    ended: bool = False
+    """Whether nothing comes any more after what was read last."""
+
+    @abstractmethod
+    def nextBatch(self) -> Iterator[ReadResult] | None:
+        """What the next batch reads, None if there is nothing now; sets ``ended``."""
+
+    def close(self) -> None:
+        """Called at the end of the job, also after an error."""
+
+
+class PlannedSource(LocalSource):
+    """The steps of a planner; ``read`` gives the records of a piece."""
+
+    def __init__(self, planner: SourcePlanner, read: Callable[..., Iterator[ReadResult]]) -> None:
+        self._planner = planner
+        self._read = read
+
+    def nextBatch(self) -> Iterator[ReadResult] | None:
+        step = self._planner.plan()
+        if step is None:
+            return None
+        self.ended = step.last
+        pieces = [piece for task in self._planner.tasks(step) for piece in task]
+        return (result for piece in pieces for result in self._read(*piece))
+
+
+class CollectionReader(LocalSource):
+    """The elements of a collection, ``perBatch`` of them in a batch, in the form that they have on Spark:
+    copies, made by pickling."""
+
+    def __init__(self, values: Sequence[Any], perBatch: int | None) -> None:
+        self._values = values
+        self._per_batch = perBatch or max(len(values), 1)
+        self._next = 0
+
+    def nextBatch(self) -> Iterator[ReadResult] | None:
+        start, self._next = self._next, self._next + self._per_batch
+        self.ended = self._next >= len(self._values)
+        return self._read(start, min(self._next, len(self._values)))
+
+    def _read(self, start: int, end: int) -> Iterator[ReadResult]:
+        for first in range(start, end, ELEMENTS_A_FRAME):
+            values = list(copied_values(self._values[first : min(first + ELEMENTS_A_FRAME, end)]))
+            data = encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
+            yield decode_frame(data).records
+
+
+class SocketReader(LocalSource):
+    """The lines of a socket, which a thread receives. The source ends with the connection."""
+
+    def __init__(self, source: SocketSource) -> None:
+        self._name = f"{source.host}:{source.port}"
+        try:
+            self._socket = socket.create_connection((source.host, source.port))
+        except OSError as error:
+            raise JobExecutionError(
+                f"socketTextStream: nobody listens at {self._name} ({error}). Start the server first."
+            ) from error
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def _receive(self) -> None:
+        with suppress(OSError), self._socket.makefile(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                self._lines.put(line.rstrip("\r\n"))
+        self._lines.put(None)
+
+    def nextBatch(self) -> Iterator[ReadResult] | None:
+        lines: list[str] = []
+        with suppress(queue.Empty):
+            while True:
+                line = self._lines.get_nowait()
+                if line is None:
+                    self.ended = True
+                    break
+                lines.append(line)
+        return iter((untimed(lines),)) if lines or self.ended else None
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+@singledispatch
+def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
+    """``source``, ready to be read."""
+    raise NotSupportedError(
+        f"{type(source).__name__} is not a source that local execution can read. Leave"
+        " setLocalExecution out, so that the job runs on Spark, or read from a collection."
+    )
+
+
+@opened_source.register
+def _collection(source: CollectionSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
+    return CollectionReader(source.values, config.elementsPerBatch)
+
+
+@opened_source.register
+def _sequence(source: SequenceSource, config: ExecutionConfig) -> LocalSource:
+    return _numbers(source.start, source.end, config, None)
+
+
+@opened_source.register
+def _generator(source: DataGeneratorSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
+    if source.count is not None and source.elementsPerSecond is None:
+        return _numbers(0, source.count - 1, config, source.generator)
+    last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
+    planner = RatedNumberPlanner(0, last, source.rate, 1)
+    return PlannedSource(planner, _numbers_of(source.generator))
+
+
+@opened_source.register
+def _socket(source: SocketSource, config: ExecutionConfig) -> LocalSource:
+    return SocketReader(source)
+
+
+@opened_source.register
+def _dataframe(source: DataFrameSource, config: ExecutionConfig) -> LocalSource:
+    raise NotSupportedError(
+        "fromDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
+        " setLocalExecution out, or pass the rows: env.fromCollection(df.collect())."
+    )
+
+
+@opened_source.register
+def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
+    path = source.path
+    if path.startswith("file:"):
+        path = unquote("/" + path.removeprefix("file:").lstrip("/"))
+    schema = None if source.schema is None else table_schema(source.schema)
+    format_ = file_format(source, schema) if "://" not in path else None
+    check_dead_letters(source, format_)
+    if format_ is None or (schema is not None and _has_partitions(path, schema.fieldNames)):
+        raise NotSupportedError(
+            f"FileSource: the {source.format} files of {source.path} need Spark's own reader, for its"
+            " options, types, file systems or partitioned directories. Leave setLocalExecution out."
+        )
+    if not is_pattern(path) and not os.path.exists(path):
+        raise IllegalArgumentError(
+            f"FileSource: there is no file or directory {source.path}. Create it, or fix the path."
+        )
+    planner = FilePlanner(
+        path, source.filesPerBatch, source.maxFileAge, source.monitored, format_.splits, 1
+    )
+    return PlannedSource(planner, _ranges_of(format_))
+
+
+def _has_partitions(path: str, columns: Sequence[str]) -> bool:
+    """Whether the names of directories, such as ``year=2024``, hold columns."""
+    return any(
+        name.partition("=")[0] in columns
+        for _, directories, _ in os.walk(path)
+        for name in directories
+        if "=" in name
+    )
+
+
+def _ranges_of(format_: FileFormat) -> Callable[..., Iterator[ReadResult]]:
+    return lambda *piece: format_.read(FileSplit(*piece))
+
+
+def _numbers(
+    first: int, last: int, config: ExecutionConfig, generator: Callable[[int], Any] | None
+) -> LocalSource:
+    planner = NumberPlanner(first, last, config.elementsPerBatch or NUMBERS_A_BATCH, 1)
+    return PlannedSource(planner, _numbers_of(generator))
+
+
+def _numbers_of(generator: Callable[[int], Any] | None) -> Callable[..., Iterator[ReadResult]]:
+    return lambda first, last: number_records(generator, first, last)

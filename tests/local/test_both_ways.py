@@ -1,0 +1,309 @@
+"""Jobs have the same results in this process as on Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import flinkish as fl
+
+
+@pytest.fixture(params=["local", "spark"])
+def anywhere(request):
+    """An environment of local execution, and one on Spark."""
+    if request.param == "spark":
+        return request.getfixturevalue("env")
+    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    return environment.setParallelism(2).setMaxParallelism(4)
+
+
+@dataclass(frozen=True)
+class Reading:
+    sensor: str
+    at: int
+    value: float
+
+
+READINGS = [Reading(f"s{i % 3}", 100 * i, i / 4) for i in range(24)]
+BY_TIME = fl.WatermarkStrategy.forBoundedOutOfOrderness(150).withTimestampAssigner(
+    lambda reading, _: reading.at
+)
+
+
+class EveryReading(fl.WatermarkGenerator):
+    def onEvent(self, event, eventTimestamp, output):
+        output.emitWatermark(fl.Watermark(eventTimestamp))
+
+    def onPeriodicEmit(self, output):
+        pass
+
+
+class Latest(fl.KeyedProcessFunction):
+    """The value before, and at the end of the second how many there were."""
+
+    def open(self, openContext):
+        self.before = self.getRuntimeContext().getState(fl.ValueStateDescriptor("before"))
+        self.count = self.getRuntimeContext().getState(fl.ValueStateDescriptor("count"))
+
+    def processElement(self, value, ctx, out):
+        out.collect((value.sensor, self.before.value(), value.value))
+        self.before.update(value.value)
+        self.count.update((self.count.value() or 0) + 1)
+        ctx.timerService().registerEventTimeTimer(value.at // 1000 * 1000 + 999)
+
+    def onTimer(self, timestamp, ctx, out):
+        out.collect((ctx.getCurrentKey(), timestamp, self.count.value()))
+
+
+class Rules(fl.KeyedBroadcastProcessFunction):
+    DESCRIPTOR = fl.MapStateDescriptor("rules")
+
+    def processElement(self, value, ctx, out):
+        out.collect((value.sensor, ctx.getBroadcastState(self.DESCRIPTOR).get("limit")))
+
+    def processBroadcastElement(self, value, ctx, out):
+        ctx.getBroadcastState(self.DESCRIPTOR).put("limit", value)
+
+
+def readings(env):
+    return env.fromCollection(READINGS).assignTimestampsAndWatermarks(BY_TIME)
+
+
+def at(reading, timestamp):
+    return reading.at
+
+
+def punctuated(env):
+    strategy = fl.WatermarkStrategy.forGenerator(lambda context: EveryReading())
+    strategy = strategy.withTimestampAssigner(at)
+    return env.fromCollection(READINGS).assignTimestampsAndWatermarks(strategy)
+
+
+def windows(env):
+    second = fl.TumblingEventTimeWindows.of(fl.Duration.ofSeconds(1))
+    return (
+        readings(env)
+        .keyBy("sensor")
+        .window(second)
+        .reduce(lambda a, b: Reading(a.sensor, a.at, a.value + b.value))
+    )
+
+
+def sessions(env):
+    gap = fl.EventTimeSessionWindows.withGap(fl.Duration.ofMillis(250))
+    gapped = punctuated(env).filter(lambda reading: reading.at % 900 > 100)
+    return (
+        gapped.keyBy(lambda r: r.sensor)
+        .window(gap)
+        .apply(lambda key, window, values: [(key, window.start, window.end, len(list(values)))])
+    )
+
+
+def join(env):
+    second = fl.TumblingEventTimeWindows.of(fl.Duration.ofSeconds(1))
+    left, right = readings(env), punctuated(env).map(lambda r: (r.sensor, r.at))
+    joined = left.join(right).where("sensor").equalTo(lambda pair: pair[0]).window(second)
+    return joined.apply(lambda reading, pair: (reading.at, pair[1]))
+
+
+def interval_join(env):
+    left, right = readings(env).keyBy("sensor"), punctuated(env).keyBy("sensor")
+    return (
+        left.intervalJoin(right)
+        .between(-300, 0)
+        .process(lambda a, b, ctx, out: out.collect((a.at, b.at, ctx.getTimestamp())))
+    )
+
+
+def side_outputs(env):
+    tag = fl.OutputTag("high")
+
+    def divide(value, ctx, out):
+        if value.value > 4:
+            ctx.output(tag, value.at)
+        else:
+            out.collect(value.at)
+
+    divided = readings(env).process(divide)
+    return divided.union(divided.getSideOutput(tag).map(lambda at: -at))
+
+
+def late(env):
+    tag = fl.OutputTag("late")
+    window = fl.TumblingEventTimeWindows.of(fl.Duration.ofMillis(200))
+    unordered = env.fromCollection([*READINGS[12:], *READINGS[:12]])
+    timed = unordered.assignTimestampsAndWatermarks(
+        fl.WatermarkStrategy.forGenerator(lambda context: EveryReading()).withTimestampAssigner(at)
+    )
+    counted = timed.keyBy("sensor").window(window).sideOutputLateData(tag)
+    counted = counted.apply(lambda key, window, values: [(key, window.start, len(list(values)))])
+    return counted.union(counted.getSideOutput(tag))
+
+
+def broadcast(env):
+    rules = env.fromData(7).broadcast(Rules.DESCRIPTOR)
+    return readings(env).keyBy("sensor").connect(rules).process(Rules())
+
+
+def generated(env):
+    return (
+        env.fromSource(fl.DataGeneratorSource(lambda n: n * n, 50))
+        .keyBy(lambda n: n % 3)
+        .reduce(lambda a, b: a + b)
+    )
+
+
+JOBS = {
+    "elements": lambda env: env.fromData(1, 2, 3).map(lambda n: n + 1),
+    "flat map": lambda env: env.fromData("to be", "or not").flatMap(str.split),
+    "sequence": lambda env: env.fromSequence(-5, 5).filter(lambda n: n % 2),
+    "generator": generated,
+    "rolling": lambda env: env.fromCollection([("a", i) for i in range(9)]).keyBy(0).sum(1),
+    "empty": lambda env: env.fromCollection([]).keyBy(lambda e: e).reduce(max),
+    "process": lambda env: readings(env).keyBy("sensor").process(Latest()),
+    "process, punctuated": lambda env: punctuated(env).keyBy("sensor").process(Latest()),
+    "windows": windows,
+    "sessions": sessions,
+    "count windows": lambda env: readings(env).keyBy("sensor").countWindow(3).maxBy("value"),
+    "two stages": lambda env: (
+        windows(env)
+        .windowAll(fl.TumblingEventTimeWindows.of(fl.Duration.ofSeconds(1)))
+        .apply(lambda window, values: [sorted(reading.sensor for reading in values)])
+    ),
+    "join": join,
+    "interval join": interval_join,
+    "side outputs": side_outputs,
+    "late": late,
+    "broadcast": broadcast,
+    "end of stream": lambda env: (
+        readings(env).keyBy("sensor").fullWindowPartition().aggregate(Count())
+    ),
+}
+
+
+class Count(fl.AggregateFunction):
+    def createAccumulator(self):
+        return 0
+
+    def add(self, value, accumulator):
+        return accumulator + 1
+
+    def getResult(self, accumulator):
+        return accumulator
+
+    def merge(self, a, b):
+        return a + b
+
+
+def local():
+    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    return environment.setParallelism(2).setMaxParallelism(4)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_results_are_the_same_in_the_same_order(env, job):
+    on_spark = list(JOBS[job](env).executeAndCollect())
+    assert list(JOBS[job](local()).executeAndCollect()) == on_spark
+    assert on_spark or job == "empty"
+
+
+def test_batches_have_the_same_elements_and_ids(anywhere):
+    anywhere.getConfig().setElementsPerBatch(4)
+    seen = []
+    anywhere.fromCollection(list(range(10))).forEachBatch(lambda *batch: seen.append(batch))
+    result = anywhere.execute("batches")
+    assert seen == [([0, 1, 2, 3], 0), ([4, 5, 6, 7], 1), ([8, 9], 2)]
+    assert result.jobName == "batches"
+
+
+def test_files_of_each_format_are_read_and_written(anywhere, tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.csv").write_text("x,1,2.5\ny,,3\n")
+    schema = "name string, number int, price double"
+    rows = anywhere.fromSource(fl.FileSource.forCsv(str(source), schema))
+    for make in (
+        fl.FileSink.forCsv,
+        fl.FileSink.forJson,
+        fl.FileSink.forParquet,
+        fl.FileSink.forText,
+    ):
+        rows.sinkTo(make(str(tmp_path / make.__name__)))
+    anywhere.execute()
+
+    def lines(name):
+        files = sorted((tmp_path / name).glob("batch=*/part-*"))
+        return [line for file in files for line in file.read_text().splitlines()]
+
+    assert lines("forCsv") == ["x,1,2.5", "y,,3.0"]
+    assert [json.loads(line) for line in lines("forJson")] == [
+        {"name": "x", "number": 1, "price": 2.5},
+        {"name": "y", "number": None, "price": 3.0},
+    ]
+    assert lines("forText")[0] == "Row(name='x', number=1, price=2.5)"
+    table = pq.read_table(next((tmp_path / "forParquet").glob("batch=*/part-*")))
+    assert table.column("number").to_pylist() == [1, None]
+    assert table.column("price").to_pylist() == [2.5, 3.0]
+
+
+def test_text_files_come_oldest_first(anywhere, tmp_path):
+    for number in (2, 1, 3):
+        file = tmp_path / f"{number}.txt"
+        file.write_text(f"{number}\n")
+        os.utime(file, (number, number))
+    source = fl.FileSource.forLines(str(tmp_path)).withFilesPerBatch(1)
+    assert list(anywhere.fromSource(source).executeAndCollect()) == ["1", "2", "3"]
+
+
+def test_malformed_records_leave_by_their_side_output(anywhere, tmp_path):
+    Path(tmp_path, "a.csv").write_text("1\nno\n2\n")
+    tag = fl.OutputTag("broken")
+    source = fl.FileSource.forCsv(str(tmp_path), "number int").withMalformedRecords(tag)
+    rows = anywhere.fromSource(source)
+    broken = []
+    rows.getSideOutput(tag).forEachBatch(lambda values, batch: broken.extend(values))
+    good = rows.map(lambda row: row.number).collectAsync()
+    anywhere.executeAsync()
+    assert list(good) == [1, 2]
+    assert [record.text for record in broken] == ["no"]
+
+
+def test_print(anywhere, capsys):
+    anywhere.fromData("a").print("seen")
+    anywhere.execute()
+    assert "seen> a\n" in capsys.readouterr().out
+
+
+def test_an_error_names_operator_and_element(anywhere):
+    anywhere.fromData(1, 0).map(lambda n: 1 / n).name("divide").print()
+    with pytest.raises(fl.UserFunctionError, match=r"divide.*0"):
+        anywhere.execute()
+
+
+def test_metrics(anywhere):
+    anywhere.fromSequence(1, 10).map(str).name("texts").print()
+    assert anywhere.execute().getMetrics()["texts"].numRecordsIn == 10
+
+
+def test_a_limit_stops_a_job_without_end(anywhere):
+    numbers = anywhere.fromSource(fl.DataGeneratorSource(lambda n: n))
+    assert numbers.executeAndCollect(3) == [0, 1, 2]
+
+
+def test_processing_time_timers_fire_without_input(anywhere):
+    class Alarm(fl.KeyedProcessFunction):
+        def processElement(self, value, ctx, out):
+            if value == 0:
+                now = ctx.timerService().currentProcessingTime()
+                ctx.timerService().registerProcessingTimeTimer(now + 50)
+
+        def onTimer(self, timestamp, ctx, out):
+            out.collect("alarm")
+
+    numbers = anywhere.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1))
+    assert numbers.keyBy(lambda n: n).process(Alarm()).executeAndCollect(1) == ["alarm"]
