@@ -64,6 +64,13 @@ from flinkish.api.execution.client import JobListener as JobListener
 from flinkish.api.execution.client import JobStatus as JobStatus
 from flinkish.api.execution.client import OperatorMetrics as OperatorMetrics
 from flinkish.api.execution.executor import PipelineExecutor as PipelineExecutor
+from flinkish.api.functions.async_function import AsyncFunction as AsyncFunction
+from flinkish.api.functions.async_function import AsyncRetryPredicate as AsyncRetryPredicate
+from flinkish.api.functions.async_function import AsyncRetryStrategies as AsyncRetryStrategies
+from flinkish.api.functions.async_function import AsyncRetryStrategy as AsyncRetryStrategy
+from flinkish.api.functions.async_function import ResultFuture as ResultFuture
+from flinkish.api.functions.async_function import RetryPredicates as RetryPredicates
+from flinkish.api.functions.async_function import RichAsyncFunction as RichAsyncFunction
 from flinkish.api.functions.broadcast import BroadcastContext as BroadcastContext
 from flinkish.api.functions.broadcast import BroadcastProcessFunction as BroadcastProcessFunction
 from flinkish.api.functions.broadcast import BroadcastReadOnlyContext as BroadcastReadOnlyContext
@@ -150,6 +157,7 @@ from flinkish.api.metrics import Meter as Meter
 from flinkish.api.metrics import MetricGroup as MetricGroup
 from flinkish.api.output_tag import OutputTag as OutputTag
 from flinkish.api.stored_names import restored as _restored  # pickled by this name
+from flinkish.api.streams.async_data_stream import AsyncDataStream as AsyncDataStream
 from flinkish.api.streams.connected_streams import (
     BroadcastConnectedStream as BroadcastConnectedStream,
 )
@@ -174,6 +182,7 @@ from flinkish.api.streams.windowed_stream import AllWindowedStream as AllWindowe
 from flinkish.api.streams.windowed_stream import WindowedStream as WindowedStream
 from flinkish.api.time.durations import Duration as Duration
 from flinkish.api.time.durations import Time as Time
+from flinkish.api.time.durations import TimeUnit as TimeUnit
 from flinkish.api.time.elements import StreamRecord as StreamRecord
 from flinkish.api.time.elements import Watermark as Watermark
 from flinkish.api.time.elements import WatermarkStatus as WatermarkStatus

@@ -27,9 +27,6 @@ _KAFKA_SINK = (
     'Go on in Spark with stream.toDataFrame() and its format("kafka") writer, or send from'
     " forEachBatch(function)."
 )
-_ASYNC = (
-    "Look values up in batches: flatMap over a list of keys, or join with a stream of the table."
-)
 _BACKEND = (
     "State is in Spark's RocksDB state store, always; env.enableCheckpointing(directory) says where"
     " its checkpoints are."
@@ -84,9 +81,6 @@ ABSENT_NAMES: dict[str, str] = {
     "SerializationSchema": _SCHEMA,
     "JsonDeserializationSchema": _SCHEMA,
     "JsonSerializationSchema": _SCHEMA,
-    "AsyncDataStream": _ASYNC,
-    "AsyncFunction": _ASYNC,
-    "RichAsyncFunction": _ASYNC,
     "CheckpointedFunction": (
         "Keep what must survive in keyed state: keyBy, and a ValueState or ListState in open()."
     ),
@@ -105,7 +99,6 @@ ABSENT_NAMES: dict[str, str] = {
         "Pass the elements a second to DataGeneratorSource(f, count, rate), or slow a file source"
         " with withFilesPerBatch(n) and env.setTriggerInterval(t)."
     ),
-    "TimeUnit": "Write Duration.ofSeconds(5), Time.seconds(5), a timedelta, or int milliseconds.",
     "AssignerWithPeriodicWatermarks": _STRATEGY,
     "AssignerWithPunctuatedWatermarks": _STRATEGY,
     "BoundedOutOfOrdernessTimestampExtractor": _STRATEGY,

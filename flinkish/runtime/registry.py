@@ -12,6 +12,7 @@ from typing import Any
 
 from flinkish.api.plan.operators import (
     ArrivalTimeDescription,
+    AsyncWaitDescription,
     BroadcastProcessDescription,
     CoFlatMapDescription,
     CoMapDescription,
@@ -37,6 +38,7 @@ from flinkish.api.plan.windows import (
     WindowOperatorDescription,
 )
 from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
+from flinkish.runtime.operators.async_wait import AsyncWaitOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.broadcast import (
     CoBroadcastWithKeyedOperator,
@@ -117,6 +119,7 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (TimestampsAndWatermarksDescription, False): TimestampsAndWatermarksOperator,
     (SourceWatermarksDescription, False): SourceWatermarksOperator,
     (ArrivalTimeDescription, False): ArrivalTimeOperator,
+    (AsyncWaitDescription, False): AsyncWaitOperator,
 }
 """By the class of the description, and whether it works under a key."""
 

@@ -41,7 +41,12 @@ def test_a_job_takes_milliseconds(local):
 
 def test_functions_are_copies_as_on_spark(local):
     seen = []
-    local.fromData(1).map(lambda n: (seen.append(n), n)[1]).print()
+
+    def noting(n):
+        seen.append(n)
+        return n
+
+    local.fromData(1).map(noting).print()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         local.execute()

@@ -11,6 +11,8 @@ from flinkish import (
     AggregatingState,
     AggregatingStateDescriptor,
     AllWindowFunction,
+    AsyncDataStream,
+    AsyncFunction,
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoGroupFunction,
@@ -45,8 +47,10 @@ from flinkish import (
     ReduceFunction,
     ReducingState,
     ReducingStateDescriptor,
+    ResultFuture,
     RichAggregateFunction,
     RichAllWindowFunction,
+    RichAsyncFunction,
     RichCoFlatMapFunction,
     RichCoGroupFunction,
     RichCoMapFunction,
@@ -483,3 +487,23 @@ def of_two_streams(
     assert_type(grouped.window(HOUR).apply(CountedSides()), SingleOutputStreamOperator[int])
     near = keyed.intervalJoin(keyed_weather).between(Time.hours(-1), Time.hours(0))
     assert_type(near.process(Near()), SingleOutputStreamOperator[int])
+
+
+class Located(AsyncFunction[str, tuple[str, int]]):
+    def asyncInvoke(self, value: str, resultFuture: ResultFuture[tuple[str, int]]) -> None:
+        resultFuture.complete([(value, len(value))])
+
+
+class Measured(RichAsyncFunction[str, int]):
+    async def asyncInvoke(self, value: str) -> list[int]:
+        return [len(value)]
+
+    def timeout(self, value: str) -> list[int]:
+        return []
+
+
+def asynchronous(words: DataStream[str]) -> None:
+    located = AsyncDataStream.orderedWait(words, Located(), 1_000)
+    assert_type(located, SingleOutputStreamOperator[tuple[str, int]])
+    measured = AsyncDataStream.unorderedWait(words, Measured(), 1_000)
+    assert_type(measured, SingleOutputStreamOperator[int])

@@ -21,6 +21,7 @@ from flinkish.api.eventtime.watermarks import (
     WatermarkStrategy,
 )
 from flinkish.api.functions.adapt import check_methods, key_call, positional_arity
+from flinkish.api.functions.async_function import AsyncRetryStrategy
 from flinkish.api.functions.functions import Function, RichFunction
 from flinkish.api.functions.process import KeyedProcessFunction, ProcessFunction
 from flinkish.api.functions.state import MapStateDescriptor
@@ -166,6 +167,29 @@ class FlatMapDescription(OperatorDescription):
     @property
     def userFunctions(self) -> tuple[Any, ...]:
         return (self.function or self.call or self.iterate,)
+
+
+@dataclass(frozen=True)
+class AsyncWaitDescription(OperatorDescription):
+    """``AsyncDataStream``; ``call`` is the plain function or the method of ``function``. ``timeout`` is
+    in ms."""
+
+    kind: ClassVar[str] = "AsyncWait"
+
+    function: Function | None
+    call: Callable[..., Any]
+    timeout: int
+    capacity: int
+    ordered: bool
+    retries: AsyncRetryStrategy
+
+    @property
+    def name(self) -> str:
+        return "Async Wait Operator"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function or self.call, self.retries)
 
 
 class _GeneratorKind(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from enum import Enum
 from typing import Self, Union
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -82,8 +83,33 @@ class Duration:
         return self.milliseconds
 
 
+class TimeUnit(Enum):
+    """Units of time (Java: ``java.util.concurrent.TimeUnit``).
+
+    >>> TimeUnit.SECONDS.toMillis(5)
+    5000
+    """
+
+    NANOSECONDS = 1
+    MICROSECONDS = 1_000
+    MILLISECONDS = 1_000_000
+    SECONDS = 1_000_000_000
+    MINUTES = 60_000_000_000
+    HOURS = 3_600_000_000_000
+    DAYS = 86_400_000_000_000
+
+    def toMillis(self, duration: int) -> int:
+        """So many of the unit in whole milliseconds."""
+        return duration * self.value // TimeUnit.MILLISECONDS.value
+
+
 class Time:
     """Flink 1's way to write a ``Duration``: ``Time.seconds(5)``."""
+
+    @staticmethod
+    def of(size: int, unit: TimeUnit) -> Duration:
+        """``size`` of ``unit``."""
+        return Duration.ofMillis(unit.toMillis(size))
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Duration:

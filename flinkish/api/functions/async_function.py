@@ -1,0 +1,230 @@
+"""Asynchronous functions: they look values up elsewhere without waiting for one after the other.
+
+Flink's form completes a ``ResultFuture``, from any thread; a Python user writes ``async def`` and returns
+the results. Retry strategies say what is tried again, how often and when.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, Union
+
+from flinkish.api.arguments import number, positive
+from flinkish.api.functions.functions import Function, RichFunction
+
+T_contra = TypeVar("T_contra", contravariant=True)
+R = TypeVar("R")
+
+
+class ResultFuture(ABC, Generic[R]):
+    """Takes the results for one element, from any thread (Flink: ``ResultFuture``). Only the first call
+    counts."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def complete(self, result: Iterable[R]) -> None:
+        """The results, any number of them."""
+
+    @abstractmethod
+    def completeExceptionally(self, error: BaseException) -> None:
+        """There are none, as ``error`` says: the job fails with it, unless it is tried again."""
+
+
+class AsyncFunction(Function, ABC, Generic[T_contra, R]):
+    """Gives results for an element later, while others are under way (Flink: ``AsyncFunction``).
+
+    Either ``asyncInvoke(value, resultFuture)``, which may be a coroutine, completes the future; or
+    ``async def asyncInvoke(value)`` returns the results. ``timeout`` has the same two forms.
+
+    >>> class Squared(AsyncFunction[int, int]):
+    ...     async def asyncInvoke(self, value):
+    ...         return [value * value]
+    """
+
+    @abstractmethod
+    def asyncInvoke(self, *args: Any, **kwargs: Any) -> Any:
+        """Called with the element, and with a ``ResultFuture`` if it takes one, for up to ``capacity``
+        elements at once."""
+
+    def timeout(self, *args: Any, **kwargs: Any) -> Any:
+        """Called with an element whose results took too long, and with a ``ResultFuture`` if it takes
+        one: the results come from here instead."""
+        raise TimeoutError("Async function call has timed out.")
+
+
+class RichAsyncFunction(RichFunction, AsyncFunction[T_contra, R]):
+    """An ``AsyncFunction`` with open, close and a runtime context, but no state (Flink:
+    ``RichAsyncFunction``). ``open`` runs within the event loop, so that it may make a client."""
+
+
+AsyncLike = Union[AsyncFunction[T_contra, R], Callable[[T_contra], Any]]
+"""An AsyncFunction, or ``async def f(value)``, which returns a list of results."""
+
+
+# ---------------------------------------------------------------------- retries
+
+ResultPredicate = Callable[[Sequence[Any]], bool]
+ExceptionPredicate = Callable[[BaseException], bool]
+
+
+@dataclass(frozen=True)
+class AsyncRetryPredicate:
+    """What is tried again (Flink: ``AsyncRetryPredicate``); None: nothing is."""
+
+    results: ResultPredicate | None = None
+    exceptions: ExceptionPredicate | None = None
+
+    def resultPredicate(self) -> ResultPredicate | None:
+        """Whether to try again after those results."""
+        return self.results
+
+    def exceptionPredicate(self) -> ExceptionPredicate | None:
+        """Whether to try again after that error."""
+        return self.exceptions
+
+
+class AsyncRetryStrategy(ABC):
+    """How often something is tried again, and when (Flink: ``AsyncRetryStrategy``)."""
+
+    @abstractmethod
+    def canRetry(self, currentAttempts: int) -> bool:
+        """Whether there may be another attempt after so many."""
+
+    @abstractmethod
+    def getBackoffTimeMillis(self, currentAttempts: int) -> int:
+        """How long to wait before it, in ms."""
+
+    @abstractmethod
+    def getRetryPredicate(self) -> AsyncRetryPredicate:
+        """What is tried again."""
+
+
+@dataclass(frozen=True)
+class NoRetryStrategy(AsyncRetryStrategy):
+    """Never tries again."""
+
+    def canRetry(self, currentAttempts: int) -> bool:
+        return False
+
+    def getBackoffTimeMillis(self, currentAttempts: int) -> int:
+        return -1
+
+    def getRetryPredicate(self) -> AsyncRetryPredicate:
+        return AsyncRetryPredicate()
+
+
+@dataclass(frozen=True)
+class DelayedRetryStrategy(AsyncRetryStrategy):
+    """Tries again up to ``maxAttempts`` times, after ``delay(attempts)`` ms each."""
+
+    maxAttempts: int
+    delay: Callable[[int], int]
+    predicate: AsyncRetryPredicate
+
+    def canRetry(self, currentAttempts: int) -> bool:
+        return currentAttempts <= self.maxAttempts
+
+    def getBackoffTimeMillis(self, currentAttempts: int) -> int:
+        return self.delay(currentAttempts)
+
+    def getRetryPredicate(self) -> AsyncRetryPredicate:
+        return self.predicate
+
+
+class _RetryStrategyBuilder(ABC):
+    """The common part of the builders."""
+
+    def __init__(self, maxAttempts: int) -> None:
+        self._attempts = positive("AsyncRetryStrategies: maxAttempts", maxAttempts)
+        self._results: ResultPredicate | None = None
+        self._exceptions: ExceptionPredicate | None = None
+
+    @abstractmethod
+    def _delay(self, attempts: int) -> int: ...
+
+    def ifResult(self, resultRetryPredicate: ResultPredicate) -> _RetryStrategyBuilder:
+        """Try again after results for which that is true."""
+        self._results = resultRetryPredicate
+        return self
+
+    def ifException(self, exceptionRetryPredicate: ExceptionPredicate) -> _RetryStrategyBuilder:
+        """Try again after errors for which that is true."""
+        self._exceptions = exceptionRetryPredicate
+        return self
+
+    def build(self) -> AsyncRetryStrategy:
+        """The strategy."""
+        predicate = AsyncRetryPredicate(self._results, self._exceptions)
+        return DelayedRetryStrategy(self._attempts, self._delay, predicate)
+
+
+class FixedDelayRetryStrategyBuilder(_RetryStrategyBuilder):
+    """Attempts so many ms apart (Flink: ``AsyncRetryStrategies.FixedDelayRetryStrategyBuilder``)."""
+
+    def __init__(self, maxAttempts: int, backoffTimeMillis: int) -> None:
+        super().__init__(maxAttempts)
+        self._millis = positive("AsyncRetryStrategies: backoffTimeMillis", backoffTimeMillis)
+
+    def _delay(self, attempts: int) -> int:
+        return self._millis
+
+
+class ExponentialBackoffDelayRetryStrategyBuilder(_RetryStrategyBuilder):
+    """Attempts longer and longer apart (Flink:
+    ``AsyncRetryStrategies.ExponentialBackoffDelayRetryStrategyBuilder``)."""
+
+    def __init__(
+        self, maxAttempts: int, initialDelay: int, maxRetryDelay: int, multiplier: float
+    ) -> None:
+        super().__init__(maxAttempts)
+        self._initial = positive("AsyncRetryStrategies: initialDelay", initialDelay)
+        self._most = positive("AsyncRetryStrategies: maxRetryDelay", maxRetryDelay)
+        self._multiplier = number("AsyncRetryStrategies: multiplier", multiplier)
+
+    def _delay(self, attempts: int) -> int:
+        return int(min(self._initial * self._multiplier ** (attempts - 1), self._most))
+
+
+class AsyncRetryStrategies:
+    """Makes retry strategies (Flink: ``AsyncRetryStrategies``).
+
+    >>> builder = AsyncRetryStrategies.FixedDelayRetryStrategyBuilder(3, 100)
+    >>> strategy = builder.ifException(RetryPredicates.HAS_EXCEPTION_PREDICATE).build()
+    >>> strategy.canRetry(3), strategy.canRetry(4)
+    (True, False)
+    """
+
+    NO_RETRY_STRATEGY: AsyncRetryStrategy = NoRetryStrategy()
+    FixedDelayRetryStrategyBuilder = FixedDelayRetryStrategyBuilder
+    ExponentialBackoffDelayRetryStrategyBuilder = ExponentialBackoffDelayRetryStrategyBuilder
+
+
+def _is_empty(results: Sequence[Any]) -> bool:
+    return not results
+
+
+def _is_error(error: BaseException) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class _IsOfType:
+    kind: type[BaseException]
+
+    def __call__(self, error: BaseException) -> bool:
+        return isinstance(error, self.kind)
+
+
+class RetryPredicates:
+    """Predicates for retry strategies (Flink: ``RetryPredicates``)."""
+
+    EMPTY_RESULT_PREDICATE: ResultPredicate = staticmethod(_is_empty)
+    HAS_EXCEPTION_PREDICATE: ExceptionPredicate = staticmethod(_is_error)
+
+    @staticmethod
+    def createExceptionTypePredicate(exceptionClass: type[BaseException]) -> ExceptionPredicate:
+        """True for errors of that class."""
+        return _IsOfType(exceptionClass)

@@ -1,0 +1,122 @@
+"""``AsyncDataStream``: applies an asynchronous function to a stream."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from flinkish.api.arguments import instance, positive, positive_length
+from flinkish.api.functions.adapt import checked_callable, function_of
+from flinkish.api.functions.async_function import (
+    AsyncFunction,
+    AsyncLike,
+    AsyncRetryStrategies,
+    AsyncRetryStrategy,
+)
+from flinkish.api.plan.operators import AsyncWaitDescription
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.time.durations import TimeLike, TimeUnit
+from flinkish.api.types.type_info import TypeInformation
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+DEFAULT_CAPACITY = 100
+
+
+class AsyncDataStream:
+    """Asynchronous I/O (Flink: ``AsyncDataStream``).
+
+    Up to ``capacity`` elements are under way at once in each task; what takes longer than ``timeout``,
+    retries among it, goes to ``AsyncFunction.timeout``. All results of a batch are there before it is
+    committed, and those of the elements before a watermark come before it.
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> async def doubled(value):
+    ...     return [value, value]
+    >>> harness = StreamTestHarness(lambda s: AsyncDataStream.orderedWait(s, doubled, 1000))
+    >>> harness.processElement(7)
+    >>> [record.value for record in harness.getOutput()]
+    [7, 7]
+    """
+
+    @staticmethod
+    def unorderedWait(
+        input: DataStream[T],  # noqa: A002 - Flink's name
+        func: AsyncLike[T, R],
+        timeout: TimeLike,
+        timeUnit: TimeUnit = TimeUnit.MILLISECONDS,
+        capacity: int = DEFAULT_CAPACITY,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Results between two watermarks come in any order: here in that of the elements, which a batch
+        that is run again repeats. ``timeout`` is a Duration, or a number of ``timeUnit``."""
+        return _waiting(input, func, timeout, timeUnit, None, capacity, outputType, False)
+
+    @staticmethod
+    def orderedWait(
+        input: DataStream[T],  # noqa: A002 - Flink's name
+        func: AsyncLike[T, R],
+        timeout: TimeLike,
+        timeUnit: TimeUnit = TimeUnit.MILLISECONDS,
+        capacity: int = DEFAULT_CAPACITY,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """Results come in the order of the elements."""
+        return _waiting(input, func, timeout, timeUnit, None, capacity, outputType, True)
+
+    @staticmethod
+    def unorderedWaitWithRetry(
+        input: DataStream[T],  # noqa: A002 - Flink's name
+        func: AsyncLike[T, R],
+        timeout: TimeLike,
+        timeUnit: TimeUnit = TimeUnit.MILLISECONDS,
+        asyncRetryStrategy: AsyncRetryStrategy = AsyncRetryStrategies.NO_RETRY_STRATEGY,
+        capacity: int = DEFAULT_CAPACITY,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """``unorderedWait``, which tries again as the strategy says."""
+        strategy = asyncRetryStrategy
+        return _waiting(input, func, timeout, timeUnit, strategy, capacity, outputType, False)
+
+    @staticmethod
+    def orderedWaitWithRetry(
+        input: DataStream[T],  # noqa: A002 - Flink's name
+        func: AsyncLike[T, R],
+        timeout: TimeLike,
+        timeUnit: TimeUnit = TimeUnit.MILLISECONDS,
+        asyncRetryStrategy: AsyncRetryStrategy = AsyncRetryStrategies.NO_RETRY_STRATEGY,
+        capacity: int = DEFAULT_CAPACITY,
+        outputType: TypeInformation[R] | None = None,
+    ) -> SingleOutputStreamOperator[R]:
+        """``orderedWait``, which tries again as the strategy says."""
+        strategy = asyncRetryStrategy
+        return _waiting(input, func, timeout, timeUnit, strategy, capacity, outputType, True)
+
+
+def _waiting(
+    stream: DataStream[Any],
+    func: Any,
+    timeout: TimeLike,
+    unit: TimeUnit,
+    strategy: AsyncRetryStrategy | None,
+    capacity: int,
+    outputType: TypeInformation[Any] | None,
+    ordered: bool,
+) -> SingleOutputStreamOperator[Any]:
+    method = f"{'ordered' if ordered else 'unordered'}Wait{'' if strategy is None else 'WithRetry'}"
+    instance(f"{method}: input", stream, DataStream, "Pass the stream first.")
+    length = unit.toMillis(timeout) if isinstance(timeout, int) else timeout
+    if not isinstance(func, AsyncFunction):
+        checked_callable(method, func, "an AsyncFunction or async def f(value)", 1)
+    if strategy is not None:
+        fix = "Make one with AsyncRetryStrategies."
+        instance(f"{method}: asyncRetryStrategy", strategy, AsyncRetryStrategy, fix)
+    description = AsyncWaitDescription(
+        function_of(func),
+        func.asyncInvoke if isinstance(func, AsyncFunction) else func,
+        positive_length(f"{method}: timeout", length),
+        positive(f"{method}: capacity", capacity),
+        ordered,
+        strategy or AsyncRetryStrategies.NO_RETRY_STRATEGY,
+    )
+    return stream._transform(description, outputType)

@@ -1,0 +1,273 @@
+"""Asynchronous I/O: an event loop in the task, with up to so many elements under way.
+
+What comes in a batch is collected, and processed when it is complete, or when there is much of it: so
+elements before and after a watermark are under way together, while results still come before the next
+watermark. The results leave in the order of the elements, also where Flink promises none: a batch that
+is run again must give the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.functions.adapt import results_of, takes
+from flinkish.api.functions.async_function import AsyncFunction, ResultFuture
+from flinkish.api.plan.operators import AsyncWaitDescription
+from flinkish.api.time.elements import WatermarkStatus
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.user_code import raise_named
+
+R = TypeVar("R")
+
+MOST_WAITING = 50
+"""How many times its capacity an operator collects before it processes what there is."""
+
+
+class AsyncWaitOperator(OneInputOperator):
+    """``AsyncDataStream`` (Flink: ``AsyncWaitOperator``)."""
+
+    keepsRecords = True
+
+    def __init__(self, context: OperatorContext, description: AsyncWaitDescription) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._timeout = description.timeout / 1000
+        self._capacity = description.capacity
+        self._retries = description.retries
+        predicate = description.retries.getRetryPredicate()
+        self._retries_result = predicate.resultPredicate()
+        self._retries_error = predicate.exceptionPredicate()
+        self._invoke = _future_form(description.call)
+        function = description.function
+        self._on_timeout = _future_form(
+            function.timeout if isinstance(function, AsyncFunction) else _timed_out
+        )
+        self._collects = context.emitsAfterSlices
+        self._waiting: list[Records | int | WatermarkStatus] = []
+        self._count = 0
+        self._loop: _EventLoop | None = None
+
+    def open(self) -> None:
+        self._loop = _EventLoop()
+
+        async def opened() -> None:
+            self.openFunction(self._function)
+
+        self._loop.run(opened())
+
+    def close(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is None:
+            super().close()
+            return
+
+        async def closed() -> None:
+            super(AsyncWaitOperator, self).close()
+
+        try:
+            loop.run(closed())
+        finally:
+            loop.close()
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._waiting, self._count = [], 0
+
+    # ------------------------------------------------------------------ inputs
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        self._waiting.append(records)
+        self._count += len(records)
+        if not self._collects or self._count >= self._capacity * MOST_WAITING:
+            self._process()
+
+    def processWatermark(self, timestamp: int) -> None:
+        if self._waiting:
+            self._waiting.append(timestamp)
+        else:
+            super().processWatermark(timestamp)
+
+    def processWatermarks(self, timestamps: Any) -> None:
+        for timestamp in timestamps:
+            self.processWatermark(timestamp)
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        if self._waiting:
+            self._waiting.append(status)
+        else:
+            super().processWatermarkStatus(status)
+
+    def onPeriodicEmit(self) -> None:
+        self._process()
+
+    def _process(self) -> None:
+        """Await the results of all that waits, and emit them with the watermarks among them."""
+        waiting, self._waiting, self._count = self._waiting, [], 0
+        values = [v for part in waiting if isinstance(part, Records) for v in part.values]
+        if values:
+            assert self._loop is not None
+            results = iter(self._loop.run(self._results(values)))
+        for part in waiting:
+            if isinstance(part, Records):
+                for timestamp in part.timestamps.tolist():
+                    for result in next(results):
+                        self.output.collect(result, timestamp)
+                self.output.flush()
+            elif isinstance(part, WatermarkStatus):
+                super().processWatermarkStatus(part)
+            else:
+                super().processWatermark(part)
+
+    # ------------------------------------------------------------------ in the event loop
+
+    async def _results(self, values: list[Any]) -> list[Iterable[Any]]:
+        """The results for each value; up to ``capacity`` of them are under way."""
+        results: list[Iterable[Any]] = [()] * len(values)
+        positions = iter(range(len(values)))
+
+        async def work(positions: Iterator[int]) -> None:
+            for position in positions:
+                results[position] = await self._named_result(values[position])
+
+        workers = [
+            asyncio.create_task(work(positions)) for _ in range(min(self._capacity, len(values)))
+        ]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return results
+
+    async def _named_result(self, value: Any) -> Iterable[Any]:
+        """The results for ``value``; an error names it."""
+        try:
+            return await self._result(value)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            raise_named(self.name, error, lambda: value)
+            raise
+
+    async def _result(self, value: Any) -> Iterable[Any]:
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                return await self._attempts(value)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        return _checked(await self._on_timeout(value))
+
+    async def _attempts(self, value: Any) -> Iterable[Any]:
+        attempt = 1
+        while True:
+            try:
+                results = _checked(await self._invoke(value))
+            except Exception as error:
+                if not (self._retries_error and self._retries_error(error)):
+                    raise
+                if not self._retries.canRetry(attempt):
+                    raise
+            else:
+                if not (self._retries_result and self._retries_result(results)):
+                    return results
+                if not self._retries.canRetry(attempt):
+                    return results
+            await asyncio.sleep(self._retries.getBackoffTimeMillis(attempt) / 1000)
+            attempt += 1
+
+
+def _checked(returned: Any) -> list[Any]:
+    if returned is None:
+        raise UnfitElementError(
+            "the asynchronous function gave None in place of its results. Return a list of them, [] for"
+            " none."
+        )
+    return list(results_of(returned, "the asynchronous function"))
+
+
+def _timed_out(value: Any) -> Any:
+    raise TimeoutError("Async function call has timed out.")
+
+
+def _future_form(function: Callable[..., Any]) -> Callable[[Any], Awaitable[Any]]:
+    """``function``, which takes a ResultFuture or returns its results, as a coroutine of its results."""
+    takes_future = _takes_future(function)
+
+    async def with_future(value: Any) -> Any:
+        future = LoopFuture()
+        returned = function(value, future)
+        if inspect.isawaitable(returned):
+            returned = await returned
+            if returned is not None:
+                return returned
+        return await future.awaited
+
+    async def returning(value: Any) -> Any:
+        returned = function(value)
+        return await returned if inspect.isawaitable(returned) else returned
+
+    return with_future if takes_future else returning
+
+
+def _takes_future(function: Callable[..., Any]) -> bool:
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return False
+    return takes(function, 2)
+
+
+class LoopFuture(ResultFuture[Any]):
+    """A ResultFuture of the event loop that runs."""
+
+    __slots__ = ("_loop", "awaited")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.awaited: asyncio.Future[Any] = self._loop.create_future()
+
+    def complete(self, result: Iterable[Any]) -> None:
+        self._call(self.awaited.set_result, result)
+
+    def completeExceptionally(self, error: BaseException) -> None:
+        if not isinstance(error, BaseException):
+            error = UnfitElementError(
+                f"completeExceptionally got {shown(error)}. Pass an exception."
+            )
+        self._call(self.awaited.set_exception, error)
+
+    def _call(self, method: Callable[[Any], None], value: Any) -> None:
+        def first() -> None:
+            if not self.awaited.done():
+                method(value)
+
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(first)
+
+
+class _EventLoop:
+    """An event loop in a thread of its own, as the thread of the task may have one that runs."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "flinkish asyncio")
+        self._runner = asyncio.Runner()
+
+    def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        """The result of ``coroutine``, once it has come."""
+        context = copy_context()
+        return self._thread.submit(context.run, self._runner.run, coroutine).result()
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()

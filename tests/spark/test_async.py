@@ -1,0 +1,35 @@
+"""Asynchronous I/O on Spark, and in local execution."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import flinkish as fl
+
+
+class Lookup(fl.RichAsyncFunction):
+    def open(self, openContext):
+        self.table = {n: n * n for n in range(100)}
+
+    async def asyncInvoke(self, value):
+        await asyncio.sleep(0.001)
+        return [(value, self.table[value])]
+
+
+@pytest.mark.parametrize("where", ["local", "spark"])
+def test_a_lookup_before_and_after_a_shuffle(request, where):
+    if where == "spark":
+        env = request.getfixturevalue("env")
+    else:
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    found = fl.AsyncDataStream.orderedWait(
+        env.fromSequence(0, 99), Lookup(), fl.Duration.ofSeconds(30)
+    )
+    sums = found.keyBy(lambda pair: pair[0] % 2).sum(1)
+    again = fl.AsyncDataStream.unorderedWait(
+        sums.map(lambda pair: pair[0]), Lookup(), 30, fl.TimeUnit.SECONDS
+    )
+    expected = [(n, n * n) for n in range(100)]
+    assert sorted(again.executeAndCollect()) == expected
