@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "deployment": {"deployment", "graph", "runtime", "api"},
     "graph": {"graph", "api"},
     "local": {"local", "deployment", "graph", "runtime", "api"},
+    "pyflink": {"pyflink", "runtime", "api"},
     "runtime": {"runtime", "api"},
     "spark": {"spark", "deployment", "runtime", "graph", "api"},
     "testing": {"testing", "runtime", "graph", "api"},

@@ -1,0 +1,109 @@
+"""The handle of a job, and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from flinkish.api.execution.client import JobClient as CoreClient
+from flinkish.api.execution.client import JobExecutionResult as CoreResult
+from flinkish.api.execution.client import JobStatus as CoreStatus
+from flinkish.pyflink.common.completable_future import CompletableFuture
+
+__all__ = ["JobClient", "JobExecutionResult", "JobID", "JobStatus"]
+
+
+@dataclass(frozen=True)
+class JobID:
+    """The id of a job (PyFlink: ``JobID``)."""
+
+    id: str
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class JobStatus(Enum):
+    """The status of a job (PyFlink: ``JobStatus``)."""
+
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    CANCELED = "CANCELED"
+    FAILED = "FAILED"
+
+    def is_globally_terminal_state(self) -> bool:
+        """Whether the job has ended."""
+        return self is not JobStatus.RUNNING
+
+
+class JobExecutionResult:
+    """The result of a job that ended (PyFlink: ``JobExecutionResult``)."""
+
+    def __init__(self, result: CoreResult) -> None:
+        self._result = result
+
+    def get_job_id(self) -> JobID:
+        """The id of the job."""
+        return JobID(self._result.getJobID())
+
+    def get_net_runtime(self) -> int:
+        """Milliseconds from start to end."""
+        return self._result.getNetRuntime()
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """The count of a function's metric of that name, None if there is none."""
+        return self.get_all_accumulator_results().get(accumulator_name)
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """The counts of the functions' metrics, by name."""
+        metrics = self._result.getMetrics().values()
+        return {name: value for operator in metrics for name, value in operator.user.items()}
+
+    def __str__(self) -> str:
+        return f"Job {self.get_job_id()} ran {self.get_net_runtime()} ms"
+
+
+class JobClient:
+    """The handle of a running job (PyFlink: ``JobClient``)."""
+
+    def __init__(self, client: CoreClient) -> None:
+        self._client = client
+
+    def get_job_id(self) -> JobID:
+        """The id of the job."""
+        return JobID(self._client.getJobID())
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """The status of the job."""
+        return CompletableFuture(lambda: JobStatus(self._client.getJobStatus().value))
+
+    def cancel(self) -> CompletableFuture[None]:
+        """Stop the job."""
+        self._client.cancel()
+        return CompletableFuture(lambda: None)
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool,
+        savepoint_directory: str | None = None,
+        format_type: object = None,
+    ) -> CompletableFuture[str]:
+        """Finish the batch at hand and stop; the result is the directory of the checkpoint."""
+        return CompletableFuture(self._client.stopWithSavepoint)
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """The counts of the functions' metrics, by name."""
+        metrics = self._client.getMetrics
+        return CompletableFuture(
+            lambda: {
+                name: v for operator in metrics().values() for name, v in operator.user.items()
+            }
+        )
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """The result, once the job has ended."""
+        return CompletableFuture(
+            lambda: JobExecutionResult(self._client.getJobExecutionResult()),
+            lambda: self._client.getJobStatus() is not CoreStatus.RUNNING,
+        )

@@ -1,0 +1,117 @@
+"""Lengths of time and instants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Duration", "Instant", "Time"]
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A length of time (PyFlink: ``Duration``)."""
+
+    milliseconds: float
+
+    @staticmethod
+    def of_days(days: int) -> Duration:
+        """So many days."""
+        return Duration(days * 86_400_000)
+
+    @staticmethod
+    def of_hours(hours: int) -> Duration:
+        """So many hours."""
+        return Duration(hours * 3_600_000)
+
+    @staticmethod
+    def of_minutes(minutes: int) -> Duration:
+        """So many minutes."""
+        return Duration(minutes * 60_000)
+
+    @staticmethod
+    def of_seconds(seconds: int) -> Duration:
+        """So many seconds."""
+        return Duration(seconds * 1000)
+
+    @staticmethod
+    def of_millis(millis: int) -> Duration:
+        """So many milliseconds."""
+        return Duration(millis)
+
+    @staticmethod
+    def of_nanos(nanos: int) -> Duration:
+        """So many nanoseconds."""
+        return Duration(nanos / 1_000_000)
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A point in time, to the nanosecond (PyFlink: ``Instant``)."""
+
+    seconds: int
+    nanos: int
+
+    def to_epoch_milli(self) -> int:
+        """Milliseconds since the epoch."""
+        return self.seconds * 1000 + self.nanos // 1_000_000
+
+    @staticmethod
+    def of_epoch_milli(epoch_milli: int) -> Instant:
+        """The instant of those milliseconds since the epoch."""
+        seconds, millis = divmod(epoch_milli, 1000)
+        return Instant(seconds, millis * 1_000_000)
+
+    def __repr__(self) -> str:
+        return f"Instant<{self.seconds}, {self.nanos}>"
+
+
+class Time:
+    """A length of time in whole milliseconds (PyFlink: ``Time``)."""
+
+    def __init__(self, milliseconds: int) -> None:
+        self._milliseconds = milliseconds
+
+    def to_milliseconds(self) -> int:
+        """In milliseconds."""
+        return self._milliseconds
+
+    @staticmethod
+    def milliseconds(milliseconds: int) -> Time:
+        """So many milliseconds."""
+        return Time(milliseconds)
+
+    @staticmethod
+    def seconds(seconds: int) -> Time:
+        """So many seconds."""
+        return Time(seconds * 1000)
+
+    @staticmethod
+    def minutes(minutes: int) -> Time:
+        """So many minutes."""
+        return Time(minutes * 60_000)
+
+    @staticmethod
+    def hours(hours: int) -> Time:
+        """So many hours."""
+        return Time(hours * 3_600_000)
+
+    @staticmethod
+    def days(days: int) -> Time:
+        """So many days."""
+        return Time(days * 86_400_000)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Time) and self._milliseconds == other._milliseconds
+
+    def __hash__(self) -> int:
+        return hash(self._milliseconds)
+
+    def __str__(self) -> str:
+        return f"{self._milliseconds} ms"
+
+
+def milliseconds_of(length: Time | Duration | int) -> int:
+    """A length of time in milliseconds."""
+    if isinstance(length, Time):
+        return length.to_milliseconds()
+    return int(length.milliseconds) if isinstance(length, Duration) else length

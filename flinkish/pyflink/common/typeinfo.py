@@ -1,0 +1,551 @@
+"""Types: what values of a type are converted to as they leave a function, and their text in Flink.
+
+PyFlink's functions run in a worker whose results are encoded by their type on the way to the JVM and back:
+whole numbers of 32 bits wrap, a tuple becomes a Row where the type says so. ``converted`` does the same
+without the way.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from decimal import Decimal
+from operator import index
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.types.type_info import TypeInformation as CoreType
+from flinkish.api.types.type_info import Types as CoreTypes
+from flinkish.pyflink.common.time import Instant
+from flinkish.pyflink.common.types import Row, created_row
+
+__all__ = ["TypeInformation", "Types"]
+
+
+class TypeInformation(ABC):
+    """The type of elements, keys or state (PyFlink: ``TypeInformation``)."""
+
+    def converted(self, value: Any) -> Any:
+        """``value`` as a value of this type; None stays None.
+
+        Raises UnfitElementError if it is none and cannot be made one.
+        """
+        if value is None:
+            return None
+        try:
+            return self._converted(value)
+        except UnfitElementError:
+            raise
+        except Exception as error:
+            raise UnfitElementError(
+                f"{shown(value)} of type {type(value).__name__} is no value of {self!r} ({error}). Return"
+                " a value of that type, or declare another type."
+            ) from error
+
+    def text_of(self, value: Any) -> str:
+        """The text of a value, as Flink's ``print`` shows it."""
+        return "null" if value is None else self._text(value)
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        """The same for what needs columns, None if there is none."""
+        return None
+
+    @abstractmethod
+    def _converted(self, value: Any) -> Any: ...
+
+    @abstractmethod
+    def _text(self, value: Any) -> str: ...
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeInformation) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class PickledBytesTypeInfo(TypeInformation):
+    """Any Python value: the type of streams whose type was not said."""
+
+    def converted(self, value: Any) -> Any:
+        return value
+
+    def _converted(self, value: Any) -> Any:
+        return value
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, (bytes, bytearray)):
+            return _text_of_bytes(value)
+        return str(value)
+
+    def __repr__(self) -> str:
+        return "PickledByteArrayTypeInfo"
+
+
+class BasicTypeInfo(TypeInformation, ABC):
+    """A type of plain values."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"BasicTypeInfo({self.name})"
+
+    def _text(self, value: Any) -> str:
+        return str(value)
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        return _CORE.get(self.name)
+
+
+class StringTypeInfo(BasicTypeInfo):
+    """Texts."""
+
+    name = "String"
+
+    def _converted(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise TypeError("it is no text")
+        return value
+
+
+class CharTypeInfo(StringTypeInfo):
+    """Single characters."""
+
+    name = "Character"
+
+
+class BooleanTypeInfo(BasicTypeInfo):
+    """Truths."""
+
+    name = "Boolean"
+
+    def _converted(self, value: Any) -> Any:
+        return bool(value)
+
+    def _text(self, value: Any) -> str:
+        return "true" if value else "false"
+
+
+class IntegerTypeInfo(BasicTypeInfo):
+    """Whole numbers of so many bits, which wrap as Java's do."""
+
+    def __init__(self, name: str, bits: int) -> None:
+        self.name = name
+        self._half = 1 << (bits - 1)
+
+    def _converted(self, value: Any) -> Any:
+        number, half = index(value), self._half
+        return number if -half <= number < half else (number + half) % (2 * half) - half
+
+
+class BigIntegerTypeInfo(BasicTypeInfo):
+    """Whole numbers of any size."""
+
+    name = "BigInteger"
+
+    def _converted(self, value: Any) -> Any:
+        return index(value)
+
+
+class FloatTypeInfo(BasicTypeInfo):
+    """Floating-point numbers of 32 bits."""
+
+    name = "Float"
+
+    def _converted(self, value: Any) -> Any:
+        return struct.unpack("f", struct.pack("f", value))[0]
+
+    def _text(self, value: Any) -> str:
+        return _text_of_float(str(np.float32(value)))
+
+
+class DoubleTypeInfo(BasicTypeInfo):
+    """Floating-point numbers of 64 bits."""
+
+    name = "Double"
+
+    def _converted(self, value: Any) -> Any:
+        return value if type(value) is float else struct.unpack("d", struct.pack("d", value))[0]
+
+    def _text(self, value: Any) -> str:
+        return _text_of_float(repr(value))
+
+
+class BigDecimalTypeInfo(BasicTypeInfo):
+    """Decimals."""
+
+    name = "BigDecimal"
+
+    def _converted(self, value: Any) -> Any:
+        return value if isinstance(value, Decimal) else Decimal(value)
+
+
+class InstantTypeInfo(BasicTypeInfo):
+    """Instants."""
+
+    name = "Instant"
+
+    def _converted(self, value: Any) -> Any:
+        if not isinstance(value, Instant):
+            raise TypeError("it is no Instant")
+        return value
+
+    def _text(self, value: Any) -> str:
+        moment = datetime.datetime.fromtimestamp(value.seconds, datetime.UTC)
+        fraction = f".{value.nanos:09}".rstrip("0") if value.nanos else ""
+        return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+class DateTypeInfo(TypeInformation):
+    """Days."""
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
+            raise TypeError("it is no datetime.date")
+        return value
+
+    def _text(self, value: Any) -> str:
+        return str(value.isoformat())
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        return CoreTypes.SQL_DATE()
+
+    def __repr__(self) -> str:
+        return "DateTypeInfo"
+
+
+class TimeTypeInfo(TypeInformation):
+    """Times of day, to the millisecond; Java's text has no fraction."""
+
+    def _converted(self, value: Any) -> Any:
+        if not isinstance(value, datetime.time):
+            raise TypeError("it is no datetime.time")
+        return value.replace(microsecond=value.microsecond // 1000 * 1000)
+
+    def _text(self, value: Any) -> str:
+        return str(value.strftime("%H:%M:%S"))
+
+    def __repr__(self) -> str:
+        return "TimeTypeInfo"
+
+
+class TimestampTypeInfo(TypeInformation):
+    """Days with a time."""
+
+    def _converted(self, value: Any) -> Any:
+        if not isinstance(value, datetime.datetime):
+            raise TypeError("it is no datetime.datetime")
+        return value
+
+    def _text(self, value: Any) -> str:
+        fraction = f"{value.microsecond:06}".rstrip("0") or "0"
+        return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        return CoreTypes.LOCAL_DATE_TIME()
+
+    def __repr__(self) -> str:
+        return "TimestampTypeInfo"
+
+
+class ListTypeInfo(TypeInformation):
+    """Lists and arrays of one type; ``kind`` is its name."""
+
+    def __init__(self, element_type: TypeInformation, kind: str = "ListTypeInfo") -> None:
+        self.elem_type = element_type
+        self._kind = kind
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, (str, dict)):
+            raise TypeError("it is no list")
+        return [self.elem_type.converted(element) for element in value]
+
+    def _text(self, value: Any) -> str:
+        return f"[{', '.join(self.elem_type.text_of(element) for element in value)}]"
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        element = self.elem_type.core
+        return None if element is None else CoreTypes.LIST(element)
+
+    def __repr__(self) -> str:
+        return f"{self._kind}<{self.elem_type}>"
+
+
+class MapTypeInfo(TypeInformation):
+    """Dicts."""
+
+    def __init__(self, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
+        self._key_type_info = key_type_info
+        self._value_type_info = value_type_info
+
+    def _converted(self, value: Any) -> Any:
+        key, item = self._key_type_info.converted, self._value_type_info.converted
+        return {key(name): item(part) for name, part in value.items()}
+
+    def _text(self, value: Any) -> str:
+        key, item = self._key_type_info.text_of, self._value_type_info.text_of
+        return f"{{{', '.join(f'{key(name)}={item(part)}' for name, part in value.items())}}}"
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        key, item = self._key_type_info.core, self._value_type_info.core
+        return None if key is None or item is None else CoreTypes.MAP(key, item)
+
+    def __repr__(self) -> str:
+        return f"MapTypeInfo<{self._key_type_info}, {self._value_type_info}>"
+
+
+class _FieldsTypeInfo(TypeInformation, ABC):
+    """The common part of rows and tuples."""
+
+    def __init__(self, field_types: Sequence[TypeInformation]) -> None:
+        self._field_types = list(field_types)
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """The types of the fields."""
+        return self._field_types
+
+    def _values(self, value: Any) -> list[Any]:
+        values = [value[name] for name in value] if isinstance(value, dict) else list(value)
+        if isinstance(value, str) or len(values) != len(self._field_types):
+            raise TypeError(f"it has not {len(self._field_types)} fields")
+        return [kind.converted(part) for kind, part in zip(self._field_types, values)]
+
+    def _texts(self, value: Any) -> list[str]:
+        return [kind.text_of(part) for kind, part in zip(self._field_types, value)]
+
+
+class RowTypeInfo(_FieldsTypeInfo):
+    """Rows: tuples, lists and dicts become Rows with the names of the type."""
+
+    def __init__(
+        self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(field_types)
+        self._field_names = list(field_names or [f"f{i}" for i in range(len(self._field_types))])
+
+    def get_field_names(self) -> list[str]:
+        """The names of the fields."""
+        return self._field_names
+
+    def get_field_index(self, field_name: str) -> int:
+        """The position of the field of that name, -1 if there is none."""
+        return self._field_names.index(field_name) if field_name in self._field_names else -1
+
+    def _converted(self, value: Any) -> Any:
+        kind = value.get_row_kind() if isinstance(value, Row) else None
+        fields = value._fields if isinstance(value, Row) else None
+        if isinstance(value, dict):
+            value = [value.get(name) for name in self._field_names]
+        elif (
+            fields is not None
+            and fields != self._field_names
+            and set(fields) == set(self._field_names)
+        ):
+            value = value.get_fields_by_names(self._field_names)
+        row = created_row(self._field_names, self._values(value))
+        if kind is not None:
+            row.set_row_kind(kind)
+        return row
+
+    def _text(self, value: Any) -> str:
+        kind = value.get_row_kind() if isinstance(value, Row) else "+I"
+        return f"{kind}[{', '.join(self._texts(value))}]"
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        kinds = [kind.core for kind in self._field_types]
+        known = [kind for kind in kinds if kind is not None]
+        return CoreTypes.ROW_NAMED(self._field_names, known) if len(known) == len(kinds) else None
+
+    def __repr__(self) -> str:
+        fields = (f"{n}: {kind}" for n, kind in zip(self._field_names, self._field_types))
+        return f"RowTypeInfo({', '.join(fields)})"
+
+
+class TupleTypeInfo(_FieldsTypeInfo):
+    """Tuples."""
+
+    def _converted(self, value: Any) -> Any:
+        return tuple(self._values(value))
+
+    def _text(self, value: Any) -> str:
+        return f"({','.join(self._texts(value))})"
+
+    @property
+    def core(self) -> CoreType[Any] | None:
+        kinds = [kind.core for kind in self._field_types]
+        known = [kind for kind in kinds if kind is not None]
+        return CoreTypes.TUPLE(known) if len(known) == len(kinds) else None
+
+    def __repr__(self) -> str:
+        return f"TupleTypeInfo({', '.join(map(repr, self._field_types))})"
+
+
+def _text_of_bytes(value: bytes | bytearray) -> str:
+    """Java's bytes have a sign."""
+    return f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
+
+
+def _text_of_float(text: str) -> str:
+    """The shortest text of a number, in Java's form: with an exponent from 10 million and below a
+    thousandth."""
+    special = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+    if text in special:
+        return special[text]
+    number = Decimal(text)
+    if number == 0 or Decimal("0.001") <= abs(number) < Decimal(10_000_000):
+        plain = f"{number:f}"
+        return plain if "." in plain else f"{plain}.0"
+    sign, digits, _ = number.as_tuple()
+    shown = "".join(map(str, digits)).rstrip("0") or "0"
+    return f"{'-' if sign else ''}{shown[0]}.{shown[1:] or '0'}E{number.adjusted()}"
+
+
+_CORE: dict[str, CoreType[Any]] = {
+    "String": CoreTypes.STRING(),
+    "Character": CoreTypes.STRING(),
+    "Boolean": CoreTypes.BOOLEAN(),
+    "Byte": CoreTypes.BYTE(),
+    "Short": CoreTypes.SHORT(),
+    "Integer": CoreTypes.INT(),
+    "Long": CoreTypes.LONG(),
+    "Float": CoreTypes.FLOAT(),
+    "Double": CoreTypes.DOUBLE(),
+    "BigDecimal": CoreTypes.BIG_DEC(),
+}
+
+
+_Types: TypeAlias = Sequence[TypeInformation]
+
+
+class Types:
+    """Makes types (PyFlink: ``Types``)."""
+
+    @staticmethod
+    def STRING() -> TypeInformation:
+        """Texts."""
+        return StringTypeInfo()
+
+    @staticmethod
+    def BYTE() -> TypeInformation:
+        """Whole numbers of 8 bits."""
+        return IntegerTypeInfo("Byte", 8)
+
+    @staticmethod
+    def BOOLEAN() -> TypeInformation:
+        """Truths."""
+        return BooleanTypeInfo()
+
+    @staticmethod
+    def SHORT() -> TypeInformation:
+        """Whole numbers of 16 bits."""
+        return IntegerTypeInfo("Short", 16)
+
+    @staticmethod
+    def INT() -> TypeInformation:
+        """Whole numbers of 32 bits."""
+        return IntegerTypeInfo("Integer", 32)
+
+    @staticmethod
+    def LONG() -> TypeInformation:
+        """Whole numbers of 64 bits."""
+        return IntegerTypeInfo("Long", 64)
+
+    @staticmethod
+    def FLOAT() -> TypeInformation:
+        """Floating-point numbers of 32 bits."""
+        return FloatTypeInfo()
+
+    @staticmethod
+    def DOUBLE() -> TypeInformation:
+        """Floating-point numbers of 64 bits."""
+        return DoubleTypeInfo()
+
+    @staticmethod
+    def CHAR() -> TypeInformation:
+        """Single characters."""
+        return CharTypeInfo()
+
+    @staticmethod
+    def BIG_INT() -> TypeInformation:
+        """Whole numbers of any size."""
+        return BigIntegerTypeInfo()
+
+    @staticmethod
+    def BIG_DEC() -> TypeInformation:
+        """Decimals."""
+        return BigDecimalTypeInfo()
+
+    @staticmethod
+    def INSTANT() -> TypeInformation:
+        """Instants."""
+        return InstantTypeInfo()
+
+    @staticmethod
+    def SQL_DATE() -> TypeInformation:
+        """Days: ``datetime.date``."""
+        return DateTypeInfo()
+
+    @staticmethod
+    def SQL_TIME() -> TypeInformation:
+        """Times of day: ``datetime.time``."""
+        return TimeTypeInfo()
+
+    @staticmethod
+    def SQL_TIMESTAMP() -> TypeInformation:
+        """Days with a time: ``datetime.datetime``."""
+        return TimestampTypeInfo()
+
+    @staticmethod
+    def PICKLED_BYTE_ARRAY() -> TypeInformation:
+        """Any Python value."""
+        return PickledBytesTypeInfo()
+
+    @staticmethod
+    def ROW(field_types: _Types) -> RowTypeInfo:
+        """Rows with the names ``f0``, ``f1`` and so on."""
+        return RowTypeInfo(field_types)
+
+    @staticmethod
+    def ROW_NAMED(field_names: Sequence[str], field_types: _Types) -> RowTypeInfo:
+        """Rows with those names."""
+        return RowTypeInfo(field_types, field_names)
+
+    @staticmethod
+    def TUPLE(field_types: _Types) -> TupleTypeInfo:
+        """Tuples."""
+        return TupleTypeInfo(field_types)
+
+    @staticmethod
+    def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """Lists of numbers or truths."""
+        return ListTypeInfo(element_type, "PrimitiveArrayTypeInfo")
+
+    @staticmethod
+    def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """Lists of plain values."""
+        return ListTypeInfo(element_type, "BasicArrayTypeInfo")
+
+    @staticmethod
+    def OBJECT_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """Lists of values of any type."""
+        return ListTypeInfo(element_type, "ObjectArrayTypeInfo")
+
+    @staticmethod
+    def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
+        """Dicts."""
+        return MapTypeInfo(key_type_info, value_type_info)
+
+    @staticmethod
+    def LIST(element_type_info: TypeInformation) -> TypeInformation:
+        """Lists."""
+        return ListTypeInfo(element_type_info)

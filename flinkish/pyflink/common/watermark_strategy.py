@@ -1,0 +1,57 @@
+"""Timestamps and watermarks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from flinkish.api.eventtime.watermarks import WatermarkStrategy as CoreStrategy
+from flinkish.pyflink.common.time import Duration, milliseconds_of
+
+
+class TimestampAssigner(ABC):
+    """Gives elements their timestamps (PyFlink: ``TimestampAssigner``)."""
+
+    @abstractmethod
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """The timestamp of ``value`` in ms since the epoch."""
+
+
+class WatermarkStrategy:
+    """Says how timestamps and watermarks are made (PyFlink: ``WatermarkStrategy``).
+
+    ``strategy`` is flinkish's own, for a generator written for that.
+    """
+
+    def __init__(self, strategy: CoreStrategy[Any]) -> None:
+        self._strategy = strategy
+
+    @property
+    def core(self) -> CoreStrategy[Any]:
+        """The same for flinkish's own streams."""
+        return self._strategy
+
+    def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
+        """The same with timestamps of ``timestamp_assigner``."""
+        extract = timestamp_assigner.extract_timestamp
+        return WatermarkStrategy(self._strategy.withTimestampAssigner(extract))
+
+    def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
+        """The same, idle after that time without elements."""
+        return WatermarkStrategy(self._strategy.withIdleness(milliseconds_of(idle_timeout)))
+
+    @staticmethod
+    def for_monotonous_timestamps() -> WatermarkStrategy:
+        """For timestamps that never fall."""
+        return WatermarkStrategy(CoreStrategy.forMonotonousTimestamps())
+
+    @staticmethod
+    def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
+        """For timestamps that fall by at most that much."""
+        length = milliseconds_of(max_out_of_orderness)
+        return WatermarkStrategy(CoreStrategy.forBoundedOutOfOrderness(length))
+
+    @staticmethod
+    def no_watermarks() -> WatermarkStrategy:
+        """Without watermarks."""
+        return WatermarkStrategy(CoreStrategy.noWatermarks())

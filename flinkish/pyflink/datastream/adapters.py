@@ -1,0 +1,583 @@
+"""PyFlink's functions as flinkish's own: one adapter for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Any
+
+from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.functions.async_function import AsyncRetryPredicate as CoreRetryPredicate
+from flinkish.api.functions.async_function import AsyncRetryStrategy as CoreRetryStrategy
+from flinkish.api.functions.async_function import RichAsyncFunction
+from flinkish.api.functions.broadcast import (
+    BroadcastProcessFunction as CoreBroadcastProcessFunction,
+)
+from flinkish.api.functions.broadcast import (
+    KeyedBroadcastProcessFunction as CoreKeyedBroadcastProcessFunction,
+)
+from flinkish.api.functions.functions import (
+    Collector,
+    RichFilterFunction,
+    RichFlatMapFunction,
+    RichFunction,
+    RichMapFunction,
+    RichReduceFunction,
+)
+from flinkish.api.functions.process import KeyedProcessFunction as CoreKeyedProcessFunction
+from flinkish.api.functions.process import ProcessFunction as CoreProcessFunction
+from flinkish.api.functions.runtime_context import OpenContext
+from flinkish.api.functions.state import ListStateDescriptor, ValueStateDescriptor
+from flinkish.api.functions.two_input import CoProcessFunction as CoreCoProcessFunction
+from flinkish.api.functions.two_input import KeyedCoProcessFunction as CoreKeyedCoProcessFunction
+from flinkish.api.functions.two_input import RichCoFlatMapFunction, RichCoMapFunction
+from flinkish.api.functions.window import ProcessAllWindowFunction as CoreProcessAllWindowFunction
+from flinkish.api.functions.window import ProcessWindowFunction as CoreProcessWindowFunction
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.pyflink.common.typeinfo import PickledBytesTypeInfo, TypeInformation
+from flinkish.pyflink.common.types import created_row
+from flinkish.pyflink.datastream.async_retry_strategies import AsyncRetryStrategy
+from flinkish.pyflink.datastream.dependencies import PythonDependencies
+from flinkish.pyflink.datastream.functions import (
+    AllWindowFunction,
+    BroadcastElementContext,
+    ElementContext,
+    Function,
+    KeyedBroadcastTimerContext,
+    KeyedElementContext,
+    KeyedReadOnlyContext,
+    KeyedTimerContext,
+    KeySelector,
+    ProcessAllWindowFunction,
+    ProcessWindowContext,
+    ProcessWindowFunction,
+    ReadOnlyContext,
+    RuntimeContext,
+    WindowFunction,
+)
+from flinkish.pyflink.datastream.keys import key_of_state, key_of_user
+from flinkish.pyflink.datastream.output_tag import OutputTag
+from flinkish.pyflink.datastream.window import CountWindow, window_of_user
+
+Convert = Callable[[Any], Any]
+
+
+def conversion(output_type: TypeInformation | None) -> Convert | None:
+    """What results of that type are converted by, None if they stay as they are."""
+    if output_type is None or isinstance(output_type, PickledBytesTypeInfo):
+        return None
+    return output_type.converted
+
+
+class Call:
+    """A plain function with its dependencies and the conversion of its results.
+
+    Without either it is pickled as the function itself.
+    """
+
+    def __init__(
+        self,
+        dependencies: PythonDependencies,
+        function: Callable[..., Any],
+        convert: Convert | None = None,
+    ) -> None:
+        self._dependencies = dependencies  # first, as it must be unpickled before the function
+        self._function = function
+        self._convert = convert
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self._function
+
+    def __reduce__(self) -> Any:
+        return _call, (self._dependencies, self._function, self._convert)
+
+    def __call__(self, *arguments: Any) -> Any:
+        result = self._function(*arguments)
+        return result if self._convert is None else self._convert(result)
+
+
+def _call(
+    dependencies: PythonDependencies, function: Callable[..., Any], convert: Convert | None
+) -> Callable[..., Any]:
+    inside = dependencies.inside(function)
+    plain = convert is None and dependencies.empty
+    return inside if plain else Call(dependencies, inside, convert)
+
+
+class FlatCall(Call):
+    """The same of a function with any number of results."""
+
+    def __reduce__(self) -> Any:
+        return _flat_call, (self._dependencies, self._function, self._convert)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return _converted(self._function(*arguments), self._convert)
+
+
+def _flat_call(
+    dependencies: PythonDependencies, function: Callable[..., Any], convert: Convert | None
+) -> Callable[..., Any]:
+    return FlatCall(dependencies, dependencies.inside(function), convert)
+
+
+def _converted(results: Iterable[Any] | None, convert: Convert | None) -> list[Any]:
+    if results is None:
+        return []
+    return list(results) if convert is None else [convert(result) for result in results]
+
+
+class FunctionAdapter(RichFunction):
+    """The base of the adapters: opens and closes the function.
+
+    ``_called`` gives a method of it as the adapters call it.
+    """
+
+    def __init__(
+        self,
+        dependencies: PythonDependencies,
+        function: Function,
+        output_type: TypeInformation | None = None,
+    ) -> None:
+        self._dependencies = dependencies  # first, as it must be unpickled before the function
+        self._function: Any = function
+        self._convert = conversion(output_type)
+
+    def open(self, openContext: OpenContext) -> None:
+        context = RuntimeContext(self.getRuntimeContext(), self._dependencies.job_parameters)
+        self._dependencies.inside(self._function.open)(context)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Called when the function is open."""
+
+    def close(self) -> None:
+        self._function.close()
+
+    def _called(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self._function, name)
+        return self._dependencies.inside(method)
+
+    def _emit(self, results: Iterable[Any] | None, context: Any, out: Collector[Any]) -> None:
+        """Emit results, and those with a tag to its side output."""
+        if results is None:
+            return
+        convert, collect = self._convert, out.collect
+        for result in results:
+            if type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
+                tag, value = result
+                context.output(tag.core, tag.type_info.converted(value))
+            else:
+                collect(result if convert is None else convert(result))
+
+
+class MapAdapter(FunctionAdapter, RichMapFunction[Any, Any]):
+    """A MapFunction."""
+
+    def _prepare(self) -> None:
+        self._map = self._called("map")
+
+    def map(self, value: Any) -> Any:
+        result = self._map(value)
+        return result if self._convert is None else self._convert(result)
+
+
+class FilterAdapter(FunctionAdapter, RichFilterFunction[Any]):
+    """A FilterFunction."""
+
+    def _prepare(self) -> None:
+        self._filter = self._called("filter")
+
+    def filter(self, value: Any) -> bool:
+        return bool(self._filter(value))
+
+
+class FlatMapAdapter(FunctionAdapter, RichFlatMapFunction[Any, Any]):
+    """A FlatMapFunction."""
+
+    def _prepare(self) -> None:
+        self._flat_map = self._called("flat_map")
+
+    def flatMap(self, value: Any, out: Collector[Any]) -> None:
+        for result in _converted(self._flat_map(value), self._convert):
+            out.collect(result)
+
+
+class ReduceAdapter(FunctionAdapter, RichReduceFunction[Any]):
+    """A ReduceFunction."""
+
+    def _prepare(self) -> None:
+        self._reduce = self._called("reduce")
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        result = self._reduce(value1, value2)
+        return result if self._convert is None else self._convert(result)
+
+
+class FinalReduce(CoreKeyedProcessFunction[Any, Any, Any]):
+    """A reduction that emits its last result only, at the end of the input, as BATCH mode does."""
+
+    def __init__(self, reducer: Any) -> None:
+        self._reducer = reducer
+
+    def open(self, openContext: OpenContext) -> None:
+        if isinstance(self._reducer, RichFunction):
+            self._reducer.setRuntimeContext(self.getRuntimeContext())
+            self._reducer.open(openContext)
+        self._reduce = getattr(self._reducer, "reduce", self._reducer)
+        self._state = self.getRuntimeContext().getState(ValueStateDescriptor("_reduction"))
+
+    def close(self) -> None:
+        if isinstance(self._reducer, RichFunction):
+            self._reducer.close()
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        before = self._state.value()
+        if before is None:
+            ctx.timerService().registerEventTimeTimer(MAX_TIMESTAMP)
+        self._state.update(value if before is None else self._reduce(before, value))
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        out.collect(self._state.value())
+        self._state.clear()
+
+
+class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):
+    """A ProcessFunction."""
+
+    def _prepare(self) -> None:
+        self._process = self._called("process_element")
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process(value, ElementContext(ctx)), ctx, out)
+
+
+class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
+    """A KeyedProcessFunction."""
+
+    def _prepare(self) -> None:
+        self._process = self._called("process_element")
+        self._timer = self._called("on_timer")
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process(value, KeyedElementContext(ctx)), ctx, out)
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._timer(timestamp, KeyedTimerContext(ctx)), ctx, out)
+
+
+class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
+    """A CoMapFunction."""
+
+    def _prepare(self) -> None:
+        self._map1, self._map2 = self._called("map1"), self._called("map2")
+
+    def map1(self, value: Any) -> Any:
+        result = self._map1(value)
+        return result if self._convert is None else self._convert(result)
+
+    def map2(self, value: Any) -> Any:
+        result = self._map2(value)
+        return result if self._convert is None else self._convert(result)
+
+
+class CoFlatMapAdapter(FunctionAdapter, RichCoFlatMapFunction[Any, Any, Any]):
+    """A CoFlatMapFunction."""
+
+    def _prepare(self) -> None:
+        self._flat_map1, self._flat_map2 = self._called("flat_map1"), self._called("flat_map2")
+
+    def flatMap1(self, value: Any, out: Collector[Any]) -> None:
+        for result in _converted(self._flat_map1(value), self._convert):
+            out.collect(result)
+
+    def flatMap2(self, value: Any, out: Collector[Any]) -> None:
+        for result in _converted(self._flat_map2(value), self._convert):
+            out.collect(result)
+
+
+class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
+    """A CoProcessFunction."""
+
+    def _prepare(self) -> None:
+        self._process1 = self._called("process_element1")
+        self._process2 = self._called("process_element2")
+
+    def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process1(value, ElementContext(ctx)), ctx, out)
+
+    def processElement2(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process2(value, ElementContext(ctx)), ctx, out)
+
+
+class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any, Any, Any]):
+    """A KeyedCoProcessFunction."""
+
+    def _prepare(self) -> None:
+        self._process1 = self._called("process_element1")
+        self._process2 = self._called("process_element2")
+        self._timer = self._called("on_timer")
+
+    def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process1(value, KeyedElementContext(ctx)), ctx, out)
+
+    def processElement2(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process2(value, KeyedElementContext(ctx)), ctx, out)
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._timer(timestamp, KeyedTimerContext(ctx)), ctx, out)
+
+
+class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, Any]):
+    """A BroadcastProcessFunction."""
+
+    def _prepare(self) -> None:
+        self._process = self._called("process_element")
+        self._process_broadcast = self._called("process_broadcast_element")
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process(value, ReadOnlyContext(ctx)), ctx, out)
+
+    def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process_broadcast(value, BroadcastElementContext(ctx)), ctx, out)
+
+
+class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[Any, Any, Any, Any]):
+    """A KeyedBroadcastProcessFunction."""
+
+    def _prepare(self) -> None:
+        self._process = self._called("process_element")
+        self._process_broadcast = self._called("process_broadcast_element")
+        self._timer = self._called("on_timer")
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process(value, KeyedReadOnlyContext(ctx)), ctx, out)
+
+    def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._process_broadcast(value, BroadcastElementContext(ctx)), ctx, out)
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._timer(timestamp, KeyedBroadcastTimerContext(ctx)), ctx, out)
+
+
+class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):
+    """An AsyncFunction."""
+
+    async def asyncInvoke(self, value: Any) -> Any:
+        return self._results(await self._function.async_invoke(value))
+
+    def timeout(self, value: Any) -> Any:
+        return self._results(self._function.timeout(value))
+
+    def _results(self, results: Any) -> list[Any]:
+        if results is None:
+            raise UnfitElementError(
+                "The result of AsyncFunction cannot be none, please return an empty list instead."
+            )
+        if not isinstance(results, list):
+            raise UnfitElementError(
+                "The result of AsyncFunction should be of list type, but it is"
+                f" {shown(results)} of type {type(results).__name__}."
+            )
+        return _converted(results, self._convert)
+
+
+class RetryAdapter(CoreRetryStrategy):
+    """A retry strategy."""
+
+    def __init__(self, strategy: AsyncRetryStrategy[Any]) -> None:
+        self._strategy = strategy
+
+    def canRetry(self, currentAttempts: int) -> bool:
+        return self._strategy.can_retry(currentAttempts)
+
+    def getBackoffTimeMillis(self, currentAttempts: int) -> int:
+        return self._strategy.get_backoff_time_millis(currentAttempts)
+
+    def getRetryPredicate(self) -> CoreRetryPredicate:
+        predicate: Any = self._strategy.get_retry_predicate()
+        return CoreRetryPredicate(predicate.result_predicate(), predicate.exception_predicate())
+
+
+class WindowAdapter(FunctionAdapter, CoreProcessWindowFunction[Any, Any, Any, Any]):
+    """A WindowFunction or a ProcessWindowFunction."""
+
+    def _prepare(self) -> None:
+        self._applies = isinstance(self._function, WindowFunction)
+        self._process = self._called("apply" if self._applies else "process")
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any], out: Collector[Any]) -> None:
+        of = window_of_user(context.window()) if self._applies else ProcessWindowContext(context)
+        self._emit(self._process(key_of_user(key), of, elements), context, out)
+
+    def clear(self, context: Any) -> None:
+        if isinstance(self._function, ProcessWindowFunction):
+            self._function.clear(ProcessWindowContext(context))
+
+
+class AllWindowAdapter(FunctionAdapter, CoreProcessAllWindowFunction[Any, Any, Any]):
+    """An AllWindowFunction or a ProcessAllWindowFunction."""
+
+    def _prepare(self) -> None:
+        self._applies = isinstance(self._function, AllWindowFunction)
+        self._process = self._called("apply" if self._applies else "process")
+
+    def process(self, context: Any, elements: Iterable[Any], out: Collector[Any]) -> None:
+        of = window_of_user(context.window()) if self._applies else ProcessWindowContext(context)
+        self._emit(self._process(of, elements), context, out)
+
+    def clear(self, context: Any) -> None:
+        if isinstance(self._function, ProcessAllWindowFunction):
+            self._function.clear(ProcessWindowContext(context))
+
+
+class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
+    """Windows of so many elements of a key, for a window function or, without one, for the elements.
+
+    ``folded`` turns the elements of a full window into those that the function gets.
+    """
+
+    def __init__(
+        self,
+        dependencies: PythonDependencies,
+        function: Function,
+        output_type: TypeInformation | None,
+        size: int,
+        slide: int,
+        folded: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        super().__init__(dependencies, function, output_type)
+        self._size, self._slide, self._folded = size, slide, folded
+
+    def _prepare(self) -> None:
+        context = self.getRuntimeContext()
+        self._elements = context.getListState(ListStateDescriptor("_elements"))
+        self._count = context.getState(ValueStateDescriptor("_count"))
+        self._keyed = isinstance(self._function, (WindowFunction, ProcessWindowFunction))
+        if not isinstance(self._function, (WindowFunction, AllWindowFunction)):
+            raise TypeError(
+                f"{type(self._function).__name__}: count windows take a WindowFunction and apply."
+            )
+        self._apply = self._called("apply")
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        count = (self._count.value() or 0) + 1
+        self._count.update(count)
+        elements = [*self._elements.get(), value][-self._size :]
+        full = count >= self._size and (count - self._size) % self._slide == 0
+        # In windows side by side no element comes again
+        self._elements.update([] if full and self._slide >= self._size else elements)
+        if full:
+            window = CountWindow((count - self._size) // self._slide)
+            given = self._folded(elements)
+            key = (key_of_user(ctx.getCurrentKey()),) if self._keyed else ()
+            self._emit(self._apply(*key, window, given), ctx, out)
+
+
+class PassThrough(WindowFunction[Any, Any, Any, Any]):
+    """Hands the elements of a window on."""
+
+    def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
+        return inputs
+
+
+def whole_list(elements: list[Any]) -> list[Any]:
+    """All elements of a window."""
+    return elements
+
+
+class Reduced:
+    """The elements of a window, reduced to one."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self._function = function
+
+    def __call__(self, elements: list[Any]) -> list[Any]:
+        return [reduce(self._function, elements)]
+
+
+class Aggregated:
+    """The elements of a window, aggregated to one."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __call__(self, elements: list[Any]) -> list[Any]:
+        accumulator = self._function.create_accumulator()
+        for element in elements:
+            accumulator = self._function.add(element, accumulator)
+        return [self._function.get_result(accumulator)]
+
+
+class KeyCall:
+    """A key selector, whose keys are converted to their type and to what state can hold."""
+
+    def __init__(
+        self, dependencies: PythonDependencies, selector: Any, key_type: TypeInformation | None
+    ) -> None:
+        self._dependencies = dependencies  # first, as it must be unpickled before the function
+        self._selector = selector
+        self._key_type = key_type
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self._select
+
+    @property
+    def _select(self) -> Callable[[Any], Any]:
+        selector = self._selector
+        select: Callable[[Any], Any] = (
+            selector.get_key if isinstance(selector, KeySelector) else selector
+        )
+        return select
+
+    def of_user(self, value: Any) -> Any:
+        """The key as the user's functions know it."""
+        key = self._dependencies.inside(self._select)(value)
+        return key if self._key_type is None else self._key_type.converted(key)
+
+    def __call__(self, value: Any) -> Any:
+        return key_of_state(self.of_user(value))
+
+
+class FieldReduction:
+    """``sum``, ``min``, ``max``, ``min_by`` and ``max_by`` of a field, or of plain values."""
+
+    def __init__(self, kind: str, position: int | str) -> None:
+        self._kind = kind
+        self._position: Any = position
+
+    def __call__(self, value1: Any, value2: Any) -> Any:
+        kind, position = self._kind, self._position
+        fields = hasattr(value1, "__getitem__") and not isinstance(value1, (str, bytes))
+        if not fields and position != 0:
+            raise TypeError(
+                f"{kind}: the field {position!r} of {value1!r}, which has none. Leave the position out."
+            )
+        first = value1[position] if fields else value1
+        second = value2[position] if fields else value2
+        if kind in ("min_by", "max_by"):
+            takes_second = second < first if kind == "min_by" else second > first
+            return value2 if takes_second else value1
+        best = _COMBINED[kind](first, second)
+        if not fields:
+            return best
+        values = list(value1)
+        if isinstance(position, str):
+            position = value1._fields.index(position)
+        values[position] = best
+        return values if isinstance(value1, list) else _like(value1, values)
+
+
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda a, b: a + b,
+    "min": lambda a, b: b if b < a else a,
+    "max": lambda a, b: b if b > a else a,
+}
+
+
+def _like(row: Any, values: list[Any]) -> Any:
+    """``values`` in what ``row`` is: a tuple or a Row."""
+    if isinstance(row, tuple):
+        return tuple(values)
+    return created_row(row._fields, values, row.get_row_kind())

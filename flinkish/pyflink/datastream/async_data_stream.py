@@ -1,0 +1,95 @@
+"""``AsyncDataStream``: applies an asynchronous function to a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.streams.async_data_stream import AsyncDataStream as Core
+from flinkish.api.time.durations import TimeUnit
+from flinkish.pyflink.common.time import Time
+from flinkish.pyflink.common.typeinfo import TypeInformation
+from flinkish.pyflink.datastream.adapters import AsyncAdapter, RetryAdapter
+from flinkish.pyflink.datastream.async_retry_strategies import AsyncRetryStrategy
+from flinkish.pyflink.datastream.data_stream import DataStream
+from flinkish.pyflink.datastream.functions import AsyncFunction
+
+_DEFAULT_CAPACITY = 100
+
+
+class AsyncDataStream:
+    """Asynchronous I/O (PyFlink: ``AsyncDataStream``)."""
+
+    @staticmethod
+    def unordered_wait(
+        data_stream: DataStream,
+        async_function: AsyncFunction[Any, Any],
+        timeout: Time,
+        capacity: int = _DEFAULT_CAPACITY,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Results between two watermarks come in any order: here in that of the elements."""
+        strategy = AsyncRetryStrategy.no_restart()
+        return _waiting(
+            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=False
+        )
+
+    @staticmethod
+    def unordered_wait_with_retry(
+        data_stream: DataStream,
+        async_function: AsyncFunction[Any, Any],
+        timeout: Time,
+        async_retry_strategy: AsyncRetryStrategy[Any],
+        capacity: int = _DEFAULT_CAPACITY,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """``unordered_wait``, which tries again as the strategy says."""
+        strategy = async_retry_strategy
+        return _waiting(
+            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=False
+        )
+
+    @staticmethod
+    def ordered_wait(
+        data_stream: DataStream,
+        async_function: AsyncFunction[Any, Any],
+        timeout: Time,
+        capacity: int = _DEFAULT_CAPACITY,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Results come in the order of the elements."""
+        strategy = AsyncRetryStrategy.no_restart()
+        return _waiting(
+            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=True
+        )
+
+    @staticmethod
+    def ordered_wait_with_retry(
+        data_stream: DataStream,
+        async_function: AsyncFunction[Any, Any],
+        timeout: Time,
+        async_retry_strategy: AsyncRetryStrategy[Any],
+        capacity: int = _DEFAULT_CAPACITY,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """``ordered_wait``, which tries again as the strategy says."""
+        strategy = async_retry_strategy
+        return _waiting(
+            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=True
+        )
+
+
+def _waiting(
+    stream: DataStream,
+    function: AsyncFunction[Any, Any],
+    timeout: Time,
+    strategy: AsyncRetryStrategy[Any],
+    capacity: int,
+    output_type: TypeInformation | None,
+    ordered: bool,
+) -> DataStream:
+    wait = Core.orderedWaitWithRetry if ordered else Core.unorderedWaitWithRetry
+    adapter = AsyncAdapter(stream._dependencies, function, output_type)
+    retries = RetryAdapter(strategy)
+    millis = timeout.to_milliseconds()
+    result = wait(stream.core, adapter, millis, TimeUnit.MILLISECONDS, retries, capacity)
+    return stream._result(result, output_type)

@@ -1,0 +1,156 @@
+"""Retry strategies of asynchronous functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+OUT = TypeVar("OUT", default=Any)
+
+_Results = Callable[[list[Any]], bool] | None
+_Errors = Callable[[Exception], bool] | None
+
+
+class AsyncRetryPredicate(ABC, Generic[OUT]):
+    """Says what is tried again (PyFlink: ``AsyncRetryPredicate``)."""
+
+    @abstractmethod
+    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+        """Whether to try again after those results; None never does."""
+
+    @abstractmethod
+    def exception_predicate(self) -> Callable[[Exception], bool] | None:
+        """Whether to try again after that error; None never does."""
+
+
+class AsyncRetryStrategy(ABC, Generic[OUT]):
+    """Says how often and when to try again (PyFlink: ``AsyncRetryStrategy``)."""
+
+    @abstractmethod
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether there may be another attempt after so many."""
+
+    @abstractmethod
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """How long to wait before it, in ms."""
+
+    @abstractmethod
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """What is tried again."""
+
+    @staticmethod
+    def no_restart() -> AsyncRetryStrategy[Any]:
+        """Never try again."""
+        return NoRetryStrategy()
+
+    @staticmethod
+    def fixed_delay(
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: Callable[[list[Any]], bool] | None = None,
+        exception_predicate: Callable[[Exception], bool] | None = None,
+    ) -> AsyncRetryStrategy[Any]:
+        """Try so often, so long apart."""
+        return FixedDelayRetryStrategy(
+            max_attempts, backoff_time_millis, result_predicate, exception_predicate
+        )
+
+    @staticmethod
+    def exponential_backoff(
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: Callable[[list[Any]], bool] | None = None,
+        exception_predicate: Callable[[Exception], bool] | None = None,
+    ) -> AsyncRetryStrategy[Any]:
+        """Try so often, longer and longer apart."""
+        return ExponentialBackoffDelayRetryStrategy(
+            max_attempts,
+            initial_delay,
+            max_retry_delay,
+            multiplier,
+            result_predicate,
+            exception_predicate,
+        )
+
+
+class RetryPredicate(AsyncRetryPredicate[Any]):
+    """Two functions, one for results and one for errors."""
+
+    def __init__(self, result_predicate: _Results, exception_predicate: _Errors) -> None:
+        self._results, self._errors = result_predicate, exception_predicate
+
+    def result_predicate(self) -> _Results:
+        return self._results
+
+    def exception_predicate(self) -> _Errors:
+        return self._errors
+
+
+class NoRetryStrategy(AsyncRetryStrategy[Any]):
+    """Never tries again."""
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return False
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        return -1
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
+        return RetryPredicate(None, None)
+
+
+class FixedDelayRetryStrategy(AsyncRetryStrategy[Any]):
+    """Tries so often, so long apart."""
+
+    def __init__(
+        self,
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: _Results = None,
+        exception_predicate: _Errors = None,
+    ) -> None:
+        if max_attempts <= 0 or backoff_time_millis <= 0:
+            raise ValueError("fixed_delay: max_attempts and backoff_time_millis must be above 0.")
+        self._attempts, self._delay = max_attempts, backoff_time_millis
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return current_attempts <= self._attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        return self._delay
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
+        return self._predicate
+
+
+class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[Any]):
+    """Tries so often, longer and longer apart."""
+
+    def __init__(
+        self,
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: _Results = None,
+        exception_predicate: _Errors = None,
+    ) -> None:
+        self._attempts, self._most = max_attempts, max_retry_delay
+        self._first, self._multiplier = initial_delay, multiplier
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return current_attempts <= self._attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        grown = self._first * self._multiplier ** max(current_attempts - 1, 0)
+        return int(min(grown, self._most))
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
+        return self._predicate

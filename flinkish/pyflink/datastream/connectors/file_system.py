@@ -1,0 +1,202 @@
+"""Files: ``FileSource`` and ``FileSink``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.connectors.file_sink import FileSink as CoreFileSink
+from flinkish.api.connectors.file_source import FileSource as CoreFileSource
+from flinkish.api.connectors.sink import Sink as CoreSink
+from flinkish.api.connectors.source import Source as CoreSource
+from flinkish.api.errors import NotSupportedError
+from flinkish.pyflink.common.serialization import Encoder
+from flinkish.pyflink.common.time import Duration
+from flinkish.pyflink.datastream.connectors.base import Sink, Source
+
+__all__ = [
+    "BucketAssigner",
+    "FileSink",
+    "FileSource",
+    "OutputFileConfig",
+    "RollingPolicy",
+    "StreamFormat",
+]
+
+
+class StreamFormat:
+    """How files are read (PyFlink: ``StreamFormat``): as lines of text."""
+
+    @staticmethod
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
+        """The lines of text files in UTF-8."""
+        if charset_name.upper() not in ("UTF-8", "UTF8"):
+            raise NotSupportedError(
+                f"text_line_format: lines are read as UTF-8, not as {charset_name}. Convert the files."
+            )
+        return StreamFormat()
+
+
+class FileSourceBuilder:
+    """Builds a ``FileSource``."""
+
+    def __init__(self, source: CoreFileSource[str]) -> None:
+        self._source = source
+
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
+        """Go on watching for new files; flinkish chooses how often."""
+        return FileSourceBuilder(self._source.monitorContinuously())
+
+    def process_static_file_set(self) -> FileSourceBuilder:
+        """Read the files that are there: the default."""
+        return self
+
+    def build(self) -> FileSource:
+        """The source."""
+        return FileSource(self._source)
+
+
+class FileSource(Source):
+    """Files of a path (PyFlink: ``FileSource``)."""
+
+    def __init__(self, source: CoreFileSource[str]) -> None:
+        self._source = source
+
+    @property
+    def core(self) -> CoreSource[Any]:
+        return self._source
+
+    @staticmethod
+    def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
+        """The lines of the files of a path."""
+        if not paths:
+            raise ValueError("for_record_stream_format: pass a path.")
+        path = paths[0] if len(paths) == 1 else f"{{{','.join(paths)}}}"
+        return FileSourceBuilder(CoreFileSource.forLines(path))
+
+
+class RollingPolicy:
+    """When files are closed (PyFlink: ``RollingPolicy``); here a batch is a directory of files."""
+
+    @staticmethod
+    def default_rolling_policy(
+        part_size: int = 1024 * 1024 * 128,
+        rollover_interval: int = 60 * 1000,
+        inactivity_interval: int = 60 * 1000,
+    ) -> RollingPolicy:
+        """Accepted, without effect."""
+        return RollingPolicy()
+
+    @staticmethod
+    def on_checkpoint_rolling_policy() -> RollingPolicy:
+        """What flinkish does: files are closed with each batch."""
+        return RollingPolicy()
+
+
+class BucketAssigner:
+    """Which directory elements go to (PyFlink: ``BucketAssigner``); here that of their batch."""
+
+    @staticmethod
+    def base_path_bucket_assigner() -> BucketAssigner:
+        """Accepted, without effect."""
+        return BucketAssigner()
+
+    @staticmethod
+    def date_time_bucket_assigner(
+        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
+    ) -> BucketAssigner:
+        """Accepted, without effect."""
+        return BucketAssigner()
+
+
+class OutputFileConfig:
+    """The names of files (PyFlink: ``OutputFileConfig``), kept without effect."""
+
+    def __init__(self, part_prefix: str, part_suffix: str) -> None:
+        self._prefix, self._suffix = part_prefix, part_suffix
+
+    @staticmethod
+    def builder() -> OutputFileConfigBuilder:
+        """A builder."""
+        return OutputFileConfigBuilder()
+
+    def get_part_prefix(self) -> str:
+        """What names begin with."""
+        return self._prefix
+
+    def get_part_suffix(self) -> str:
+        """What names end with."""
+        return self._suffix
+
+
+class OutputFileConfigBuilder:
+    """Builds an ``OutputFileConfig``."""
+
+    def __init__(self) -> None:
+        self._prefix, self._suffix = "part", ""
+
+    def with_part_prefix(self, prefix: str) -> OutputFileConfigBuilder:
+        """Set what names begin with."""
+        self._prefix = prefix
+        return self
+
+    def with_part_suffix(self, suffix: str) -> OutputFileConfigBuilder:
+        """Set what names end with."""
+        self._suffix = suffix
+        return self
+
+    def build(self) -> OutputFileConfig:
+        """The configuration."""
+        return OutputFileConfig(self._prefix, self._suffix)
+
+
+class RowFormatBuilder:
+    """Builds a ``FileSink``."""
+
+    def __init__(self, base_path: str) -> None:
+        self._path = base_path
+
+    def with_bucket_check_interval(self, interval: int) -> RowFormatBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> RowFormatBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def with_output_file_config(self, output_file_config: OutputFileConfig) -> RowFormatBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> RowFormatBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def build(self) -> FileSink:
+        """The sink."""
+        return FileSink(self._path)
+
+
+class FileSink(Sink):
+    """Files of a directory, a line for each element (PyFlink: ``FileSink``)."""
+
+    takes_text = True
+
+    def __init__(self, base_path: str) -> None:
+        self._sink: CoreSink[Any] = CoreFileSink.forText(base_path)
+
+    @property
+    def core(self) -> CoreSink[Any]:
+        return self._sink
+
+    @staticmethod
+    def for_row_format(base_path: str, encoder: Encoder) -> RowFormatBuilder:
+        """A line of text for each element."""
+        return RowFormatBuilder(base_path)
+
+    @staticmethod
+    def for_bulk_format(base_path: str, writer_factory: object) -> RowFormatBuilder:
+        """Not supported: the writers are Java's."""
+        raise NotSupportedError(
+            "for_bulk_format: the writers are Java's. Use flinkish's own sink on the stream:"
+            " stream.core.sinkTo(flinkish.FileSink.forParquet(directory))."
+        )

@@ -1,0 +1,22 @@
+"""``NumberSequenceSource``: the numbers of a range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.connectors.source import SequenceSource
+from flinkish.api.connectors.source import Source as CoreSource
+from flinkish.pyflink.datastream.connectors.base import Source
+
+__all__ = ["NumberSequenceSource"]
+
+
+class NumberSequenceSource(Source):
+    """The numbers from ``start`` to ``end``, both included (PyFlink: ``NumberSequenceSource``)."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self._source = SequenceSource(start, end)
+
+    @property
+    def core(self) -> CoreSource[Any]:
+        return self._source

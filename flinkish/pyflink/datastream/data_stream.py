@@ -1,0 +1,895 @@
+"""``DataStream`` and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.execution.client import CloseableIterator as CoreIterator
+from flinkish.api.streams.connected_streams import BroadcastStream as CoreBroadcastStream
+from flinkish.api.streams.connected_streams import ConnectedStreams as CoreConnectedStreams
+from flinkish.api.streams.data_stream import DataStream as CoreStream
+from flinkish.api.streams.data_stream import DataStreamSink as CoreSink
+from flinkish.api.streams.data_stream import SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream as CoreKeyedStream
+from flinkish.pyflink.common.execution_config import ExecutionConfig
+from flinkish.pyflink.common.typeinfo import (
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
+from flinkish.pyflink.common.types import created_row
+from flinkish.pyflink.common.watermark_strategy import WatermarkStrategy
+from flinkish.pyflink.datastream.adapters import (
+    Aggregated,
+    AllWindowAdapter,
+    BroadcastAdapter,
+    Call,
+    CoFlatMapAdapter,
+    CoMapAdapter,
+    CoProcessAdapter,
+    CountWindowAdapter,
+    FieldReduction,
+    FilterAdapter,
+    FinalReduce,
+    FlatCall,
+    FlatMapAdapter,
+    KeyCall,
+    KeyedBroadcastAdapter,
+    KeyedCoProcessAdapter,
+    KeyedProcessAdapter,
+    MapAdapter,
+    PassThrough,
+    ProcessAdapter,
+    ReduceAdapter,
+    Reduced,
+    WindowAdapter,
+    conversion,
+    whole_list,
+)
+from flinkish.pyflink.datastream.connectors.base import Sink
+from flinkish.pyflink.datastream.functions import (
+    AggregateFunction,
+    AllWindowFunction,
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    NullByteKeySelector,
+    Partitioner,
+    ProcessAllWindowFunction,
+    ProcessFunction,
+    ProcessWindowFunction,
+    ReduceFunction,
+    SinkFunction,
+    WindowFunction,
+)
+from flinkish.pyflink.datastream.output_tag import OutputTag
+from flinkish.pyflink.datastream.slot_sharing_group import SlotSharingGroup
+from flinkish.pyflink.datastream.state import AggregateAdapter, MapStateDescriptor
+from flinkish.pyflink.datastream.window import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+    Trigger,
+    WindowAssigner,
+)
+
+if TYPE_CHECKING:
+    from flinkish.pyflink.datastream.stream_execution_environment import (
+        StreamExecutionEnvironment,
+    )
+
+__all__ = [
+    "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "DataStream",
+    "DataStreamSink",
+    "KeyedStream",
+    "WindowedStream",
+]
+
+
+class DataStreamSink:
+    """The end of a stream in a sink (PyFlink: ``DataStreamSink``)."""
+
+    def __init__(self, sink: CoreSink[Any]) -> None:
+        self._sink = sink
+
+    def name(self, name: str) -> DataStreamSink:
+        """Name the sink."""
+        self._sink.name(name)
+        return self
+
+    def uid(self, uid: str) -> DataStreamSink:
+        """Give the sink an identity."""
+        self._sink.uid(uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
+        """The same by the hash."""
+        return self.uid(uid_hash)
+
+    def set_parallelism(self, parallelism: int) -> DataStreamSink:
+        """Accepted for ported jobs."""
+        self._sink.setParallelism(parallelism)
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink:
+        """Describe the sink in the plan."""
+        self._sink.setDescription(description)
+        return self
+
+    def disable_chaining(self) -> DataStreamSink:
+        """Accepted for ported jobs."""
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
+        """Accepted for ported jobs: Spark has no slots."""
+        return self
+
+
+class CloseableIterator:
+    """Iterates over the results of a job (PyFlink: ``CloseableIterator``)."""
+
+    def __init__(self, results: Iterator[Any], close: Callable[[], None]) -> None:
+        self._results = results
+        self._close = close
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._results)
+
+    def next(self) -> Any:
+        """The next result."""
+        return next(self._results)
+
+    def close(self) -> None:
+        """Stop the job, if it still runs."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class DataStream:
+    """A stream of elements (PyFlink: ``DataStream``)."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        stream: CoreStream[Any],
+        type_info: TypeInformation | None = None,
+    ) -> None:
+        self._environment = environment
+        self._stream = stream
+        self._type = type_info or Types.PICKLED_BYTE_ARRAY()
+
+    @property
+    def core(self) -> CoreStream[Any]:
+        """The same as flinkish's own."""
+        return self._stream
+
+    # ------------------------------------------------------------------ the operator itself
+
+    def _operator(self, method: str) -> SingleOutputStreamOperator[Any]:
+        if not isinstance(self._stream, SingleOutputStreamOperator):
+            raise InvalidProgramError(
+                f"{method}: the stream is no operator's. Call it on the result of map, process and the"
+                " like."
+            )
+        return self._stream
+
+    def get_name(self) -> str:
+        """The operator's name."""
+        return self._operator("get_name").getName()
+
+    def name(self, name: str) -> DataStream:
+        """Name the operator."""
+        self._operator("name").name(name)
+        return self
+
+    def uid(self, uid: str) -> DataStream:
+        """Give the operator an identity, by which its state is found again."""
+        self._operator("uid").uid(uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStream:
+        """The same by the hash."""
+        return self.uid(uid_hash)
+
+    def set_parallelism(self, parallelism: int) -> DataStream:
+        """With 1, run a keyed operator as one task; any other number shows in the plan only."""
+        self._operator("set_parallelism").setParallelism(parallelism)
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
+        """Accepted for ported jobs."""
+        self._operator("set_max_parallelism").setMaxParallelism(max_parallelism)
+        return self
+
+    def force_non_parallel(self) -> DataStream:
+        """``set_parallelism(1)``."""
+        return self.set_parallelism(1)
+
+    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+        """Accepted for ported jobs."""
+        self._operator("set_buffer_timeout").setBufferTimeout(timeout_millis)
+        return self
+
+    def start_new_chain(self) -> DataStream:
+        """Accepted for ported jobs."""
+        return self
+
+    def disable_chaining(self) -> DataStream:
+        """Accepted for ported jobs."""
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
+        """Accepted for ported jobs: Spark has no slots."""
+        return self
+
+    def set_description(self, description: str) -> DataStream:
+        """Describe the operator in the plan."""
+        self._operator("set_description").setDescription(description)
+        return self
+
+    def get_type(self) -> TypeInformation:
+        """The type of the elements."""
+        return self._type
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def get_execution_config(self) -> ExecutionConfig:
+        """The settings of the job."""
+        return self._environment.get_config()
+
+    # ------------------------------------------------------------------ element by element
+
+    def map(
+        self,
+        func: Callable[[Any], Any] | MapFunction,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Turn each element into one result."""
+        return self._result(self._stream.map(self._mapper(func, output_type)), output_type)
+
+    def flat_map(
+        self,
+        func: Callable[[Any], Any] | FlatMapFunction,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Turn each element into any number of results."""
+        adapted: Any
+        if isinstance(func, FlatMapFunction):
+            adapted = FlatMapAdapter(self._dependencies, func, output_type)
+        else:
+            adapted = FlatCall(self._dependencies, func, conversion(output_type))
+        return self._result(self._stream.flatMap(adapted), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the elements for which ``func`` is true."""
+        adapted: Any
+        if isinstance(func, FilterFunction):
+            adapted = FilterAdapter(self._dependencies, func)
+        else:
+            adapted = Call(self._dependencies, func)
+        return self._result(self._stream.filter(adapted), self._type)
+
+    def process(
+        self, func: ProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Call a ProcessFunction for every element."""
+        adapter = ProcessAdapter(self._dependencies, func, output_type)
+        return self._result(self._stream.process(adapter), output_type)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep the fields at those positions, as tuples."""
+        kind = self._type
+        if not isinstance(kind, (TupleTypeInfo, RowTypeInfo)):
+            raise InvalidProgramError(
+                "project: only streams of tuples or rows have fields. Declare their type."
+            )
+        types = kind.get_field_types()
+        output_type = Types.TUPLE([types[index] for index in field_indexes])
+        return self._result(self._stream.project(*field_indexes), output_type)
+
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Set timestamps and watermarks."""
+        stream = self._stream.assignTimestampsAndWatermarks(watermark_strategy.core)
+        return self._result(stream, self._type)
+
+    # ------------------------------------------------------------------ streams
+
+    def key_by(
+        self,
+        key_selector: Callable[[Any], Any] | KeySelector,
+        key_type: TypeInformation | None = None,
+    ) -> KeyedStream:
+        """Partition by key."""
+        selector = KeyCall(self._dependencies, key_selector, key_type)
+        return KeyedStream(
+            self._environment, self._stream.keyBy(selector), self._type, selector, key_type
+        )
+
+    def union(self, *streams: DataStream) -> DataStream:
+        """Merge with other streams."""
+        others = [stream.core for stream in streams]
+        return DataStream(self._environment, self._stream.union(*others), self._type)
+
+    def connect(self, ds: Any) -> Any:
+        """Connect with another stream, or with a broadcast one."""
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds)
+        return ConnectedStreams(self, ds)
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Divide the whole stream into windows."""
+        return AllWindowedStream(self, window_assigner)
+
+    def shuffle(self) -> DataStream:
+        """The same stream, as the distribution over tasks does not affect results."""
+        return self._same(self._stream.shuffle())
+
+    def rescale(self) -> DataStream:
+        """The same stream, like ``shuffle``."""
+        return self._same(self._stream.rescale())
+
+    def rebalance(self) -> DataStream:
+        """The same stream, like ``shuffle``."""
+        return self._same(self._stream.rebalance())
+
+    def forward(self) -> DataStream:
+        """The same stream, like ``shuffle``."""
+        return self._same(self._stream.forward())
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> Any:
+        """Send every element to every task, for the broadcast state pattern; without descriptors the same
+        stream, as an operator sees every element once."""
+        if broadcast_state_descriptor is None:
+            return self._same(self._stream.broadcast())
+        descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
+        first, *others = (descriptor.core for descriptor in descriptors)
+        return BroadcastStream(self._stream.broadcast(first, *others))
+
+    def partition_custom(
+        self,
+        partitioner: Callable[[Any, int], int] | Partitioner,
+        key_selector: Callable[[Any], Any] | KeySelector,
+    ) -> DataStream:
+        """The same stream, like ``shuffle``."""
+        partition = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
+        selector = KeyCall(self._dependencies, key_selector, None)
+        return self._same(self._stream.partitionCustom(partition, selector))
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """The operator's side output of that tag."""
+        stream = self._operator("get_side_output").getSideOutput(output_tag.core)
+        return DataStream(self._environment, stream, output_tag.type_info)
+
+    def cache(self) -> DataStream:
+        """Not supported."""
+        raise NotSupportedError(
+            "cache: a stream cannot be kept. Write it with sink_to and read it."
+        )
+
+    # ------------------------------------------------------------------ sinks
+
+    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
+        """Not supported: the functions are Java's."""
+        raise NotSupportedError(
+            "add_sink: a SinkFunction is Java's. Write sink_to(FileSink...), print() or"
+            " for_each_batch(function), which is called with each batch's elements and id."
+        )
+
+    def sink_to(self, sink: Sink) -> DataStreamSink:
+        """Send the elements to ``sink``."""
+        stream = self._stream
+        if sink.takes_text:
+            stream = stream.map(Call(self._dependencies, self._type.text_of)).name("Text")
+        return DataStreamSink(stream.sinkTo(sink.core))
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
+        """Print the elements in the driver, in Flink's text."""
+        texts = self._stream.map(Call(self._dependencies, self._type.text_of)).name("Text")
+        return DataStreamSink(texts.print(sink_identifier or ""))
+
+    def for_each_batch(self, function: Callable[[list[Any], int], None]) -> DataStreamSink:
+        """Call ``function(elements, batch_id)`` in the driver for each batch with elements."""
+        return DataStreamSink(self._stream.forEachBatch(function))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> Any:
+        """Run the job and iterate over the elements, or return a list of ``limit`` of them."""
+        name = job_execution_name or "DataStream Collect"
+        stream = self._collected()
+        if limit is not None:
+            return stream.executeAndCollect(name, limit)
+        results: CoreIterator[Any] = stream.executeAndCollect(name)
+        return CloseableIterator(results, results.close)
+
+    # ------------------------------------------------------------------ building
+
+    @property
+    def _dependencies(self) -> Any:
+        return self._environment.dependencies
+
+    def _mapper(self, func: Any, output_type: TypeInformation | None) -> Any:
+        if isinstance(func, MapFunction):
+            return MapAdapter(self._dependencies, func, output_type)
+        return Call(self._dependencies, func, conversion(output_type))
+
+    def _collected(self) -> CoreStream[Any]:
+        return self._stream
+
+    def _same(self, stream: CoreStream[Any]) -> DataStream:
+        return DataStream(self._environment, stream, self._type)
+
+    def _result(
+        self, stream: SingleOutputStreamOperator[Any], output_type: TypeInformation | None
+    ) -> DataStream:
+        core = None if output_type is None else output_type.core
+        if core is not None:
+            stream.returns(core)
+        return DataStream(self._environment, stream, output_type)
+
+
+class KeyedStream(DataStream):
+    """A stream partitioned by key (PyFlink: ``KeyedStream``)."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        stream: CoreKeyedStream[Any, Any],
+        type_info: TypeInformation,
+        selector: KeyCall,
+        key_type: TypeInformation | None,
+    ) -> None:
+        super().__init__(environment, stream, type_info)
+        self._keyed = stream
+        self._selector = selector
+        self._key_type = key_type or Types.PICKLED_BYTE_ARRAY()
+
+    @property
+    def keyed_core(self) -> CoreKeyedStream[Any, Any]:
+        """The same as flinkish's own."""
+        return self._keyed
+
+    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        """Combine the elements of each key; in BATCH mode the last result comes only."""
+        adapted: Any
+        if isinstance(func, ReduceFunction):
+            adapted = ReduceAdapter(self._dependencies, func, self._type)
+        else:
+            adapted = Call(self._dependencies, func, conversion(self._type))
+        if self._environment.is_batch:
+            return self._result(self._keyed.process(FinalReduce(adapted)), self._type)
+        return self._result(self._keyed.reduce(adapted), self._type)
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+        """The rolling sum of a field, or of the elements."""
+        return self._accumulated("sum", position_to_sum)
+
+    def min(self, position_to_min: int | str = 0) -> DataStream:
+        """The rolling minimum of a field, or of the elements."""
+        return self._accumulated("min", position_to_min)
+
+    def max(self, position_to_max: int | str = 0) -> DataStream:
+        """The rolling maximum of a field, or of the elements."""
+        return self._accumulated("max", position_to_max)
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+        """The element with the least field so far."""
+        return self._accumulated("min_by", position_to_min_by)
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+        """The element with the greatest field so far."""
+        return self._accumulated("max_by", position_to_max_by)
+
+    def _accumulated(self, kind: str, position: int | str) -> DataStream:
+        if not isinstance(position, (int, str)):
+            raise TypeError(f"{kind}: {position!r} is no field. Pass its position or its name.")
+        return self.reduce(FieldReduction(kind, position))
+
+    def process(  # type: ignore[override]
+        self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Call a KeyedProcessFunction for every element."""
+        if isinstance(func, ProcessFunction):
+            stream = self._keyed.process(ProcessAdapter(self._dependencies, func, output_type))
+        else:
+            stream = self._keyed.process(KeyedProcessAdapter(self._dependencies, func, output_type))
+        return self._result(stream, output_type)
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Divide the elements of each key into windows."""
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Windows of ``size`` elements of a key, every ``slide`` elements."""
+        if slide:
+            return WindowedStream(self, CountSlidingWindowAssigner(size, slide))
+        return WindowedStream(self, CountTumblingWindowAssigner(size))
+
+    def union(self, *streams: DataStream) -> DataStream:
+        return self._values().union(*(_unkeyed(stream) for stream in streams))
+
+    def _values(self) -> DataStream:
+        return DataStream(self._environment, self._stream, self._type)
+
+    def _collected(self) -> CoreStream[Any]:
+        # As in PyFlink, whose keyed streams are streams of keys with values
+        select, names = self._selector.of_user, ["f0", "f1"]
+        return self._stream.map(
+            Call(self._dependencies, lambda value: created_row(names, [select(value), value]))
+        )
+
+    def _refused(self, method: str) -> InvalidProgramError:
+        return InvalidProgramError(
+            f"{method}: a KeyedStream has no {method}. Call it before key_by, or on what comes of it."
+        )
+
+    def project(self, *field_indexes: int) -> DataStream:
+        raise self._refused("project")
+
+    def shuffle(self) -> DataStream:
+        raise self._refused("shuffle")
+
+    def rescale(self) -> DataStream:
+        raise self._refused("rescale")
+
+    def rebalance(self) -> DataStream:
+        raise self._refused("rebalance")
+
+    def forward(self) -> DataStream:
+        raise self._refused("forward")
+
+    def broadcast(self, *args: Any) -> Any:
+        raise self._refused("broadcast")
+
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
+        raise self._refused("partition_custom")
+
+    def _operator(self, method: str) -> SingleOutputStreamOperator[Any]:
+        raise self._refused(method)
+
+
+def _unkeyed(stream: DataStream) -> DataStream:
+    return stream._values() if isinstance(stream, KeyedStream) else stream
+
+
+class _WindowSettings:
+    """What windowed streams of both kinds set."""
+
+    def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
+        self._assigner = window_assigner
+        self._trigger: Trigger[Any, Any] | None = None
+        self._lateness: int | None = None
+        self._late_tag: OutputTag | None = None
+
+    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
+        """Set the trigger."""
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            raise NotSupportedError(
+                "trigger: count windows fire when they are full. Use GlobalWindows with a CountTrigger."
+            )
+        self._trigger = trigger
+        return self
+
+    def allowed_lateness(self, time_ms: int) -> Self:
+        """How late elements may be."""
+        self._lateness = time_ms
+        return self
+
+    def side_output_late_data(self, output_tag: OutputTag) -> Self:
+        """Send elements that are too late to a side output."""
+        self._late_tag = output_tag
+        return self
+
+    def _set(self, windowed: Any) -> Any:
+        if self._trigger is not None:
+            windowed = windowed.trigger(self._trigger.core)
+        if self._lateness is not None:
+            windowed = windowed.allowedLateness(self._lateness)
+        if self._late_tag is not None:
+            windowed = windowed.sideOutputLateData(self._late_tag.core)
+        return windowed
+
+
+_Windowing = WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any]
+_AllWindowing = AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
+
+
+class WindowedStream(_WindowSettings):
+    """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
+
+    def __init__(
+        self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]
+    ) -> None:
+        super().__init__(window_assigner)
+        self._input = keyed_stream
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._input.get_execution_environment()
+
+    def get_input_type(self) -> TypeInformation:
+        """The type of the elements."""
+        return self._input.get_type()
+
+    def reduce(
+        self,
+        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
+        window_function: _Windowing | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Reduce the elements of a window to one, for ``window_function`` if there is one."""
+        reduced = _reducer(self._input, reduce_function)
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            function = window_function or PassThrough()
+            return self._counted(function, Reduced(reduced), output_type or self.get_input_type())
+        windowed = self._windowed()
+        if window_function is None:
+            kind = output_type or self.get_input_type()
+            return self._input._result(windowed.reduce(reduced), kind)
+        adapter = WindowAdapter(self._input._dependencies, window_function, output_type)
+        return self._input._result(windowed.reduce(reduced, adapter), output_type)
+
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction,
+        window_function: _Windowing | None = None,
+        accumulator_type: TypeInformation | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Aggregate the elements of a window, for ``window_function`` if there is one."""
+        function: _Windowing = window_function or PassThrough()
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            return self._counted(function, Aggregated(aggregate_function), output_type)
+        aggregate = AggregateAdapter(aggregate_function, accumulator_type)
+        adapter = WindowAdapter(self._input._dependencies, function, output_type)
+        return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
+
+    def apply(
+        self,
+        window_function: WindowFunction[Any, Any, Any, Any],
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Hand the elements of a window to a WindowFunction."""
+        return self._collected(window_function, output_type)
+
+    def process(
+        self,
+        process_window_function: ProcessWindowFunction[Any, Any, Any, Any],
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Hand the elements of a window to a ProcessWindowFunction."""
+        return self._collected(process_window_function, output_type)
+
+    def _collected(self, function: _Windowing, output_type: TypeInformation | None) -> DataStream:
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            return self._counted(function, whole_list, output_type)
+        adapter = WindowAdapter(self._input._dependencies, function, output_type)
+        return self._input._result(self._windowed().process(adapter), output_type)
+
+    def _windowed(self) -> Any:
+        return self._set(self._input.keyed_core.window(self._assigner.core))
+
+    def _counted(self, function: Function, folded: Any, kind: TypeInformation | None) -> DataStream:
+        return _counted(self._input, self._assigner, function, folded, kind)
+
+
+class AllWindowedStream(_WindowSettings):
+    """The windows of a whole stream (PyFlink: ``AllWindowedStream``)."""
+
+    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
+        super().__init__(window_assigner)
+        self._input = data_stream
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._input.get_execution_environment()
+
+    def get_input_type(self) -> TypeInformation:
+        """The type of the elements."""
+        return self._input.get_type()
+
+    def reduce(
+        self,
+        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
+        window_function: _AllWindowing | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Reduce the elements of a window to one, for ``window_function`` if there is one."""
+        reduced = _reducer(self._input, reduce_function)
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            function = window_function or PassThroughAll()
+            return self._counted(function, Reduced(reduced), output_type or self.get_input_type())
+        windowed = self._windowed()
+        if window_function is None:
+            kind = output_type or self.get_input_type()
+            return self._input._result(windowed.reduce(reduced), kind)
+        adapter = AllWindowAdapter(self._input._dependencies, window_function, output_type)
+        return self._input._result(windowed.reduce(reduced, adapter), output_type)
+
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction,
+        window_function: _AllWindowing | None = None,
+        accumulator_type: TypeInformation | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Aggregate the elements of a window, for ``window_function`` if there is one."""
+        function: _AllWindowing = window_function or PassThroughAll()
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            return self._counted(function, Aggregated(aggregate_function), output_type)
+        aggregate = AggregateAdapter(aggregate_function, accumulator_type)
+        adapter = AllWindowAdapter(self._input._dependencies, function, output_type)
+        return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
+
+    def apply(
+        self,
+        window_function: AllWindowFunction[Any, Any, Any],
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Hand the elements of a window to an AllWindowFunction."""
+        return self._collected(window_function, output_type)
+
+    def process(
+        self,
+        process_window_function: ProcessAllWindowFunction[Any, Any, Any],
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Hand the elements of a window to a ProcessAllWindowFunction."""
+        return self._collected(process_window_function, output_type)
+
+    def _collected(
+        self, function: _AllWindowing, output_type: TypeInformation | None
+    ) -> DataStream:
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            return self._counted(function, whole_list, output_type)
+        adapter = AllWindowAdapter(self._input._dependencies, function, output_type)
+        return self._input._result(self._windowed().process(adapter), output_type)
+
+    def _windowed(self) -> Any:
+        return self._set(self._input.core.windowAll(self._assigner.core))
+
+    def _counted(self, function: Function, folded: Any, kind: TypeInformation | None) -> DataStream:
+        keyed = self._input.key_by(NullByteKeySelector())
+        return _counted(keyed, self._assigner, function, folded, kind)
+
+
+class PassThroughAll(AllWindowFunction[Any, Any, Any]):
+    """Hands the elements of a window on."""
+
+    def apply(self, window: Any, inputs: Any) -> Any:
+        return inputs
+
+
+def _reducer(stream: DataStream, function: Any) -> Any:
+    given = function.reduce if isinstance(function, ReduceFunction) else function
+    return Call(stream._dependencies, given, conversion(stream.get_type()))
+
+
+def _counted(
+    stream: KeyedStream,
+    assigner: Any,
+    function: Function,
+    folded: Any,
+    output_type: TypeInformation | None,
+) -> DataStream:
+    adapter = CountWindowAdapter(
+        stream._dependencies,
+        function,
+        output_type,
+        assigner.window_size,
+        assigner.window_slide,
+        folded,
+    )
+    return stream._result(stream.keyed_core.process(adapter), output_type)
+
+
+class ConnectedStreams:
+    """Two streams for an operator with two inputs (PyFlink: ``ConnectedStreams``)."""
+
+    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        self.stream1 = stream1
+        self.stream2 = stream2
+
+    def key_by(
+        self,
+        key_selector1: Callable[[Any], Any] | KeySelector,
+        key_selector2: Callable[[Any], Any] | KeySelector,
+        key_type: TypeInformation | None = None,
+    ) -> ConnectedStreams:
+        """Partition both by key."""
+        return ConnectedStreams(
+            _unkeyed(self.stream1).key_by(key_selector1, key_type),
+            _unkeyed(self.stream2).key_by(key_selector2, key_type),
+        )
+
+    def map(self, func: CoMapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each element of either into one result."""
+        adapter = CoMapAdapter(self._dependencies, func, output_type)
+        return self.stream1._result(self._connected().map(adapter), output_type)
+
+    def flat_map(
+        self, func: CoFlatMapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Turn each element of either into any number of results."""
+        adapter = CoFlatMapAdapter(self._dependencies, func, output_type)
+        return self.stream1._result(self._connected().flatMap(adapter), output_type)
+
+    def process(
+        self,
+        func: CoProcessFunction | KeyedCoProcessFunction,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Call a function of both."""
+        adapter: Any
+        if isinstance(func, KeyedCoProcessFunction):
+            adapter = KeyedCoProcessAdapter(self._dependencies, func, output_type)
+        else:
+            adapter = CoProcessAdapter(self._dependencies, func, output_type)
+        return self.stream1._result(self._connected().process(adapter), output_type)
+
+    @property
+    def _dependencies(self) -> Any:
+        return self.stream1._dependencies
+
+    def _connected(self) -> CoreConnectedStreams[Any, Any]:
+        return self.stream1.core.connect(self.stream2.core)
+
+
+class BroadcastStream:
+    """A stream whose elements go to every task (PyFlink: ``BroadcastStream``)."""
+
+    def __init__(self, stream: CoreBroadcastStream[Any]) -> None:
+        self.core = stream
+
+
+class BroadcastConnectedStream:
+    """A stream with a broadcast one (PyFlink: ``BroadcastConnectedStream``)."""
+
+    def __init__(self, stream: DataStream, broadcast_stream: BroadcastStream) -> None:
+        self._first = stream
+        self._second = broadcast_stream
+
+    def process(
+        self,
+        func: BroadcastProcessFunction[Any, Any, Any]
+        | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Call a function of both."""
+        adapter: Any
+        if isinstance(func, KeyedBroadcastProcessFunction):
+            adapter = KeyedBroadcastAdapter(self._first._dependencies, func, output_type)
+        else:
+            adapter = BroadcastAdapter(self._first._dependencies, func, output_type)
+        connected = self._first.core.connect(self._second.core)
+        return self._first._result(connected.process(adapter), output_type)

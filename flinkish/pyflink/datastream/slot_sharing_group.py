@@ -1,0 +1,116 @@
+"""Slot sharing groups, kept for ported jobs: Spark has no slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import total_ordering
+
+__all__ = ["MemorySize", "SlotSharingGroup"]
+
+
+@total_ordering
+@dataclass(frozen=True)
+class MemorySize:
+    """A number of bytes (PyFlink: ``MemorySize``)."""
+
+    bytes_size: int
+
+    @staticmethod
+    def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
+        """So many MiB."""
+        return MemorySize(mebi_bytes << 20)
+
+    def get_bytes(self) -> int:
+        """The number of bytes."""
+        return self.bytes_size
+
+    def get_kibi_bytes(self) -> int:
+        """In KiB."""
+        return self.bytes_size >> 10
+
+    def get_mebi_bytes(self) -> int:
+        """In MiB."""
+        return self.bytes_size >> 20
+
+    def get_gibi_bytes(self) -> int:
+        """In GiB."""
+        return self.bytes_size >> 30
+
+    def get_tebi_bytes(self) -> int:
+        """In TiB."""
+        return self.bytes_size >> 40
+
+    def __lt__(self, other: MemorySize) -> bool:
+        return self.bytes_size < other.bytes_size
+
+    def __str__(self) -> str:
+        return f"{self.bytes_size} bytes"
+
+
+@dataclass(frozen=True)
+class SlotSharingGroup:
+    """A group of operators (PyFlink: ``SlotSharingGroup``); it has no effect."""
+
+    name: str
+    cpu_cores: float | None = None
+    task_heap_memory: MemorySize | None = None
+    task_off_heap_memory: MemorySize | None = None
+    managed_memory: MemorySize | None = None
+
+    def get_name(self) -> str:
+        """The name of the group."""
+        return self.name
+
+    @staticmethod
+    def builder(name: str) -> SlotSharingGroupBuilder:
+        """A builder of a group of that name."""
+        return SlotSharingGroupBuilder(name)
+
+
+class SlotSharingGroupBuilder:
+    """Builds a ``SlotSharingGroup``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._cpu_cores: float | None = None
+        self._heap: MemorySize | None = None
+        self._off_heap: MemorySize | None = None
+        self._managed: MemorySize | None = None
+
+    def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroupBuilder:
+        """Ask for so many cores."""
+        self._cpu_cores = cpu_cores
+        return self
+
+    def set_task_heap_memory(self, task_heap_memory: MemorySize) -> SlotSharingGroupBuilder:
+        """Ask for so much memory."""
+        self._heap = task_heap_memory
+        return self
+
+    def set_task_heap_memory_mb(self, task_heap_memory_mb: int) -> SlotSharingGroupBuilder:
+        """Ask for so much memory."""
+        return self.set_task_heap_memory(MemorySize.of_mebi_bytes(task_heap_memory_mb))
+
+    def set_task_off_heap_memory(self, task_off_heap_memory: MemorySize) -> SlotSharingGroupBuilder:
+        """Ask for so much memory off the heap."""
+        self._off_heap = task_off_heap_memory
+        return self
+
+    def set_task_off_heap_memory_mb(self, task_off_heap_memory_mb: int) -> SlotSharingGroupBuilder:
+        """Ask for so much memory off the heap."""
+        return self.set_task_off_heap_memory(MemorySize.of_mebi_bytes(task_off_heap_memory_mb))
+
+    def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroupBuilder:
+        """Ask for so much managed memory."""
+        self._managed = managed_memory
+        return self
+
+    def set_managed_memory_mb(self, managed_memory_mb: int) -> SlotSharingGroupBuilder:
+        """Ask for so much managed memory."""
+        return self.set_managed_memory(MemorySize.of_mebi_bytes(managed_memory_mb))
+
+    def build(self) -> SlotSharingGroup:
+        """The group."""
+        return SlotSharingGroup(
+            self._name, self._cpu_cores, self._heap, self._off_heap, self._managed
+        )

@@ -1,0 +1,539 @@
+"""Keyed state and broadcast state: descriptors, and the states themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from flinkish.api.functions import state as core
+from flinkish.api.functions import ttl as core_ttl
+from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
+from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
+from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
+from flinkish.pyflink.common.time import Time
+from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
+
+if TYPE_CHECKING:
+    from flinkish.pyflink.datastream.functions import AggregateFunction, ReduceFunction
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+
+
+class StateTtlConfig:
+    """How long state lives (PyFlink: ``StateTtlConfig``)."""
+
+    class UpdateType(Enum):
+        """Which accesses renew it."""
+
+        Disabled = "Disabled"
+        OnCreateAndWrite = "OnCreateAndWrite"
+        OnReadAndWrite = "OnReadAndWrite"
+
+    class StateVisibility(Enum):
+        """Whether what has expired is returned."""
+
+        ReturnExpiredIfNotCleanedUp = "ReturnExpiredIfNotCleanedUp"
+        NeverReturnExpired = "NeverReturnExpired"
+
+    class TtlTimeCharacteristic(Enum):
+        """The clock that measures it."""
+
+        ProcessingTime = "ProcessingTime"
+
+    def __init__(self, config: core_ttl.StateTtlConfig) -> None:
+        self._config = config
+
+    @property
+    def core(self) -> core_ttl.StateTtlConfig:
+        """The same for flinkish's own descriptors."""
+        return self._config
+
+    @staticmethod
+    def new_builder(ttl: Time) -> StateTtlConfigBuilder:
+        """A builder of a configuration with that time to live."""
+        return StateTtlConfigBuilder(core_ttl.StateTtlConfig.newBuilder(ttl.to_milliseconds()))
+
+    def is_enabled(self) -> bool:
+        """Whether state expires."""
+        return self._config.isEnabled()
+
+    def get_ttl(self) -> Time:
+        """The time to live."""
+        return Time(int(self._config.getTimeToLive().toMillis()))
+
+    def get_update_type(self) -> UpdateType:
+        """Which accesses renew it."""
+        return StateTtlConfig.UpdateType[self._config.getUpdateType().name]
+
+    def get_state_visibility(self) -> StateVisibility:
+        """Whether what has expired is returned."""
+        return StateTtlConfig.StateVisibility[self._config.getStateVisibility().name]
+
+
+class StateTtlConfigBuilder:
+    """Builds a ``StateTtlConfig``."""
+
+    def __init__(self, builder: core_ttl.StateTtlConfigBuilder) -> None:
+        self._builder = builder
+
+    def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfigBuilder:
+        """Set which accesses renew it."""
+        self._builder = self._builder.setUpdateType(core_ttl.UpdateType[update_type.name])
+        return self
+
+    def update_ttl_on_create_and_write(self) -> StateTtlConfigBuilder:
+        """Writing renews it."""
+        return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
+
+    def update_ttl_on_read_and_write(self) -> StateTtlConfigBuilder:
+        """Reading and writing renew it."""
+        return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
+
+    def set_state_visibility(
+        self, state_visibility: StateTtlConfig.StateVisibility
+    ) -> StateTtlConfigBuilder:
+        """Set whether what has expired is returned."""
+        visibility = core_ttl.StateVisibility[state_visibility.name]
+        self._builder = self._builder.setStateVisibility(visibility)
+        return self
+
+    def return_expired_if_not_cleaned_up(self) -> StateTtlConfigBuilder:
+        """Return what has expired until it is removed."""
+        return self.set_state_visibility(StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp)
+
+    def never_return_expired(self) -> StateTtlConfigBuilder:
+        """Return nothing that has expired."""
+        return self.set_state_visibility(StateTtlConfig.StateVisibility.NeverReturnExpired)
+
+    def set_ttl_time_characteristic(
+        self, ttl_time_characteristic: StateTtlConfig.TtlTimeCharacteristic
+    ) -> StateTtlConfigBuilder:
+        """Accepted: there is no other clock."""
+        return self
+
+    def use_processing_time(self) -> StateTtlConfigBuilder:
+        """Accepted: there is no other clock."""
+        return self
+
+    def set_ttl(self, ttl: Time) -> StateTtlConfigBuilder:
+        """Set the time to live."""
+        self._builder = self._builder.setTimeToLive(ttl.to_milliseconds())
+        return self
+
+    def disable_cleanup_in_background(self) -> StateTtlConfigBuilder:
+        """Remove only what is read."""
+        self._builder = self._builder.disableCleanupInBackground()
+        return self
+
+    def cleanup_full_snapshot(self) -> StateTtlConfigBuilder:
+        """Accepted, as flinkish's own builder has it."""
+        self._builder = self._builder.cleanupFullSnapshot()
+        return self
+
+    def cleanup_incrementally(
+        self, cleanup_size: int, run_cleanup_for_every_record: bool
+    ) -> StateTtlConfigBuilder:
+        """Accepted, as flinkish's own builder has it."""
+        self._builder = self._builder.cleanupIncrementally(
+            cleanup_size, run_cleanup_for_every_record
+        )
+        return self
+
+    def cleanup_in_rocksdb_compact_filter(
+        self, query_time_after_num_entries: int, periodic_compaction_time: Time | None = None
+    ) -> StateTtlConfigBuilder:
+        """Accepted, as flinkish's own builder has it."""
+        self._builder = self._builder.cleanupInRocksdbCompactFilter(query_time_after_num_entries)
+        return self
+
+    def build(self) -> StateTtlConfig:
+        """The configuration."""
+        return StateTtlConfig(self._builder.build())
+
+
+# ---------------------------------------------------------------------- descriptors
+
+
+class StateDescriptor:
+    """Names a state and its type (PyFlink: ``StateDescriptor``)."""
+
+    def __init__(self, name: str, type_info: TypeInformation) -> None:
+        self.name = name
+        self.type_info = type_info
+        self._ttl_config: StateTtlConfig | None = None
+
+    def get_name(self) -> str:
+        """The name of the state."""
+        return self.name
+
+    def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
+        """Let the state expire."""
+        self._ttl_config = ttl_config
+
+    def _expiring(self, descriptor: core.StateDescriptor[Any]) -> Any:
+        if self._ttl_config is not None and self._ttl_config.is_enabled():
+            descriptor.enableTimeToLive(self._ttl_config.core)
+        return descriptor
+
+
+class ValueStateDescriptor(StateDescriptor):
+    """Describes a ``ValueState``."""
+
+    def __init__(self, name: str, value_type_info: TypeInformation) -> None:
+        super().__init__(name, value_type_info)
+
+    @property
+    def core(self) -> core.ValueStateDescriptor[Any]:
+        """The same for flinkish's own context."""
+        descriptor: core.ValueStateDescriptor[Any] = self._expiring(
+            core.ValueStateDescriptor(self.name)
+        )
+        return descriptor
+
+
+class ListStateDescriptor(StateDescriptor):
+    """Describes a ``ListState``."""
+
+    def __init__(self, name: str, elem_type_info: TypeInformation) -> None:
+        super().__init__(name, elem_type_info)
+
+    @property
+    def core(self) -> core.ListStateDescriptor[Any]:
+        """The same for flinkish's own context."""
+        descriptor: core.ListStateDescriptor[Any] = self._expiring(
+            core.ListStateDescriptor(self.name)
+        )
+        return descriptor
+
+
+class MapStateDescriptor(StateDescriptor):
+    """Describes a ``MapState`` or a ``BroadcastState``."""
+
+    def __init__(
+        self, name: str, key_type_info: TypeInformation, value_type_info: TypeInformation
+    ) -> None:
+        super().__init__(name, MapTypeInfo(key_type_info, value_type_info))
+        self.key_type_info = key_type_info
+        self.value_type_info = value_type_info
+
+    @property
+    def core(self) -> core.MapStateDescriptor[Any, Any]:
+        """The same for flinkish's own context."""
+        descriptor: core.MapStateDescriptor[Any, Any] = self._expiring(
+            core.MapStateDescriptor(self.name)
+        )
+        return descriptor
+
+
+class ReducingStateDescriptor(StateDescriptor):
+    """Describes a ``ReducingState``."""
+
+    def __init__(
+        self,
+        name: str,
+        reduce_function: ReduceFunction | Callable[[Any, Any], Any],
+        type_info: TypeInformation,
+    ) -> None:
+        super().__init__(name, type_info)
+        given: Any = reduce_function
+        self._reduce: Callable[[Any, Any], Any] = getattr(given, "reduce", given)
+
+    @property
+    def core(self) -> core.ReducingStateDescriptor[Any]:
+        """The same for flinkish's own context."""
+        reduce, convert = self._reduce, self.type_info.converted
+        descriptor: core.ReducingStateDescriptor[Any] = self._expiring(
+            core.ReducingStateDescriptor(self.name, lambda a, b: convert(reduce(a, b)))
+        )
+        return descriptor
+
+
+class AggregatingStateDescriptor(StateDescriptor):
+    """Describes an ``AggregatingState``; the type is that of the accumulators."""
+
+    def __init__(
+        self, name: str, agg_function: AggregateFunction, state_type_info: TypeInformation
+    ) -> None:
+        super().__init__(name, state_type_info)
+        self._function = agg_function
+
+    @property
+    def core(self) -> core.AggregatingStateDescriptor[Any, Any, Any]:
+        """The same for flinkish's own context."""
+        function = AggregateAdapter(self._function, self.type_info)
+        descriptor: core.AggregatingStateDescriptor[Any, Any, Any] = self._expiring(
+            core.AggregatingStateDescriptor(self.name, function)
+        )
+        return descriptor
+
+
+class AggregateAdapter(CoreAggregateFunction[Any, Any, Any]):
+    """A PyFlink AggregateFunction as flinkish's own."""
+
+    def __init__(
+        self, function: AggregateFunction, accumulator_type: TypeInformation | None = None
+    ) -> None:
+        self._function = function
+        self._type = accumulator_type
+
+    def createAccumulator(self) -> Any:
+        return self._converted(self._function.create_accumulator())
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return self._converted(self._function.add(value, accumulator))
+
+    def getResult(self, accumulator: Any) -> Any:
+        return self._function.get_result(accumulator)
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return self._converted(self._function.merge(a, b))
+
+    def _converted(self, accumulator: Any) -> Any:
+        return accumulator if self._type is None else self._type.converted(accumulator)
+
+
+# ---------------------------------------------------------------------- states
+
+
+class State:
+    """The base of all states."""
+
+
+class ValueState(State, Generic[T]):
+    """One value for each key (PyFlink: ``ValueState``)."""
+
+    def __init__(self, state: core.ValueState[Any], type_info: TypeInformation) -> None:
+        self._state = state
+        self._convert = type_info.converted
+
+    def value(self) -> T:
+        """The value, None if there is none."""
+        value: Any = self._state.value()
+        return cast(T, value)
+
+    def update(self, value: T) -> None:
+        """Set the value."""
+        self._state.update(self._convert(value))
+
+    def clear(self) -> None:
+        """Remove the value."""
+        self._state.clear()
+
+
+class ListState(State, Generic[T]):
+    """A list for each key (PyFlink: ``ListState``)."""
+
+    def __init__(self, state: core.ListState[Any], type_info: TypeInformation) -> None:
+        self._state = state
+        self._convert = type_info.converted
+
+    def get(self) -> Iterable[T]:
+        """The elements in order."""
+        return self._state.get()
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.get())
+
+    def add(self, value: T) -> None:
+        """Append ``value``."""
+        self._state.add(self._convert(value))
+
+    def add_all(self, values: Iterable[T]) -> None:
+        """Append all of ``values``."""
+        self._state.addAll([self._convert(value) for value in values])
+
+    def update(self, values: Iterable[T]) -> None:
+        """Replace the list."""
+        self._state.update([self._convert(value) for value in values])
+
+    def clear(self) -> None:
+        """Remove the list."""
+        self._state.clear()
+
+
+class MapState(State, Generic[K, V]):
+    """A map for each key, which can be used like a dict (PyFlink: ``MapState``)."""
+
+    def __init__(self, state: core.MapState[Any, Any], descriptor: MapStateDescriptor) -> None:
+        self._state = state
+        self._key = descriptor.key_type_info.converted
+        self._value = descriptor.value_type_info.converted
+
+    def get(self, key: K) -> V:
+        """The value of ``key``, None if there is none."""
+        value: Any = self._state.get(self._key(key))
+        return cast(V, value)
+
+    def put(self, key: K, value: V) -> None:
+        """Set the value of ``key``."""
+        self._state.put(self._key(key), self._value(value))
+
+    def put_all(self, dict_value: dict[K, V]) -> None:
+        """Set the values of several keys."""
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: K) -> None:
+        """Remove ``key``."""
+        self._state.remove(self._key(key))
+
+    def contains(self, key: K) -> bool:
+        """Whether there is a value of ``key``."""
+        return self._state.contains(self._key(key))
+
+    def items(self) -> Iterable[tuple[K, V]]:
+        """The keys with their values."""
+        return self._state.entries()
+
+    def keys(self) -> Iterable[K]:
+        """The keys."""
+        return self._state.keys()
+
+    def values(self) -> Iterable[V]:
+        """The values."""
+        return self._state.values()
+
+    def is_empty(self) -> bool:
+        """Whether there is no entry."""
+        return self._state.isEmpty()
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._state.clear()
+
+    def __getitem__(self, key: K) -> V:
+        return self.get(key)
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        self.remove(key)
+
+    def __contains__(self, key: K) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+
+class ReducingState(State, Generic[T]):
+    """The reduction of what was added, for each key (PyFlink: ``ReducingState``)."""
+
+    def __init__(self, state: core.ReducingState[Any], type_info: TypeInformation) -> None:
+        self._state = state
+        self._convert = type_info.converted
+
+    def get(self) -> T:
+        """The reduction, None if nothing was added."""
+        value: Any = self._state.get()
+        return cast(T, value)
+
+    def add(self, value: T) -> None:
+        """Add ``value``."""
+        self._state.add(self._convert(value))
+
+    def clear(self) -> None:
+        """Remove the reduction."""
+        self._state.clear()
+
+
+class AggregatingState(State, Generic[IN, OUT]):
+    """The aggregate of what was added, for each key (PyFlink: ``AggregatingState``)."""
+
+    def __init__(self, state: core.AggregatingState[Any, Any]) -> None:
+        self._state = state
+
+    def get(self) -> OUT:
+        """The aggregate, None if nothing was added."""
+        value: Any = self._state.get()
+        return cast(OUT, value)
+
+    def add(self, value: IN) -> None:
+        """Add ``value``."""
+        self._state.add(value)
+
+    def clear(self) -> None:
+        """Remove the aggregate."""
+        self._state.clear()
+
+
+class ReadOnlyBroadcastState(State, Generic[K, V]):
+    """Broadcast state for the elements of the other stream (PyFlink: the class of this name)."""
+
+    def __init__(
+        self, state: CoreReadOnlyBroadcastState[Any, Any], descriptor: MapStateDescriptor
+    ) -> None:
+        self._read = state
+        self._key = descriptor.key_type_info.converted
+        self._value = descriptor.value_type_info.converted
+
+    def get(self, key: K) -> V:
+        """The value of ``key``, None if there is none."""
+        value: Any = self._read.get(self._key(key))
+        return cast(V, value)
+
+    def contains(self, key: K) -> bool:
+        """Whether there is a value of ``key``."""
+        return self._read.contains(self._key(key))
+
+    def items(self) -> Iterable[tuple[K, V]]:
+        """The keys with their values."""
+        return self._read.immutableEntries()
+
+    def keys(self) -> Iterable[K]:
+        """The keys."""
+        return [key for key, _ in self.items()]
+
+    def values(self) -> Iterable[V]:
+        """The values."""
+        return [value for _, value in self.items()]
+
+    def is_empty(self) -> bool:
+        """Whether there is no entry."""
+        return not list(self.items())
+
+    def __contains__(self, key: K) -> bool:
+        return self.contains(key)
+
+    def __getitem__(self, key: K) -> V:
+        return self.get(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+
+class BroadcastState(ReadOnlyBroadcastState[K, V]):
+    """Broadcast state for the broadcast elements (PyFlink: ``BroadcastState``)."""
+
+    def __init__(self, state: CoreBroadcastState[Any, Any], descriptor: MapStateDescriptor) -> None:
+        super().__init__(state, descriptor)
+        self._write = state
+
+    def put(self, key: K, value: V) -> None:
+        """Set the value of ``key``."""
+        self._write.put(self._key(key), self._value(value))
+
+    def put_all(self, dict_value: dict[K, V]) -> None:
+        """Set the values of several keys."""
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: K) -> None:
+        """Remove ``key``."""
+        self._write.remove(self._key(key))
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._write.clear()
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        self.remove(key)

@@ -1,0 +1,379 @@
+"""``StreamExecutionEnvironment``: makes the sources of a job, and runs it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
+from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.streams.data_stream import DataStreamSource
+from flinkish.pyflink.common.configuration import Configuration
+from flinkish.pyflink.common.execution_config import ExecutionConfig
+from flinkish.pyflink.common.job_client import JobClient, JobExecutionResult
+from flinkish.pyflink.common.restart_strategy import RestartStrategyConfiguration
+from flinkish.pyflink.common.typeinfo import TypeInformation
+from flinkish.pyflink.common.watermark_strategy import WatermarkStrategy
+from flinkish.pyflink.datastream.checkpoint_config import CheckpointConfig
+from flinkish.pyflink.datastream.checkpointing_mode import CheckpointingMode
+from flinkish.pyflink.datastream.connectors.base import Source
+from flinkish.pyflink.datastream.data_stream import DataStream
+from flinkish.pyflink.datastream.dependencies import PythonDependencies
+from flinkish.pyflink.datastream.execution_mode import RuntimeExecutionMode
+from flinkish.pyflink.datastream.functions import SourceFunction
+from flinkish.pyflink.datastream.slot_sharing_group import SlotSharingGroup
+from flinkish.pyflink.datastream.state_backend import StateBackend
+
+__all__ = ["StreamExecutionEnvironment"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class StreamExecutionEnvironment:
+    """Builds jobs and runs them (PyFlink: ``StreamExecutionEnvironment``).
+
+    >>> env = StreamExecutionEnvironment.get_execution_environment().set_local_execution(True)
+    >>> ds = env.from_collection([1, 2, 3]).map(lambda n: n * n)
+    >>> list(ds.execute_and_collect())
+    [1, 4, 9]
+    """
+
+    def __init__(self, environment: CoreEnvironment) -> None:
+        self._core = environment
+        self.dependencies = PythonDependencies()
+        self._config = ExecutionConfig(environment.getConfig(), self.dependencies.job_parameters)
+        self._checkpoint_config = CheckpointConfig(environment.getCheckpointConfig())
+        self._batch = False
+        self._restart: RestartStrategyConfiguration | None = None
+        self._backend: StateBackend | None = None
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None,
+    ) -> StreamExecutionEnvironment:
+        """An environment on the active Spark session, or a new local one."""
+        environment = StreamExecutionEnvironment(CoreEnvironment.getExecutionEnvironment())
+        if configuration is not None:
+            environment.configure(configuration)
+        return environment
+
+    @property
+    def core(self) -> CoreEnvironment:
+        """The same as flinkish's own."""
+        return self._core
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether only last results come."""
+        return self._batch
+
+    def set_local_execution(self, enabled: bool = True) -> StreamExecutionEnvironment:
+        """Run jobs in this process, without Spark (flinkish: ``setLocalExecution``)."""
+        self._core.setLocalExecution(enabled)
+        return self
+
+    # ------------------------------------------------------------------ settings
+
+    def get_config(self) -> ExecutionConfig:
+        """The settings of the job."""
+        return self._config
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """How many tasks keyed operators run in."""
+        self._core.setParallelism(parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        """The parallelism that was set, else that of local environments."""
+        return self._core.getParallelism() or self.get_default_local_parallelism()
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """Set the number of key groups."""
+        self._core.setMaxParallelism(max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        """The number that was set, -1 if none was."""
+        return self._core.getMaxParallelism() or -1
+
+    def get_default_local_parallelism(self) -> int:
+        """The parallelism of local environments."""
+        return CoreEnvironment.getDefaultLocalParallelism()
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        """Set the parallelism of local environments."""
+        CoreEnvironment.setDefaultLocalParallelism(parallelism)
+
+    def register_slot_sharing_group(
+        self, slot_sharing_group: SlotSharingGroup
+    ) -> StreamExecutionEnvironment:
+        """Accepted for ported jobs: Spark has no slots."""
+        return self
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+        """With BATCH, ``reduce``, ``sum`` and the like emit the last result of each key only."""
+        self._batch = execution_mode is RuntimeExecutionMode.BATCH
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
+        """Accepted for ported jobs: elements travel a batch at a time."""
+        self._core.setBufferTimeout(timeout_millis)
+        return self
+
+    def get_buffer_timeout(self) -> int:
+        """The value that was set, in ms."""
+        return self._core.getBufferTimeout()
+
+    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
+        """Accepted for ported jobs: operators are chained still."""
+        self._core.disableOperatorChaining()
+        return self
+
+    def is_chaining_enabled(self) -> bool:
+        """Whether chaining was left on."""
+        return self._core.isChainingEnabled()
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """True, as operators of any max parallelism are chained."""
+        return True
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """The checkpoint settings of the job."""
+        return self._checkpoint_config
+
+    def enable_checkpointing(
+        self, interval: int, mode: CheckpointingMode | None = None
+    ) -> StreamExecutionEnvironment:
+        """Accepted: every batch is a checkpoint. ``set_checkpoint_directory`` keeps them."""
+        self._core.enableCheckpointing(
+            interval, CoreMode[(mode or self.get_checkpointing_mode()).name]
+        )
+        return self
+
+    def set_checkpoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """Keep checkpoints in that directory, to go on from there (flinkish: ``enableCheckpointing``)."""
+        self._core.enableCheckpointing(directory)
+        return self
+
+    def get_checkpoint_interval(self) -> int:
+        """The interval that was set, in ms, -1 if none was."""
+        return self._core.getCheckpointInterval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """The mode that was set."""
+        return self._checkpoint_config.get_checkpointing_mode()
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """The mode that was set."""
+        return self.get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """False, as no element is in flight between batches."""
+        return False
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """False, for the same reason."""
+        return False
+
+    def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
+        """Accepted for ported jobs."""
+        self._core.enableChangelogStateBackend(enabled)
+        return self
+
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """The value that was set, None if none was."""
+        return self._core.isChangelogStateBackendEnabled()
+
+    def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """Keep checkpoints in that directory."""
+        return self.set_checkpoint_directory(directory)
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """The directory of the checkpoints."""
+        return self._core.getDefaultSavepointDirectory()
+
+    def set_restart_strategy(
+        self, restart_strategy_configuration: RestartStrategyConfiguration
+    ) -> None:
+        """Accepted: a job that fails raises its error; start it again with the same directory."""
+        self._restart = restart_strategy_configuration
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration | None:
+        """The strategy that was set."""
+        return self._restart
+
+    def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
+        """Accepted: state is in Spark's state store, always."""
+        self._backend = state_backend
+        return self
+
+    def get_state_backend(self) -> StateBackend | None:
+        """The backend that was set."""
+        return self._backend
+
+    def configure(self, configuration: Configuration) -> None:
+        """Apply the options that flinkish knows; others are kept without effect."""
+        for key, value in configuration.to_dict().items():
+            if not self._applied(key, value):
+                _LOG.debug("the option %s has no effect in flinkish", key)
+
+    def _applied(self, key: str, value: str) -> bool:
+        if key == "parallelism.default":
+            self.set_parallelism(int(value))
+        elif key == "pipeline.max-parallelism":
+            self.set_max_parallelism(int(value))
+        elif key == "pipeline.auto-watermark-interval":
+            self._config.set_auto_watermark_interval(_millis(value))
+        elif key == "pipeline.object-reuse":
+            reuse = value == "true"
+            (self._config.enable_object_reuse if reuse else self._config.disable_object_reuse)()
+        elif key in ("pipeline.operator-chaining", "pipeline.operator-chaining.enabled"):
+            if value == "false":
+                self.disable_operator_chaining()
+        elif key in ("execution.buffer-timeout", "execution.buffer-timeout.interval"):
+            self.set_buffer_timeout(_millis(value))
+        elif key == "execution.runtime-mode":
+            self.set_runtime_mode(RuntimeExecutionMode[value.upper()])
+        elif key == "execution.checkpointing.interval":
+            self._checkpoint_config.set_checkpoint_interval(_millis(value))
+        elif key == "execution.checkpointing.timeout":
+            self._checkpoint_config.set_checkpoint_timeout(_millis(value))
+        elif key == "execution.checkpointing.mode":
+            self._checkpoint_config.set_checkpointing_mode(CheckpointingMode[value.upper()])
+        elif key in ("execution.checkpointing.dir", "state.checkpoints.dir"):
+            self.set_checkpoint_directory(value)
+        elif key == "python.files":
+            for path in value.split(","):
+                self.add_python_file(path)
+        else:
+            return False
+        return True
+
+    # ------------------------------------------------------------------ dependencies
+
+    def add_python_file(self, file_path: str) -> None:
+        """Let functions import a module, a package or what a zip file holds."""
+        self.dependencies.add_file(file_path)
+
+    def set_python_requirements(
+        self, requirements_file_path: str, requirements_cache_dir: str | None = None
+    ) -> None:
+        """Let functions import what a file of requirements lists, which pip installs for the job."""
+        self.dependencies.set_requirements(requirements_file_path, requirements_cache_dir)
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Let functions open the files of an archive, below ``target_dir``."""
+        self.dependencies.add_archive(archive_path, target_dir)
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Accepted: set PYSPARK_PYTHON before the SparkSession is built."""
+
+    def add_jars(self, *jars_path: str) -> None:
+        """Accepted: nothing of Java's runs."""
+
+    def add_classpaths(self, *classpaths: str) -> None:
+        """Accepted: nothing of Java's runs."""
+
+    # ------------------------------------------------------------------ sources
+
+    def from_collection(
+        self, collection: Iterable[Any], type_info: TypeInformation | None = None
+    ) -> DataStream:
+        """A stream of the elements of ``collection``, converted to ``type_info``."""
+        values = list(collection)
+        if type_info is not None:
+            values = [type_info.converted(value) for value in values]
+        return self._stream(self._core.fromCollection(values), type_info)
+
+    def from_source(
+        self,
+        source: Source,
+        watermark_strategy: WatermarkStrategy,
+        source_name: str,
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """A stream of a source, with timestamps and watermarks."""
+        stream = self._core.fromSource(source.core, watermark_strategy.core, source_name)
+        return self._stream(stream, type_info)
+
+    def from_data_frame(
+        self,
+        data_frame: Any,
+        timestamp: str | None = None,
+        watermark_strategy: WatermarkStrategy | None = None,
+    ) -> DataStream:
+        """The rows of a Spark DataFrame, as flinkish's own Rows."""
+        strategy = None if watermark_strategy is None else watermark_strategy.core
+        return self._stream(self._core.fromDataFrame(data_frame, timestamp, strategy), None)
+
+    def read_text_file(self, file_path: str) -> DataStream:
+        """The lines of a text file or of the files of a directory."""
+        return self._stream(self._core.readTextFile(file_path), None)
+
+    def add_source(
+        self,
+        source_func: SourceFunction,
+        source_name: str = "Custom Source",
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """Not supported: the functions are Java's."""
+        raise NotSupportedError(
+            "add_source: a SourceFunction is Java's. Use from_collection, FileSource, or Spark's"
+            " connectors with from_data_frame(df)."
+        )
+
+    def _stream(
+        self, stream: DataStreamSource[Any], type_info: TypeInformation | None
+    ) -> DataStream:
+        core = None if type_info is None else type_info.core
+        if core is not None:
+            stream.returns(core)
+        return DataStream(self, stream, type_info)
+
+    # ------------------------------------------------------------------ running
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Run the job to its end."""
+        return JobExecutionResult(self._core.execute(job_name or "Flink Streaming Job"))
+
+    def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
+        """Start the job and return a handle on it."""
+        return JobClient(self._core.executeAsync(job_name))
+
+    def get_execution_plan(self) -> str:
+        """The plan of the job as JSON."""
+        return self._core.getExecutionPlan()
+
+    def close(self) -> None:
+        """Does nothing; the SparkSession stays open."""
+
+
+_UNITS = {
+    "ms": 1,
+    "milli": 1,
+    "millisecond": 1,
+    "s": 1000,
+    "sec": 1000,
+    "second": 1000,
+    "m": 60_000,
+    "min": 60_000,
+    "minute": 60_000,
+    "h": 3_600_000,
+    "hour": 3_600_000,
+    "d": 86_400_000,
+    "day": 86_400_000,
+}
+
+
+def _millis(text: str) -> int:
+    """A length of time as Flink's options have it, such as ``1 min``, in ms."""
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text)
+    unit = "ms" if found is None else found.group(2) or "ms"
+    if unit not in _UNITS:
+        unit = unit.removesuffix("s")
+    if found is None or unit not in _UNITS:
+        raise ValueError(f"{text!r} is no length of time. Write one such as '200 ms' or '1 min'.")
+    return int(found.group(1)) * _UNITS[unit]

@@ -1,0 +1,650 @@
+"""Windows, window assigners and triggers: flinkish's own under PyFlink's names, and adapters for those that
+a job defines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum
+from typing import Any, Generic, TypeAlias
+
+from typing_extensions import TypeVar
+
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.windowing import assigners as core_assigners
+from flinkish.api.windowing import triggers as core_triggers
+from flinkish.api.windowing import windows as core_windows
+from flinkish.pyflink.common.time import Time
+from flinkish.pyflink.datastream import state as states
+from flinkish.pyflink.metrics import MetricGroup
+
+T = TypeVar("T", default=Any)
+W = TypeVar("W", default=Any)
+
+
+class Window(core_windows.Window):
+    """A group of elements (PyFlink: ``Window``)."""
+
+    @abstractmethod
+    def max_timestamp(self) -> int:
+        """The last timestamp that belongs to it."""
+
+    def maxTimestamp(self) -> int:
+        return self.max_timestamp()
+
+
+class TimeWindow(core_windows.TimeWindow):
+    """A window ``[start, end)`` of time (PyFlink: ``TimeWindow``)."""
+
+    __slots__ = ()
+
+    def max_timestamp(self) -> int:
+        """The last timestamp that belongs to it."""
+        return self.end - 1
+
+    @staticmethod
+    def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
+        """The start of the window of ``timestamp``."""
+        return core_windows.TimeWindow.getWindowStartWithOffset(timestamp, offset, window_size)
+
+    def cover(self, other: core_windows.TimeWindow) -> TimeWindow:
+        """The least window that holds both."""
+        return TimeWindow(min(self.start, other.start), max(self.end, other.end))
+
+    def __repr__(self) -> str:
+        return f"TimeWindow(start={self.start}, end={self.end})"
+
+
+class CountWindow(Window):
+    """A window of so many elements (PyFlink: ``CountWindow``)."""
+
+    def __init__(self, id: int) -> None:  # noqa: A002 - PyFlink's name
+        self.id = id
+
+    def max_timestamp(self) -> int:
+        return MAX_TIMESTAMP
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CountWindow) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"CountWindow(id={self.id})"
+
+
+class GlobalWindow(core_windows.GlobalWindow):
+    """The one window of all elements (PyFlink: ``GlobalWindow``)."""
+
+    def max_timestamp(self) -> int:
+        """The last timestamp that belongs to it."""
+        return MAX_TIMESTAMP
+
+
+def window_of_user(window: core_windows.Window) -> Any:
+    """``window`` as the user's functions know it."""
+    if type(window) is core_windows.TimeWindow:
+        return TimeWindow(window.start, window.end)
+    return GlobalWindow() if type(window) is core_windows.GlobalWindow else window
+
+
+# ---------------------------------------------------------------------- triggers
+
+
+class TriggerResult(Enum):
+    """What a trigger decides (PyFlink: ``TriggerResult``)."""
+
+    CONTINUE = (False, False)
+    FIRE_AND_PURGE = (True, True)
+    FIRE = (True, False)
+    PURGE = (False, True)
+
+    def is_fire(self) -> bool:
+        """Whether the window fires."""
+        return self.value[0]
+
+    def is_purge(self) -> bool:
+        """Whether its elements go."""
+        return self.value[1]
+
+
+class TriggerContext:
+    """The clock, the timers and the state of a trigger (PyFlink: ``Trigger.TriggerContext``)."""
+
+    def __init__(self, context: core_triggers.TriggerContext) -> None:
+        self._context = context
+
+    def get_current_processing_time(self) -> int:
+        """The processing-time clock."""
+        return self._context.getCurrentProcessingTime()
+
+    def get_current_watermark(self) -> int:
+        """The current watermark."""
+        return self._context.getCurrentWatermark()
+
+    def get_metric_group(self) -> MetricGroup:
+        """Registers metrics."""
+        return MetricGroup(self._context.getMetricGroup())
+
+    def register_processing_time_timer(self, time: int) -> None:
+        """Call ``on_processing_time`` at ``time``."""
+        self._context.registerProcessingTimeTimer(time)
+
+    def register_event_time_timer(self, time: int) -> None:
+        """Call ``on_event_time`` at ``time``."""
+        self._context.registerEventTimeTimer(time)
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        """Delete the timer."""
+        self._context.deleteProcessingTimeTimer(time)
+
+    def delete_event_time_timer(self, time: int) -> None:
+        """Delete the timer."""
+        self._context.deleteEventTimeTimer(time)
+
+    def get_partitioned_state(self, state_descriptor: states.StateDescriptor) -> Any:
+        """State of the key and window."""
+        given: Any = state_descriptor
+        state: Any = self._context.getPartitionedState(given.core)
+        if isinstance(given, states.MapStateDescriptor):
+            return states.MapState(state, given)
+        if isinstance(given, states.AggregatingStateDescriptor):
+            return states.AggregatingState(state)
+        if isinstance(given, states.ListStateDescriptor):
+            return states.ListState(state, given.type_info)
+        if isinstance(given, states.ReducingStateDescriptor):
+            return states.ReducingState(state, given.type_info)
+        return states.ValueState(state, given.type_info)
+
+
+class OnMergeContext(TriggerContext):
+    """The context of merging windows (PyFlink: ``Trigger.OnMergeContext``)."""
+
+    def merge_partitioned_state(self, state_descriptor: states.StateDescriptor) -> None:
+        """Merge the state of the windows."""
+        context: Any = self._context
+        given: Any = state_descriptor
+        context.mergePartitionedState(given.core)
+
+
+class Trigger(ABC, Generic[T, W]):
+    """Says when a window fires (PyFlink: ``Trigger``)."""
+
+    TriggerContext: TypeAlias = TriggerContext
+    OnMergeContext: TypeAlias = OnMergeContext
+
+    @property
+    def core(self) -> core_triggers.Trigger[Any, Any]:
+        """The same for flinkish's own windows."""
+        return TriggerAdapter(self)
+
+    @abstractmethod
+    def on_element(
+        self, element: T, timestamp: int, window: W, ctx: TriggerContext
+    ) -> TriggerResult:
+        """Called for each element of the window."""
+
+    @abstractmethod
+    def on_processing_time(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+        """Called when a processing-time timer is due."""
+
+    @abstractmethod
+    def on_event_time(self, time: int, window: W, ctx: TriggerContext) -> TriggerResult:
+        """Called when an event-time timer is due."""
+
+    def can_merge(self) -> bool:
+        """Whether it works with windows that merge."""
+        return False
+
+    def on_merge(self, window: W, ctx: OnMergeContext) -> None:
+        """Called when windows were merged to ``window``."""
+
+    @abstractmethod
+    def clear(self, window: W, ctx: TriggerContext) -> None:
+        """Called when the window is removed."""
+
+
+class TriggerAdapter(core_triggers.Trigger[Any, Any]):
+    """A trigger that a job defines."""
+
+    def __init__(self, trigger: Trigger[Any, Any]) -> None:
+        self._trigger = trigger
+
+    def onElement(
+        self, element: Any, timestamp: int, window: Any, ctx: core_triggers.TriggerContext
+    ) -> core_triggers.TriggerResult:
+        decided = self._trigger.on_element(
+            element, timestamp, window_of_user(window), TriggerContext(ctx)
+        )
+        return core_triggers.TriggerResult[decided.name]
+
+    def onProcessingTime(
+        self, time: int, window: Any, ctx: core_triggers.TriggerContext
+    ) -> core_triggers.TriggerResult:
+        decided = self._trigger.on_processing_time(
+            time, window_of_user(window), TriggerContext(ctx)
+        )
+        return core_triggers.TriggerResult[decided.name]
+
+    def onEventTime(
+        self, time: int, window: Any, ctx: core_triggers.TriggerContext
+    ) -> core_triggers.TriggerResult:
+        decided = self._trigger.on_event_time(time, window_of_user(window), TriggerContext(ctx))
+        return core_triggers.TriggerResult[decided.name]
+
+    def canMerge(self) -> bool:
+        return self._trigger.can_merge()
+
+    def onMerge(self, window: Any, ctx: core_triggers.OnMergeContext) -> None:
+        self._trigger.on_merge(window_of_user(window), OnMergeContext(ctx))
+
+    def clear(self, window: Any, ctx: core_triggers.TriggerContext) -> None:
+        self._trigger.clear(window_of_user(window), TriggerContext(ctx))
+
+
+class BuiltInTrigger(Trigger[Any, Any]):
+    """A trigger of flinkish's own, whose hooks only windows call."""
+
+    def __init__(self, trigger: core_triggers.Trigger[Any, Any]) -> None:
+        self._core = trigger
+
+    @property
+    def core(self) -> core_triggers.Trigger[Any, Any]:
+        return self._core
+
+    def on_element(
+        self, element: Any, timestamp: int, window: Any, ctx: TriggerContext
+    ) -> TriggerResult:
+        raise self._refused()
+
+    def on_processing_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
+        raise self._refused()
+
+    def on_event_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
+        raise self._refused()
+
+    def can_merge(self) -> bool:
+        return self._core.canMerge()
+
+    def clear(self, window: Any, ctx: TriggerContext) -> None:
+        raise self._refused()
+
+    def _refused(self) -> NotSupportedError:
+        return NotSupportedError(
+            f"{type(self).__name__}: its hooks are flinkish's and cannot be called by another trigger."
+            " Write the whole trigger, or wrap this one in PurgingTrigger.of(...)."
+        )
+
+
+class EventTimeTrigger(BuiltInTrigger):
+    """Fires when the watermark passes the end of the window."""
+
+    def __init__(self) -> None:
+        super().__init__(core_triggers.EventTimeTrigger.create())
+
+    @staticmethod
+    def create() -> EventTimeTrigger:
+        """The trigger."""
+        return EventTimeTrigger()
+
+
+class ProcessingTimeTrigger(BuiltInTrigger):
+    """Fires when the clock passes the end of the window."""
+
+    def __init__(self) -> None:
+        super().__init__(core_triggers.ProcessingTimeTrigger.create())
+
+    @staticmethod
+    def create() -> ProcessingTimeTrigger:
+        """The trigger."""
+        return ProcessingTimeTrigger()
+
+
+class ContinuousEventTimeTrigger(BuiltInTrigger):
+    """Fires again and again by the watermark."""
+
+    def __init__(self, interval: int) -> None:
+        super().__init__(core_triggers.ContinuousEventTimeTrigger.of(interval))
+
+    @staticmethod
+    def of(interval: Time) -> ContinuousEventTimeTrigger:
+        """The trigger of that interval."""
+        return ContinuousEventTimeTrigger(interval.to_milliseconds())
+
+
+class ContinuousProcessingTimeTrigger(BuiltInTrigger):
+    """Fires again and again by the clock."""
+
+    def __init__(self, interval: int) -> None:
+        super().__init__(core_triggers.ContinuousProcessingTimeTrigger.of(interval))
+
+    @staticmethod
+    def of(interval: Time) -> ContinuousProcessingTimeTrigger:
+        """The trigger of that interval."""
+        return ContinuousProcessingTimeTrigger(interval.to_milliseconds())
+
+
+class CountTrigger(BuiltInTrigger):
+    """Fires after so many elements."""
+
+    def __init__(self, window_size: int) -> None:
+        super().__init__(core_triggers.CountTrigger.of(window_size))
+
+    @staticmethod
+    def of(window_size: int) -> CountTrigger:
+        """The trigger of so many elements."""
+        return CountTrigger(window_size)
+
+
+class PurgingTrigger(BuiltInTrigger):
+    """Fires as another does, and drops the elements then."""
+
+    def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
+        super().__init__(core_triggers.PurgingTrigger.of(nested_trigger.core))
+
+    @staticmethod
+    def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger:
+        """The trigger around that one."""
+        return PurgingTrigger(nested_trigger)
+
+
+class NeverTrigger(BuiltInTrigger):
+    """Never fires."""
+
+    def __init__(self) -> None:
+        super().__init__(core_triggers.NeverTrigger())
+
+
+# ---------------------------------------------------------------------- assigners
+
+
+class WindowAssignerContext:
+    """The clock for an assigner (PyFlink: ``WindowAssigner.WindowAssignerContext``)."""
+
+    def __init__(self, context: core_assigners.WindowAssignerContext) -> None:
+        self._context = context
+
+    def get_current_processing_time(self) -> int:
+        """The processing-time clock."""
+        return self._context.getCurrentProcessingTime()
+
+    def get_runtime_context(self) -> Any:
+        """Not supported: an assigner has no state."""
+        raise NotSupportedError(
+            "WindowAssignerContext.get_runtime_context: an assigner has no state here. Count in a"
+            " KeyedProcessFunction, or use count_window."
+        )
+
+
+class WindowAssigner(ABC, Generic[T, W]):
+    """Assigns elements to windows (PyFlink: ``WindowAssigner``)."""
+
+    WindowAssignerContext: TypeAlias = WindowAssignerContext
+
+    @property
+    def core(self) -> core_assigners.WindowAssigner[Any, Any]:
+        """The same for flinkish's own streams."""
+        return AssignerAdapter(self)
+
+    @abstractmethod
+    def assign_windows(
+        self, element: T, timestamp: int, context: WindowAssignerContext
+    ) -> Collection[W]:
+        """The windows of ``element``."""
+
+    @abstractmethod
+    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+        """The trigger to use unless another is set."""
+
+    def get_window_serializer(self) -> Any:
+        """Not needed: windows are pickled."""
+        return None
+
+    @abstractmethod
+    def is_event_time(self) -> bool:
+        """Whether windows end by the watermark."""
+
+
+class MergingWindowAssigner(WindowAssigner[T, W]):
+    """An assigner whose windows may merge (PyFlink: ``MergingWindowAssigner``)."""
+
+    @property
+    def core(self) -> core_assigners.WindowAssigner[Any, Any]:
+        return MergingAssignerAdapter(self)
+
+    @abstractmethod
+    def merge_windows(self, windows: Iterable[W], callback: MergeCallback) -> None:
+        """Call ``callback.merge`` for windows that must become one."""
+
+
+class MergeCallback:
+    """Receives merges (PyFlink: ``MergingWindowAssigner.MergeCallback``)."""
+
+    def __init__(self, callback: core_assigners.MergeCallback[Any]) -> None:
+        self._callback = callback
+
+    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+        """Replace those windows by ``merge_result``."""
+        self._callback.merge(to_be_merged, merge_result)
+
+
+class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
+    """An assigner that a job defines."""
+
+    def __init__(self, assigner: WindowAssigner[Any, Any]) -> None:
+        self._assigner: Any = assigner
+
+    def assignWindows(
+        self, element: Any, timestamp: int, context: core_assigners.WindowAssignerContext
+    ) -> Collection[Any]:
+        found = self._assigner.assign_windows(element, timestamp, WindowAssignerContext(context))
+        return list(found)
+
+    def getDefaultTrigger(self) -> core_triggers.Trigger[Any, Any]:
+        trigger: Trigger[Any, Any] = self._assigner.get_default_trigger(None)
+        return trigger.core
+
+    def isEventTime(self) -> bool:
+        return bool(self._assigner.is_event_time())
+
+
+class MergingAssignerAdapter(AssignerAdapter, core_assigners.MergingWindowAssigner[Any, Any]):
+    """An assigner of windows that merge, which a job defines."""
+
+    def mergeWindows(
+        self, windows: Sequence[Any], callback: core_assigners.MergeCallback[Any]
+    ) -> None:
+        seen = [window_of_user(window) for window in windows]
+        self._assigner.merge_windows(seen, MergeCallback(callback))
+
+
+class BuiltInAssigner(WindowAssigner[Any, Any]):
+    """An assigner of flinkish's own, whose hooks only windows call."""
+
+    def __init__(self, assigner: core_assigners.WindowAssigner[Any, Any]) -> None:
+        self._core = assigner
+
+    @property
+    def core(self) -> core_assigners.WindowAssigner[Any, Any]:
+        return self._core
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssignerContext
+    ) -> Collection[Any]:
+        raise NotSupportedError(
+            f"{type(self).__name__}: its hooks are flinkish's and cannot be called by another assigner."
+            " Write the whole assigner."
+        )
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+        return BuiltInTrigger(self._core.getDefaultTrigger())
+
+    def is_event_time(self) -> bool:
+        return self._core.isEventTime()
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+def _millis(length: Time | None) -> int:
+    return 0 if length is None else length.to_milliseconds()
+
+
+class TumblingEventTimeWindows(BuiltInAssigner):
+    """Windows side by side, by timestamps."""
+
+    def __init__(self, size: int, offset: int) -> None:
+        super().__init__(core_assigners.TumblingEventTimeWindows.of(size, offset))
+
+    @staticmethod
+    def of(size: Time, offset: Time | None = None) -> TumblingEventTimeWindows:
+        """Windows of that size."""
+        return TumblingEventTimeWindows(_millis(size), _millis(offset))
+
+
+class TumblingProcessingTimeWindows(BuiltInAssigner):
+    """Windows side by side, by the clock."""
+
+    def __init__(self, size: int, offset: int) -> None:
+        super().__init__(core_assigners.TumblingProcessingTimeWindows.of(size, offset))
+
+    @staticmethod
+    def of(size: Time, offset: Time | None = None) -> TumblingProcessingTimeWindows:
+        """Windows of that size."""
+        return TumblingProcessingTimeWindows(_millis(size), _millis(offset))
+
+
+class SlidingEventTimeWindows(BuiltInAssigner):
+    """Windows that overlap, by timestamps."""
+
+    def __init__(self, size: int, slide: int, offset: int) -> None:
+        super().__init__(core_assigners.SlidingEventTimeWindows.of(size, slide, offset))
+
+    @staticmethod
+    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingEventTimeWindows:
+        """Windows of that size and slide."""
+        return SlidingEventTimeWindows(_millis(size), _millis(slide), _millis(offset))
+
+
+class SlidingProcessingTimeWindows(BuiltInAssigner):
+    """Windows that overlap, by the clock."""
+
+    def __init__(self, size: int, slide: int, offset: int) -> None:
+        super().__init__(core_assigners.SlidingProcessingTimeWindows.of(size, slide, offset))
+
+    @staticmethod
+    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingProcessingTimeWindows:
+        """Windows of that size and slide."""
+        return SlidingProcessingTimeWindows(_millis(size), _millis(slide), _millis(offset))
+
+
+class SessionWindowTimeGapExtractor(ABC):
+    """Gives the gap after an element, in ms (PyFlink: ``SessionWindowTimeGapExtractor``)."""
+
+    @abstractmethod
+    def extract(self, element: Any) -> int:
+        """The gap after ``element``."""
+
+
+def _gap(extractor: SessionWindowTimeGapExtractor) -> Callable[[Any], int]:
+    return extractor.extract
+
+
+class EventTimeSessionWindows(BuiltInAssigner):
+    """Windows that end with a gap, by timestamps."""
+
+    def __init__(self, session_gap: int) -> None:
+        super().__init__(core_assigners.EventTimeSessionWindows.withGap(session_gap))
+
+    @staticmethod
+    def with_gap(size: Time) -> EventTimeSessionWindows:
+        """Windows with that gap."""
+        return EventTimeSessionWindows(_millis(size))
+
+    @staticmethod
+    def with_dynamic_gap(
+        session_window_time_gap_extractor: SessionWindowTimeGapExtractor,
+    ) -> DynamicEventTimeSessionWindows:
+        """Windows whose gap depends on the element."""
+        return DynamicEventTimeSessionWindows(session_window_time_gap_extractor)
+
+
+class ProcessingTimeSessionWindows(BuiltInAssigner):
+    """Windows that end with a gap, by the clock."""
+
+    def __init__(self, session_gap: int) -> None:
+        super().__init__(core_assigners.ProcessingTimeSessionWindows.withGap(session_gap))
+
+    @staticmethod
+    def with_gap(size: Time) -> ProcessingTimeSessionWindows:
+        """Windows with that gap."""
+        return ProcessingTimeSessionWindows(_millis(size))
+
+    @staticmethod
+    def with_dynamic_gap(
+        session_window_time_gap_extractor: SessionWindowTimeGapExtractor,
+    ) -> DynamicProcessingTimeSessionWindows:
+        """Windows whose gap depends on the element."""
+        return DynamicProcessingTimeSessionWindows(session_window_time_gap_extractor)
+
+
+class DynamicEventTimeSessionWindows(BuiltInAssigner):
+    """Windows that end with a gap that depends on the element, by timestamps."""
+
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
+        gap = _gap(session_window_time_gap_extractor)
+        super().__init__(core_assigners.EventTimeSessionWindows.withDynamicGap(gap))
+
+
+class DynamicProcessingTimeSessionWindows(BuiltInAssigner):
+    """Windows that end with a gap that depends on the element, by the clock."""
+
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
+        gap = _gap(session_window_time_gap_extractor)
+        super().__init__(core_assigners.ProcessingTimeSessionWindows.withDynamicGap(gap))
+
+
+class GlobalWindows(BuiltInAssigner):
+    """One window, which fires by a trigger."""
+
+    def __init__(self) -> None:
+        super().__init__(core_assigners.GlobalWindows.create())
+
+    @staticmethod
+    def create() -> GlobalWindows:
+        """The assigner."""
+        return GlobalWindows()
+
+
+class CountSlidingWindowAssigner(BuiltInAssigner):
+    """Windows of so many elements of a key, a new one every so many (PyFlink: the class of this name).
+
+    They fire when they are full; a trigger cannot be set.
+    """
+
+    def __init__(self, window_size: int, window_slide: int) -> None:
+        super().__init__(core_assigners.GlobalWindows.create())
+        self.window_size = window_size
+        self.window_slide = window_slide
+
+    @staticmethod
+    def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
+        """Windows of that size and slide."""
+        return CountSlidingWindowAssigner(window_size, window_slide)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.window_size}, {self.window_slide})"
+
+
+class CountTumblingWindowAssigner(CountSlidingWindowAssigner):
+    """Windows of so many elements of a key, one after the other (PyFlink: the class of this name)."""
+
+    def __init__(self, window_size: int) -> None:
+        super().__init__(window_size, window_size)
+
+    @staticmethod
+    def of(window_size: int) -> CountTumblingWindowAssigner:  # type: ignore[override]
+        """Windows of that size."""
+        return CountTumblingWindowAssigner(window_size)

@@ -1,0 +1,468 @@
+"""PyFlink jobs, in this process and some of them on Spark."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+
+import pytest
+
+import flinkish
+from flinkish.pyflink.common import (
+    Configuration,
+    Duration,
+    Encoder,
+    Row,
+    Time,
+    Types,
+    WatermarkStrategy,
+)
+from flinkish.pyflink.common.watermark_strategy import TimestampAssigner
+from flinkish.pyflink.datastream import (
+    AggregateFunction,
+    AsyncDataStream,
+    AsyncFunction,
+    AsyncRetryStrategy,
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    OutputTag,
+    ProcessFunction,
+    ProcessWindowFunction,
+    ReduceFunction,
+    RuntimeExecutionMode,
+    SinkFunction,
+    StreamExecutionEnvironment,
+    TimeDomain,
+    Trigger,
+    TriggerResult,
+    WindowFunction,
+)
+from flinkish.pyflink.datastream.connectors.file_system import (
+    FileSink,
+    FileSource,
+    OutputFileConfig,
+    RollingPolicy,
+    StreamFormat,
+)
+from flinkish.pyflink.datastream.connectors.kafka import KafkaSource
+from flinkish.pyflink.datastream.connectors.number_seq import NumberSequenceSource
+from flinkish.pyflink.datastream.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
+from flinkish.pyflink.datastream.window import (
+    CountSlidingWindowAssigner,
+    EventTimeSessionWindows,
+    GlobalWindows,
+    PurgingTrigger,
+    TimeWindow,
+    TumblingEventTimeWindows,
+)
+
+PAIR = Types.TUPLE([Types.STRING(), Types.INT()])
+
+
+@pytest.fixture
+def local():
+    environment = StreamExecutionEnvironment.get_execution_environment()
+    return environment.set_local_execution(True)
+
+
+@pytest.fixture(params=["local", "spark"])
+def anywhere(request):
+    if request.param == "local":
+        return request.getfixturevalue("local")
+    request.getfixturevalue("env")
+    return StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+
+
+class Second(TimestampAssigner):
+    def extract_timestamp(self, value, record_timestamp):
+        return value[1]
+
+
+ASCENDING = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Second())
+
+
+def collected(stream):
+    with stream.execute_and_collect() as results:
+        return list(results)
+
+
+class Bounds(ProcessWindowFunction):
+    def process(self, key, context, elements):
+        window = context.window()
+        yield key, window.start, window.end, len(list(elements))
+
+
+class Timers(KeyedProcessFunction):
+    def open(self, runtime_context):
+        ttl = StateTtlConfig.new_builder(Time.hours(1)).update_ttl_on_read_and_write().build()
+        descriptor = MapStateDescriptor("seen", Types.INT(), Types.STRING())
+        descriptor.enable_time_to_live(ttl)
+        self.seen = runtime_context.get_map_state(descriptor)
+        self.all = runtime_context.get_list_state(ListStateDescriptor("all", Types.SHORT()))
+        self.total = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("total", lambda a, b: a + b, Types.INT())
+        )
+        self.counter = runtime_context.get_metrics_group().add_group("mine").counter("elements")
+
+    def process_element(self, value, ctx):
+        self.counter.inc()
+        self.seen[value[1]] = value[0]
+        self.all.add(value[1] + 65_536)
+        self.total.add(value[1])
+        ctx.timer_service().register_event_time_timer(ctx.timestamp() + 10)
+
+    def on_timer(self, timestamp, ctx):
+        assert ctx.time_domain() is TimeDomain.EVENT_TIME
+        yield (
+            ctx.get_current_key(),
+            timestamp,
+            sorted(self.seen.keys()),
+            list(self.all),
+            self.total.get(),
+        )
+
+
+def test_timers_state_and_windows(anywhere):
+    stream = anywhere.from_collection([("a", 1), ("b", 2), ("a", 30)], PAIR)
+    timed = stream.assign_timestamps_and_watermarks(ASCENDING)
+    windows = timed.key_by(lambda v: v[0]).window(
+        TumblingEventTimeWindows.of(Time.milliseconds(20))
+    )
+    fired = timed.key_by(lambda v: v[0], Types.STRING()).process(Timers())
+    results = collected(fired.union(windows.process(Bounds())))
+    # The watermark follows the elements of the batch, whose timers fire at its end
+    assert sorted(results, key=str) == [
+        ("a", 0, 20, 1),
+        ("a", 11, [1, 30], [1, 30], 31),
+        ("a", 20, 40, 1),
+        ("a", 40, [1, 30], [1, 30], 31),
+        ("b", 0, 20, 1),
+        ("b", 12, [2], [2], 2),
+    ]
+
+
+def test_results_are_converted_and_printed_in_flinks_text(anywhere, capsys):
+    row = Types.ROW([Types.STRING(), Types.INT()])
+    rows = anywhere.from_collection([("a", 2**31)], row)
+    rows.map(lambda r: (r[0], r.f1 - 1), output_type=row).print("seen")
+    rows.map(lambda r: r[0]).print()
+    anywhere.execute("texts")
+    out = capsys.readouterr().out
+    assert "seen> +I[a, 2147483647]\n" in out
+    assert "\na\n" in f"\n{out}"
+
+
+def test_files_are_read_and_written(anywhere, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("to be\nor not\n")
+    source = FileSource.for_record_stream_format(
+        StreamFormat.text_line_format(), str(tmp_path / "in")
+    ).process_static_file_set()
+    lines = anywhere.from_source(source.build(), WatermarkStrategy.no_watermarks(), "lines")
+    words = lines.flat_map(lambda line: ((word, 1) for word in line.split()), output_type=PAIR)
+    sink = (
+        FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
+        .with_output_file_config(OutputFileConfig.builder().with_part_prefix("p").build())
+        .with_rolling_policy(RollingPolicy.default_rolling_policy())
+        .build()
+    )
+    words.sink_to(sink)
+    anywhere.execute()
+    written = sorted((tmp_path / "out").glob("batch=*/part-*.txt"))
+    assert "".join(file.read_text() for file in written).split() == [
+        "(to,1)",
+        "(be,1)",
+        "(or,1)",
+        "(not,1)",
+    ]
+
+
+def test_batch_mode_gives_the_last_results(anywhere):
+    anywhere.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    pairs = anywhere.from_collection([("a", 1), ("b", 2), ("a", 3)], PAIR)
+    assert sorted(collected(pairs.key_by(lambda v: v[0]).sum(1))) == [("a", 4), ("b", 2)]
+
+
+def test_python_files_archives_and_parameters(anywhere, tmp_path):
+    (tmp_path / "a_module_of_the_job.py").write_text("def plus(n): return n + 1\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "n.txt").write_text("10")
+    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "data")
+    anywhere.add_python_file(str(tmp_path / "a_module_of_the_job.py"))
+    anywhere.add_python_archive(archive, "data")
+    anywhere.get_config().set_global_job_parameters({"factor": "2"})
+
+    class Computed(MapFunction):
+        def open(self, runtime_context):
+            self.factor = int(runtime_context.get_job_parameter("factor", "1"))
+            self.other = runtime_context.get_job_parameter("none", "default")
+
+        def map(self, value):
+            from a_module_of_the_job import plus
+
+            with open("data/n.txt") as file:
+                return plus(value) * self.factor + int(file.read()), self.other
+
+    stream = anywhere.from_collection([1, 2]).map(Computed())
+    assert collected(stream) == [(14, "default"), (16, "default")]
+
+
+def test_asynchronous_lookups(anywhere):
+    class Lookup(AsyncFunction):
+        def open(self, runtime_context):
+            self.tried = set()
+
+        async def async_invoke(self, value):
+            await asyncio.sleep(0.001)
+            if value not in self.tried:
+                self.tried.add(value)
+                raise OSError("once")
+            return [value * value]
+
+    strategy = AsyncRetryStrategy.fixed_delay(3, 1, None, lambda error: isinstance(error, OSError))
+    numbers = anywhere.from_source(
+        NumberSequenceSource(1, 5), WatermarkStrategy.no_watermarks(), "numbers"
+    )
+    squares = AsyncDataStream.ordered_wait_with_retry(
+        numbers, Lookup(), Time.seconds(30), strategy, 2, Types.INT()
+    )
+    assert collected(squares) == [1, 4, 9, 16, 25]
+
+
+# ---------------------------------------------------------------------- in this process alone
+
+
+def test_side_outputs_of_any_results(local):
+    tag = OutputTag("odd", Types.STRING())
+
+    class Divide(ProcessFunction):
+        def process_element(self, value, ctx):
+            if value % 2:
+                yield tag, str(value)
+            else:
+                yield value
+
+    divided = local.from_collection([1, 2, 3]).process(Divide())
+    seen = []
+    divided.get_side_output(tag).for_each_batch(lambda values, batch: seen.extend(values))
+    divided.for_each_batch(lambda values, batch: seen.extend(values))
+    local.execute()
+    assert sorted(map(str, seen)) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("key", [[1], {"a": 1}, Row(a=1), (1, [2]), "text", 1.5, None])
+def test_keys_of_any_value_that_pickles(local, key):
+    class Keys(KeyedProcessFunction):
+        def process_element(self, value, ctx):
+            yield ctx.get_current_key()
+
+    keyed = local.from_collection([1, 2]).key_by(lambda value: key)
+    assert collected(keyed.process(Keys())) == [key, key]
+    counts = keyed.count_window(2).apply(Counted())
+    assert collected(counts) == [(key, 0, 2)]
+
+
+class Counted(WindowFunction):
+    def apply(self, key, window, inputs):
+        return [(key, window.id, len(list(inputs)))]
+
+
+def test_count_windows(local):
+    numbers = local.from_collection(list(range(7)))
+    keyed = numbers.key_by(lambda n: 0)
+    assert collected(keyed.count_window(3).apply(Counted())) == [(0, 0, 3), (0, 1, 3)]
+    assert collected(keyed.count_window(3).reduce(lambda a, b: a + b)) == [3, 12]
+    sliding = keyed.window(CountSlidingWindowAssigner(4, 2))
+    assert collected(sliding.reduce(lambda a, b: a + b)) == [6, 14]
+    gaps = keyed.count_window(2, 3)
+    assert collected(gaps.reduce(lambda a, b: (a, b))) == [(0, 1), (3, 4)]
+    assert collected(numbers.window_all(CountSlidingWindowAssigner(7, 7)).reduce(max)) == [6]
+    with pytest.raises(flinkish.NotSupportedError, match="fire when they are full"):
+        keyed.count_window(3).trigger(PurgingTrigger.of(Alternating()))
+
+
+class Mean(AggregateFunction):
+    def create_accumulator(self):
+        return (0, 0)
+
+    def add(self, value, accumulator):
+        return accumulator[0] + value[1], accumulator[1] + 1
+
+    def get_result(self, accumulator):
+        return accumulator[0] / accumulator[1]
+
+    def merge(self, acc_a, acc_b):
+        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+
+
+def test_sessions_aggregates_and_window_functions(local):
+    pairs = local.from_collection([("a", 1), ("a", 3), ("a", 20)], PAIR)
+    timed = pairs.assign_timestamps_and_watermarks(ASCENDING)
+    gap = EventTimeSessionWindows.with_gap(Time.milliseconds(5))
+    sessions = timed.key_by(lambda v: v[0]).window(gap)
+    assert collected(sessions.aggregate(Mean(), output_type=Types.FLOAT())) == [2.0, 20.0]
+    bounded = sessions.aggregate(Mean(), Bounds(), Types.TUPLE([Types.INT(), Types.INT()]))
+    assert collected(bounded) == [("a", 1, 8, 1), ("a", 20, 25, 1)]
+    assert collected(timed.window_all(gap).reduce(lambda a, b: ("all", a[1] + b[1]))) == [
+        ("all", 4),
+        ("a", 20),
+    ]
+
+
+class Alternating(Trigger):
+    """Fires at every second element."""
+
+    COUNT = ValueStateDescriptor("count", Types.INT())
+
+    def on_element(self, element, timestamp, window, ctx):
+        state = ctx.get_partitioned_state(self.COUNT)
+        count = (state.value() or 0) + 1
+        state.update(count)
+        return TriggerResult.CONTINUE if count % 2 else TriggerResult.FIRE
+
+    def on_processing_time(self, time, window, ctx):
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time, window, ctx):
+        return TriggerResult.CONTINUE
+
+    def clear(self, window, ctx):
+        ctx.get_partitioned_state(self.COUNT).clear()
+
+
+def test_a_trigger_of_the_job(local):
+    numbers = local.from_collection([1, 2, 3, 4, 5]).key_by(lambda n: 0)
+    windowed = numbers.window(GlobalWindows.create()).trigger(Alternating())
+    assert collected(windowed.reduce(lambda a, b: a + b)) == [3, 10]
+
+
+class First(KeySelector):
+    def get_key(self, value):
+        return value[0]
+
+
+def test_connected_streams(local):
+    class Both(CoMapFunction):
+        def map1(self, value):
+            return 1, value
+
+        def map2(self, value):
+            return 2, value
+
+    class Flat(CoFlatMapFunction):
+        def flat_map1(self, value):
+            yield value
+            yield value
+
+        def flat_map2(self, value):
+            return None
+
+    class Joined(KeyedCoProcessFunction):
+        def open(self, runtime_context):
+            self.left = runtime_context.get_state(ValueStateDescriptor("left", Types.INT()))
+
+        def process_element1(self, value, ctx):
+            self.left.update(value[1])
+
+        def process_element2(self, value, ctx):
+            yield ctx.get_current_key(), self.left.value(), value[1]
+
+    one, two = local.from_collection([("a", 1)]), local.from_collection([("a", "x")])
+    assert collected(one.connect(two).map(Both())) == [(1, ("a", 1)), (2, ("a", "x"))]
+    assert collected(one.connect(two).flat_map(Flat())) == [("a", 1), ("a", 1)]
+    joined = one.connect(two).key_by(First(), First(), Types.STRING())
+    assert collected(joined.process(Joined())) == [("a", 1, "x")]
+
+
+def test_broadcast_state(local):
+    rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+
+    class Above(BroadcastProcessFunction):
+        def process_element(self, value, ctx):
+            yield value, ctx.get_broadcast_state(rules).get("limit")
+
+        def process_broadcast_element(self, value, ctx):
+            ctx.get_broadcast_state(rules).put("limit", value)
+
+    limits = local.from_collection([5]).broadcast(rules)
+    assert collected(local.from_collection([1]).connect(limits).process(Above())) == [(1, 5)]
+
+
+def test_rolling_fields_of_rows(local):
+    kind = Types.ROW_NAMED(["key", "n"], [Types.STRING(), Types.INT()])
+    keyed = local.from_collection([("a", 3), ("a", 1)], kind).key_by(lambda row: row.key)
+    assert collected(keyed.sum("n")) == [Row(key="a", n=3), Row(key="a", n=4)]
+    assert collected(keyed.min(1)) == [Row(key="a", n=3), Row(key="a", n=1)]
+    assert collected(keyed.max_by("n"))[-1] == Row(key="a", n=3)
+    with pytest.raises(flinkish.UserFunctionError, match="Leave the position out"):
+        collected(local.from_collection([1, 2]).key_by(lambda n: 0).sum("n"))
+
+
+def test_a_rich_reduce_has_state(local):
+    class Counting(ReduceFunction):
+        def open(self, runtime_context):
+            self.calls = runtime_context.get_state(ValueStateDescriptor("calls", Types.INT()))
+
+        def reduce(self, value1, value2):
+            self.calls.update((self.calls.value() or 0) + 1)
+            return value1[0], self.calls.value()
+
+    pairs = local.from_collection([("a", 0)] * 3, PAIR)
+    assert collected(pairs.key_by(lambda v: v[0]).reduce(Counting())) == [
+        ("a", 0),
+        ("a", 1),
+        ("a", 2),
+    ]
+
+
+def test_a_keyed_stream_hands_out_keys_with_values_and_is_no_operator(local):
+    keyed = local.from_collection([("a", 1)], PAIR).key_by(lambda v: v[0], Types.STRING())
+    assert collected(keyed) == [Row(f0="a", f1=("a", 1))]
+    for method in ("shuffle", "rebalance", "rescale", "forward", "broadcast", "get_name"):
+        with pytest.raises(flinkish.InvalidProgramError, match=f"{method}: a KeyedStream has no"):
+            getattr(keyed, method)()
+
+
+def test_options_are_applied_and_unknown_ones_kept(local):
+    configuration = Configuration().set_string("execution.buffer-timeout", "1 min")
+    configuration.set_string("python.fn-execution.bundle.size", "1").set_integer(
+        "parallelism.default", 3
+    )
+    local.configure(configuration)
+    assert local.get_buffer_timeout() == 60_000
+    assert local.get_parallelism() == 3
+    assert configuration.get_integer("python.fn-execution.bundle.size", 0) == 1
+    assert "python.fn-execution.bundle.size" in configuration.key_set()
+
+
+def test_a_job_client(local):
+    local.from_collection([1]).for_each_batch(lambda values, batch: None)
+    client = local.execute_async("mine")
+    result = client.get_job_execution_result().result()
+    assert str(result.get_job_id()) == str(client.get_job_id())
+    assert client.get_job_status().result().is_globally_terminal_state()
+
+
+def test_what_is_javas_says_what_to_write(local):
+    with pytest.raises(flinkish.NotSupportedError, match="for_each_batch"):
+        local.from_collection([1]).add_sink(SinkFunction())
+    with pytest.raises(flinkish.NotSupportedError, match="from_data_frame"):
+        KafkaSource.builder()
+
+
+def test_lengths_of_time_and_windows():
+    assert Duration.of_seconds(5) == Duration.of_millis(5_000)
+    assert Time.minutes(1).to_milliseconds() == 60_000
+    assert TimeWindow(1, 5).max_timestamp() == 4
+    assert TimeWindow(1, 5).cover(TimeWindow(3, 9)) == TimeWindow(1, 9)
