@@ -49,7 +49,7 @@ def test_a_part_of_a_job_has_a_row(name: str) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [*JAVA, *rows(DOCS / "port" / "pyflink.md", "Port a PyFlink job")],
+    [*JAVA, *rows(DOCS / "port" / "pyflink.md", "To flinkish's own names")],
     ids=lambda row: row[0],
 )
 def test_what_to_write_is_there(row: list[str]) -> None:

@@ -1,0 +1,1 @@
+"""Jobs as PyFlink writes them; only their imports begin with ``flinkish``."""
