@@ -9,10 +9,21 @@ from flinkish.api.absent import absent_name as _absent_name
 from flinkish.api.connectors.file_sink import FileSink as FileSink
 from flinkish.api.connectors.file_source import FileSource as FileSource
 from flinkish.api.connectors.malformed_record import MalformedRecord as MalformedRecord
+from flinkish.api.connectors.row_format import DefaultRollingPolicy as DefaultRollingPolicy
+from flinkish.api.connectors.row_format import Encoder as Encoder
+from flinkish.api.connectors.row_format import (
+    OnCheckpointRollingPolicy as OnCheckpointRollingPolicy,
+)
+from flinkish.api.connectors.row_format import OutputFileConfig as OutputFileConfig
+from flinkish.api.connectors.row_format import RollingPolicy as RollingPolicy
+from flinkish.api.connectors.row_format import SimpleStringEncoder as SimpleStringEncoder
+from flinkish.api.connectors.row_format import TextLineInputFormat as TextLineInputFormat
+from flinkish.api.connectors.sink import DiscardingSink as DiscardingSink
 from flinkish.api.connectors.sink import ForEachBatchSink as ForEachBatchSink
 from flinkish.api.connectors.sink import PrintSink as PrintSink
 from flinkish.api.connectors.sink import Sink as Sink
 from flinkish.api.connectors.source import DataGeneratorSource as DataGeneratorSource
+from flinkish.api.connectors.source import RateLimiterStrategy as RateLimiterStrategy
 from flinkish.api.connectors.source import Source as Source
 from flinkish.api.environment.configuration import CheckpointConfig as CheckpointConfig
 from flinkish.api.environment.configuration import CheckpointingMode as CheckpointingMode
@@ -22,6 +33,7 @@ from flinkish.api.environment.configuration import RuntimeExecutionMode as Runti
 from flinkish.api.environment.environment import (
     StreamExecutionEnvironment as StreamExecutionEnvironment,
 )
+from flinkish.api.environment.parameter_tool import ParameterTool as ParameterTool
 from flinkish.api.errors import ChangedAttributeWarning as ChangedAttributeWarning
 from flinkish.api.errors import CheckpointStorageError as CheckpointStorageError
 from flinkish.api.errors import CorruptCheckpointError as CorruptCheckpointError

@@ -48,7 +48,6 @@ _SCHEMA = (
 )
 
 ABSENT_NAMES: dict[str, str] = {
-    "ParameterTool": "Use argparse, or a dataclass of settings that your functions keep as attributes.",
     "MultipleParameterTool": "Use argparse, with nargs or action='append'.",
     "KafkaSource": _KAFKA_SOURCE,
     "FlinkKafkaConsumer": _KAFKA_SOURCE,
@@ -63,17 +62,9 @@ ABSENT_NAMES: dict[str, str] = {
     "RichParallelSourceFunction": _SOURCE,
     "SinkFunction": _SINK,
     "RichSinkFunction": _SINK,
-    "DiscardingSink": "Write stream.forEachBatch(lambda values, batchId: None).",
     "PrintSinkFunction": "Write stream.print().",
     "StreamingFileSink": _FILE_SINK,
     "BucketingSink": _FILE_SINK,
-    "RollingPolicy": f"A batch is a directory of files, written whole. {_FILE_SINK}",
-    "DefaultRollingPolicy": f"A batch is a directory of files, written whole. {_FILE_SINK}",
-    "OnCheckpointRollingPolicy": f"A batch is a directory of files, written whole. {_FILE_SINK}",
-    "OutputFileConfig": f"Spark names the files. {_FILE_SINK}",
-    "Encoder": f"Map elements to lines first. {_FILE_SINK}",
-    "SimpleStringEncoder": "Write FileSink.forText(directory).",
-    "TextLineInputFormat": "Write FileSource.forLines(path).",
     "TextInputFormat": _FILE_SOURCE,
     "StreamFormat": _FILE_SOURCE,
     "SimpleStringSchema": _SCHEMA,
@@ -95,10 +86,6 @@ ABSENT_NAMES: dict[str, str] = {
     "RocksDBStateBackend": _BACKEND,
     "FsStateBackend": _BACKEND,
     "MemoryStateBackend": _BACKEND,
-    "RateLimiterStrategy": (
-        "Pass the elements a second to DataGeneratorSource(f, count, rate), or slow a file source"
-        " with withFilesPerBatch(n) and env.setTriggerInterval(t)."
-    ),
     "AssignerWithPeriodicWatermarks": _STRATEGY,
     "AssignerWithPunctuatedWatermarks": _STRATEGY,
     "BoundedOutOfOrdernessTimestampExtractor": _STRATEGY,

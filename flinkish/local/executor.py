@@ -42,6 +42,7 @@ class LocalPipelineExecutor:
             most,
             config.isObjectReuseEnabled(),
             config.elementsHiddenInErrors,
+            config.isFunctionTracingEnabled(),
         )
         return LocalJobClient(jobName, LocalJob(graph, settings, config))
 

@@ -209,7 +209,7 @@ def test_python_files_archives_and_parameters(anywhere, tmp_path):
             self.other = runtime_context.get_job_parameter("none", "default")
 
         def map(self, value):
-            from a_module_of_the_job import plus
+            from a_module_of_the_job import plus  # type: ignore[import-not-found]
 
             with open("data/n.txt") as file:
                 return plus(value) * self.factor + int(file.read()), self.other

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from flinkish.api.arguments import text
+from flinkish.api.arguments import instance, text
+from flinkish.api.connectors.row_format import Encoder, RowFormatBuilder
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.types.columns import is_schema
@@ -44,6 +45,12 @@ class FileSink(Sink[T_contra]):
     def forText(path: str) -> FileSink[Any]:
         """``str(element)`` of each, a line each."""
         return FileSink("text", path)
+
+    @staticmethod
+    def forRowFormat(basePath: str, encoder: Encoder) -> RowFormatBuilder:
+        """``forText`` by a builder, for ported jobs."""
+        instance("FileSink.forRowFormat: encoder", encoder, Encoder, "Pass SimpleStringEncoder().")
+        return RowFormatBuilder(FileSink.forText(basePath))
 
     @staticmethod
     def forCsv(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:

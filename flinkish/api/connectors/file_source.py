@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from flinkish.api.arguments import positive, positive_length, text
+from flinkish.api.arguments import instance, positive, positive_length, text
 from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.connectors.row_format import FileSourceBuilder, TextLineInputFormat
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.output_tag import OutputTag, checked_tag
@@ -59,6 +60,15 @@ class FileSource(Source[T_co]):
     def forLines(path: str, **options: str) -> FileSource[str]:
         """The lines of text files."""
         return FileSource("text", path, None, options)
+
+    @staticmethod
+    def forRecordStreamFormat(streamFormat: TextLineInputFormat, *paths: str) -> FileSourceBuilder:
+        """``forLines`` by a builder, for ported jobs."""
+        fix = "Pass TextLineInputFormat(), or use forCsv, forJson or forParquet."
+        subject = "FileSource.forRecordStreamFormat: streamFormat"
+        instance(subject, streamFormat, TextLineInputFormat, fix)
+        path = paths[0] if len(paths) == 1 else f"{{{','.join(paths)}}}"
+        return FileSourceBuilder(FileSource.forLines(path))
 
     @staticmethod
     def forCsv(path: str, schema: str | StructType, **options: str) -> FileSource[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from flinkish.api.arguments import instance
@@ -68,3 +68,16 @@ class ForEachBatchSink(Sink[T_contra]):
 
     def __post_init__(self) -> None:
         checked_callable("forEachBatch", self.function, "f(elements, batchId)", 2)
+
+
+def _discard(elements: list[Any], batchId: int) -> None:
+    """Takes a batch, and does nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiscardingSink(ForEachBatchSink[Any]):
+    """Takes elements and does nothing with them (Flink: ``DiscardingSink``)."""
+
+    kind: ClassVar[str] = "DiscardingSink"
+
+    function: Callable[[list[Any], int], None] = field(default_factory=lambda: _discard, init=False)

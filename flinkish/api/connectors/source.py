@@ -148,6 +148,30 @@ class SocketSource(Source[str]):
         return Types.STRING()
 
 
+@dataclass(frozen=True)
+class RateLimiterStrategy:
+    """How many elements come in a second (Flink: ``RateLimiterStrategy``); None: as fast as they are read.
+
+    >>> source = DataGeneratorSource(str, 100, RateLimiterStrategy.perSecond(10))
+    >>> source.rate
+    10
+    """
+
+    recordsPerSecond: int | None
+
+    @staticmethod
+    def perSecond(recordsPerSecond: float) -> RateLimiterStrategy:
+        """So many a second."""
+        whole = int(recordsPerSecond)
+        subject = "RateLimiterStrategy.perSecond: recordsPerSecond"
+        return RateLimiterStrategy(positive(subject, whole if whole == recordsPerSecond else 0))
+
+    @staticmethod
+    def noOp() -> RateLimiterStrategy:
+        """As fast as they are read."""
+        return RateLimiterStrategy(None)
+
+
 @dataclass(frozen=True, eq=False)
 class DataGeneratorSource(Source[T_co]):
     """``generator(0)``, ``generator(1)``, ... (Flink: ``DataGeneratorSource``).
@@ -164,7 +188,7 @@ class DataGeneratorSource(Source[T_co]):
 
     generator: Callable[[int], T_co]
     count: int | None = None
-    elementsPerSecond: int | None = None
+    elementsPerSecond: int | RateLimiterStrategy | None = None
 
     def __post_init__(self) -> None:
         checked_callable("DataGeneratorSource", self.generator, "f(index)", 1)
@@ -172,12 +196,15 @@ class DataGeneratorSource(Source[T_co]):
             whole_number("DataGeneratorSource: count", self.count)
         if self.count == MAX_TIMESTAMP:
             object.__setattr__(self, "count", None)
+        if isinstance(self.elementsPerSecond, RateLimiterStrategy):
+            object.__setattr__(self, "elementsPerSecond", self.elementsPerSecond.recordsPerSecond)
         if self.elementsPerSecond is not None:
             positive("DataGeneratorSource: elementsPerSecond", self.elementsPerSecond)
 
     @property
     def rate(self) -> int:
         """How many elements come in a second, if the clock decides."""
+        assert not isinstance(self.elementsPerSecond, RateLimiterStrategy)
         return self.elementsPerSecond or 100_000
 
     @property

@@ -18,6 +18,7 @@ from flinkish.api.functions.process import ProcessContext as CoreProcessContext
 from flinkish.api.functions.runtime_context import KeyedStateStore as CoreStateStore
 from flinkish.api.functions.runtime_context import RuntimeContext as CoreRuntimeContext
 from flinkish.api.functions.window import WindowContext as CoreWindowContext
+from flinkish.api.windowing.windows import Window
 from flinkish.pyflink.datastream.async_retry_strategies import (
     AsyncRetryPredicate as AsyncRetryPredicate,
 )
@@ -41,7 +42,7 @@ from flinkish.pyflink.datastream.state import (
 )
 from flinkish.pyflink.datastream.time_domain import TimeDomain
 from flinkish.pyflink.datastream.timerservice import TimerService
-from flinkish.pyflink.datastream.window import Window, window_of_user
+from flinkish.pyflink.datastream.window import window_of_user
 from flinkish.pyflink.metrics import MetricGroup
 
 IN = TypeVar("IN", default=Any)

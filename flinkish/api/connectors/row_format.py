@@ -1,0 +1,177 @@
+"""Flink's builders of file sources and sinks for lines of text, for ported jobs.
+
+``FileSink.forText`` and ``FileSource.forLines`` are the same in a line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.time.durations import TimeLike
+
+if TYPE_CHECKING:
+    from flinkish.api.connectors.file_sink import FileSink
+    from flinkish.api.connectors.file_source import FileSource
+
+
+class Encoder:
+    """How elements are written into files (Flink: ``Encoder``); only ``SimpleStringEncoder`` is there."""
+
+
+@dataclass(frozen=True)
+class SimpleStringEncoder(Encoder):
+    """``str(element)`` of each, a line each, in UTF-8 (Flink: ``SimpleStringEncoder``)."""
+
+    charsetName: str = "UTF-8"
+
+    def __post_init__(self) -> None:
+        _check_charset("SimpleStringEncoder", self.charsetName)
+
+
+@dataclass(frozen=True)
+class TextLineInputFormat:
+    """The lines of files in UTF-8 (Flink: ``TextLineInputFormat``)."""
+
+    charsetName: str = "UTF-8"
+
+    def __post_init__(self) -> None:
+        _check_charset("TextLineInputFormat", self.charsetName)
+
+
+def _check_charset(subject: str, charset: str) -> None:
+    if charset.upper().replace("_", "-") not in ("UTF-8", "UTF8"):
+        raise NotSupportedError(
+            f"{subject}: files of text are in UTF-8, not in {charset}. Leave the charset out, and convert"
+            " the files."
+        )
+
+
+class RollingPolicy:
+    """When files are closed (Flink: ``RollingPolicy``). Here they are with each batch."""
+
+
+class OnCheckpointRollingPolicy(RollingPolicy):
+    """What flinkish does (Flink: ``OnCheckpointRollingPolicy``)."""
+
+    @staticmethod
+    def build() -> OnCheckpointRollingPolicy:
+        """The policy."""
+        return OnCheckpointRollingPolicy()
+
+
+class DefaultRollingPolicy(RollingPolicy):
+    """Accepted for ported jobs (Flink: ``DefaultRollingPolicy``): files are closed with each batch."""
+
+    @staticmethod
+    def builder() -> DefaultRollingPolicyBuilder:
+        """A builder."""
+        return DefaultRollingPolicyBuilder()
+
+
+class DefaultRollingPolicyBuilder:
+    """Builds a ``DefaultRollingPolicy``; what it is given has no effect."""
+
+    def withMaxPartSize(self, size: object) -> DefaultRollingPolicyBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def withRolloverInterval(self, interval: TimeLike) -> DefaultRollingPolicyBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def withInactivityInterval(self, interval: TimeLike) -> DefaultRollingPolicyBuilder:
+        """Accepted, without effect."""
+        return self
+
+    def build(self) -> DefaultRollingPolicy:
+        """The policy."""
+        return DefaultRollingPolicy()
+
+
+@dataclass(frozen=True)
+class OutputFileConfig:
+    """The names of files (Flink: ``OutputFileConfig``), kept without effect: the engine names them."""
+
+    partPrefix: str = "part"
+    partSuffix: str = ""
+
+    @staticmethod
+    def builder() -> OutputFileConfigBuilder:
+        """A builder."""
+        return OutputFileConfigBuilder()
+
+    def getPartPrefix(self) -> str:
+        """What names were to begin with."""
+        return self.partPrefix
+
+    def getPartSuffix(self) -> str:
+        """What names were to end with."""
+        return self.partSuffix
+
+
+class OutputFileConfigBuilder:
+    """Builds an ``OutputFileConfig``."""
+
+    def __init__(self) -> None:
+        self._prefix, self._suffix = "part", ""
+
+    def withPartPrefix(self, prefix: str) -> OutputFileConfigBuilder:
+        """Set what names begin with."""
+        self._prefix = prefix
+        return self
+
+    def withPartSuffix(self, suffix: str) -> OutputFileConfigBuilder:
+        """Set what names end with."""
+        self._suffix = suffix
+        return self
+
+    def build(self) -> OutputFileConfig:
+        """The configuration."""
+        return OutputFileConfig(self._prefix, self._suffix)
+
+
+class RowFormatBuilder:
+    """Builds a sink of lines (Flink: ``FileSink.RowFormatBuilder``)."""
+
+    def __init__(self, sink: FileSink[Any]) -> None:
+        self._sink = sink
+
+    def withRollingPolicy(self, policy: RollingPolicy) -> RowFormatBuilder:
+        """Accepted for ported jobs: files are closed with each batch."""
+        instance("withRollingPolicy", policy, RollingPolicy, "Pass one, or leave it out.")
+        return self
+
+    def withOutputFileConfig(self, outputFileConfig: OutputFileConfig) -> RowFormatBuilder:
+        """Accepted for ported jobs: the engine names the files."""
+        instance("withOutputFileConfig", outputFileConfig, OutputFileConfig, "Leave it out.")
+        return self
+
+    def withBucketCheckInterval(self, interval: TimeLike) -> RowFormatBuilder:
+        """Accepted for ported jobs: each batch is a directory."""
+        return self
+
+    def build(self) -> FileSink[Any]:
+        """The sink."""
+        return self._sink
+
+
+class FileSourceBuilder:
+    """Builds a source of lines (Flink: ``FileSource.FileSourceBuilder``)."""
+
+    def __init__(self, source: FileSource[str]) -> None:
+        self._source = source
+
+    def monitorContinuously(self, discoveryInterval: TimeLike) -> FileSourceBuilder:
+        """Go on watching for new files; flinkish chooses how often."""
+        return FileSourceBuilder(self._source.monitorContinuously())
+
+    def processStaticFileSet(self) -> FileSourceBuilder:
+        """Read the files that are there: the default."""
+        return self
+
+    def build(self) -> FileSource[str]:
+        """The source."""
+        return self._source

@@ -1,0 +1,137 @@
+"""``ParameterTool``: the settings of a program, from its arguments or a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
+
+T = TypeVar("T")
+
+NO_VALUE = "__NO_VALUE_KEY"
+"""The value of an argument that has none, as in Flink."""
+
+
+class ParameterTool:
+    """Settings by name (Flink: ``ParameterTool``).
+
+    >>> settings = ParameterTool.fromArgs(["--input", "/in", "-n", "-5", "--verbose"])
+    >>> settings.get("input"), settings.getInt("n"), settings.has("verbose")
+    ('/in', -5, True)
+    """
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = dict(parameters)
+
+    @staticmethod
+    def fromArgs(args: Sequence[str]) -> ParameterTool:
+        """Of ``--name value``, ``-name value`` and ``--flag``. A negative number is a value."""
+        parameters: dict[str, str] = {}
+        name: str | None = None
+        for argument in args:
+            if argument.startswith("-") and not _is_number(argument):
+                name = argument.removeprefix("-").removeprefix("-")
+                if not name:
+                    raise IllegalArgumentError(
+                        f"ParameterTool.fromArgs: {shown(argument)} names no parameter. Write --name"
+                        " value."
+                    )
+                parameters[name] = NO_VALUE
+            elif name is None:
+                raise IllegalArgumentError(
+                    f"ParameterTool.fromArgs: {shown(argument)} has no name before it. Write --name"
+                    " value."
+                )
+            else:
+                parameters[name] = argument
+                name = None
+        return ParameterTool(parameters)
+
+    @staticmethod
+    def fromMap(map: Mapping[str, str]) -> ParameterTool:  # noqa: A002 - Flink's name
+        """Of a dict."""
+        return ParameterTool({name: str(value) for name, value in map.items()})
+
+    @staticmethod
+    def fromPropertiesFile(path: str | os.PathLike[str]) -> ParameterTool:
+        """Of a file with a ``name=value`` a line; lines that begin with ``#`` or ``!`` are comments."""
+        if not Path(path).is_file():
+            raise IllegalArgumentError(
+                f"ParameterTool.fromPropertiesFile: there is no file {path}."
+            )
+        lines = (line.strip() for line in Path(path).read_text("utf-8").splitlines())
+        pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")
+        return ParameterTool({name.strip(): value.strip() for name, _, value in pairs})
+
+    def has(self, value: str) -> bool:
+        """Whether there is a parameter of that name."""
+        return value in self._parameters
+
+    def get(self, key: str, defaultValue: str | None = None) -> str | None:
+        """The parameter of that name."""
+        return self._parameters.get(key, defaultValue)
+
+    def getRequired(self, key: str) -> str:
+        """The parameter of that name. Raises IllegalStateError if there is none."""
+        if key not in self._parameters:
+            raise IllegalStateError(
+                f"ParameterTool: there is no parameter {key!r}. Pass --{key} to the program."
+            )
+        return self._parameters[key]
+
+    def getInt(self, key: str, defaultValue: int | None = None) -> int:
+        """The parameter as a whole number."""
+        return self._read(key, defaultValue, int)
+
+    def getLong(self, key: str, defaultValue: int | None = None) -> int:
+        """The parameter as a whole number."""
+        return self._read(key, defaultValue, int)
+
+    def getFloat(self, key: str, defaultValue: float | None = None) -> float:
+        """The parameter as a number."""
+        return self._read(key, defaultValue, float)
+
+    def getDouble(self, key: str, defaultValue: float | None = None) -> float:
+        """The parameter as a number."""
+        return self._read(key, defaultValue, float)
+
+    def getBoolean(self, key: str, defaultValue: bool | None = None) -> bool:
+        """Whether the parameter is ``true``."""
+        return self._read(key, defaultValue, lambda text: text.lower() == "true")
+
+    def getNumberOfParameters(self) -> int:
+        """How many there are."""
+        return len(self._parameters)
+
+    def toMap(self) -> dict[str, str]:
+        """All of them."""
+        return dict(self._parameters)
+
+    def mergeWith(self, other: ParameterTool) -> ParameterTool:
+        """These and those of ``other``, which count more."""
+        return ParameterTool({**self._parameters, **other._parameters})
+
+    def _read(self, key: str, default: T | None, parse: Callable[[str], T]) -> T:
+        if key not in self._parameters and default is not None:
+            return default
+        text = self.getRequired(key)
+        try:
+            return parse(text)
+        except ValueError:
+            raise IllegalArgumentError(
+                f"ParameterTool: the parameter {key!r} is {shown(text)}, which is no number."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"ParameterTool({self._parameters!r})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
