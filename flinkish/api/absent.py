@@ -75,6 +75,11 @@ ABSENT_NAMES: dict[str, str] = {
     "CheckpointedFunction": (
         "Keep what must survive in keyed state: keyBy, and a ValueState or ListState in open()."
     ),
+    "CountWindow": "Write countWindow(size), or countWindowAll(size); its windows are GlobalWindows.",
+    "SourceReader": _SOURCE,
+    "SplitEnumerator": _SOURCE,
+    "SinkWriter": _SINK,
+    "Committer": _SINK,
     "ListCheckpointed": "Keep what must survive in keyed state: keyBy, and a ListState in open().",
     "CheckpointListener": "Write stream.forEachBatch(function), which is called for each batch with its id.",
     "RestartStrategies": _RESTART,

@@ -196,10 +196,12 @@ class DataGeneratorSource(Source[T_co]):
             whole_number("DataGeneratorSource: count", self.count)
         if self.count == MAX_TIMESTAMP:
             object.__setattr__(self, "count", None)
-        if isinstance(self.elementsPerSecond, RateLimiterStrategy):
-            object.__setattr__(self, "elementsPerSecond", self.elementsPerSecond.recordsPerSecond)
-        if self.elementsPerSecond is not None:
-            positive("DataGeneratorSource: elementsPerSecond", self.elementsPerSecond)
+        rate = self.elementsPerSecond
+        if isinstance(rate, RateLimiterStrategy):
+            rate = rate.recordsPerSecond
+            object.__setattr__(self, "elementsPerSecond", rate)
+        if rate is not None:
+            positive("DataGeneratorSource: elementsPerSecond", rate)
 
     @property
     def rate(self) -> int:

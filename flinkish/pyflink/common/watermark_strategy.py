@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from flinkish.api.eventtime.watermarks import WatermarkStrategy as CoreStrategy
+from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Duration, milliseconds_of
 
 
@@ -33,7 +34,7 @@ class WatermarkStrategy:
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
         """The same with timestamps of ``timestamp_assigner``."""
-        extract = timestamp_assigner.extract_timestamp
+        extract = shippable(timestamp_assigner).extract_timestamp
         return WatermarkStrategy(self._strategy.withTimestampAssigner(extract))
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:

@@ -34,6 +34,7 @@ from flinkish.api.functions.two_input import RichCoFlatMapFunction, RichCoMapFun
 from flinkish.api.functions.window import ProcessAllWindowFunction as CoreProcessAllWindowFunction
 from flinkish.api.functions.window import ProcessWindowFunction as CoreProcessWindowFunction
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from flinkish.pyflink.common.types import created_row
 from flinkish.pyflink.datastream.async_retry_strategies import AsyncRetryStrategy
@@ -82,7 +83,7 @@ class Call:
         convert: Convert | None = None,
     ) -> None:
         self._dependencies = dependencies  # first, as it must be unpickled before the function
-        self._function = function
+        self._function = shippable(function)
         self._convert = convert
 
     @property
@@ -140,7 +141,7 @@ class FunctionAdapter(RichFunction):
         output_type: TypeInformation | None = None,
     ) -> None:
         self._dependencies = dependencies  # first, as it must be unpickled before the function
-        self._function: Any = function
+        self._function: Any = shippable(function)
         self._convert = conversion(output_type)
 
     def open(self, openContext: OpenContext) -> None:
@@ -386,7 +387,7 @@ class RetryAdapter(CoreRetryStrategy):
     """A retry strategy."""
 
     def __init__(self, strategy: AsyncRetryStrategy[Any]) -> None:
-        self._strategy = strategy
+        self._strategy = shippable(strategy)
 
     def canRetry(self, currentAttempts: int) -> bool:
         return self._strategy.can_retry(currentAttempts)
@@ -516,7 +517,7 @@ class KeyCall:
         self, dependencies: PythonDependencies, selector: Any, key_type: TypeInformation | None
     ) -> None:
         self._dependencies = dependencies  # first, as it must be unpickled before the function
-        self._selector = selector
+        self._selector = shippable(selector)
         self._key_type = key_type
 
     @property

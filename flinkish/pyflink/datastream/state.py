@@ -11,6 +11,7 @@ from flinkish.api.functions import ttl as core_ttl
 from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
+from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
 
@@ -240,7 +241,7 @@ class ReducingStateDescriptor(StateDescriptor):
         type_info: TypeInformation,
     ) -> None:
         super().__init__(name, type_info)
-        given: Any = reduce_function
+        given: Any = shippable(reduce_function)
         self._reduce: Callable[[Any, Any], Any] = getattr(given, "reduce", given)
 
     @property
@@ -278,7 +279,7 @@ class AggregateAdapter(CoreAggregateFunction[Any, Any, Any]):
     def __init__(
         self, function: AggregateFunction, accumulator_type: TypeInformation | None = None
     ) -> None:
-        self._function = function
+        self._function = shippable(function)
         self._type = accumulator_type
 
     def createAccumulator(self) -> Any:

@@ -15,6 +15,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing import assigners as core_assigners
 from flinkish.api.windowing import triggers as core_triggers
 from flinkish.api.windowing import windows as core_windows
+from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.datastream import state as states
 from flinkish.pyflink.metrics import MetricGroup
@@ -210,7 +211,7 @@ class TriggerAdapter(core_triggers.Trigger[Any, Any]):
     """A trigger that a job defines."""
 
     def __init__(self, trigger: Trigger[Any, Any]) -> None:
-        self._trigger = trigger
+        self._trigger = shippable(trigger)
 
     def onElement(
         self, element: Any, timestamp: int, window: Any, ctx: core_triggers.TriggerContext
@@ -434,7 +435,7 @@ class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
     """An assigner that a job defines."""
 
     def __init__(self, assigner: WindowAssigner[Any, Any]) -> None:
-        self._assigner: Any = assigner
+        self._assigner: Any = shippable(assigner)
 
     def assignWindows(
         self, element: Any, timestamp: int, context: core_assigners.WindowAssignerContext
@@ -549,7 +550,7 @@ class SessionWindowTimeGapExtractor(ABC):
 
 
 def _gap(extractor: SessionWindowTimeGapExtractor) -> Callable[[Any], int]:
-    return extractor.extract
+    return shippable(extractor).extract
 
 
 class EventTimeSessionWindows(BuiltInAssigner):
