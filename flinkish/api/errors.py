@@ -20,6 +20,11 @@ def hide_elements(hidden: bool) -> None:
     _hidden.set(hidden)
 
 
+def elements_hidden() -> bool:
+    """Whether values are hidden in this thread."""
+    return _hidden.get()
+
+
 def shown(value: object) -> str:
     """``repr(value)``, shortened to keep an error message readable; only its type if elements are
     hidden."""

@@ -1,23 +1,19 @@
-"""Metrics: counted by operators in the workers, reported with each batch, added up in the driver.
-
-A worker cannot be asked for its metrics, so each task sends an ``OperatorReport`` for each operator along
-with its output. ``MetricsTotals`` adds them up in the driver.
-"""
+"""Metrics: counted by operators in the workers, reported with each batch (``reports``), added up in the
+driver by ``MetricsTotals``."""
 
 from __future__ import annotations
 
-import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from flinkish.api.arguments import text
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.execution.client import OperatorMetrics
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
-from flinkish.api.time.elements import MIN_TIMESTAMP
-from flinkish.runtime.attribute_changes import AttributeChange
+from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
+from flinkish.runtime.reports import SOURCE_PART, OperatorReport
 
 LATE_RECORDS_DROPPED = "numLateRecordsDropped"
 
@@ -174,52 +170,16 @@ def _kind(metric: type[Any]) -> str:
     return metric.__name__.removeprefix("Simple").lower()
 
 
-class OperatorReport(NamedTuple):
-    """The metrics of one operator in one key group and batch; key group -1 is a source's partition.
-
-    ``numRecordsIn`` to ``numLateRecordsDropped`` count this batch only; ``watermark`` to
-    ``nextProcessingTime`` describe the operator after it.
-    """
-
-    uid: str
-    name: str
-    keyGroup: int
-    numRecordsIn: int
-    numRecordsOut: int
-    numLateRecordsDropped: int
-    watermark: int
-    timers: int
-    stateEntries: int
-    statePages: int
-    nextProcessingTime: int | None
-    userCounts: dict[str, float]
-    userGauges: dict[str, float]
-    userHistograms: dict[str, HistogramStatistics]
-    states: tuple[tuple[str, str, str], ...] = ()
-    """The states that its functions use: name, kind and type of each."""
-
-
-def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
-    """Reports as bytes, with the attributes that user functions have changed."""
-    content = [tuple(report) for report in reports], [tuple(change) for change in changes]
-    return pickle.dumps(content, protocol=5)
-
-
-def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
-    """The reports and changes that ``encode_reports`` encoded."""
-    reports, changes = pickle.loads(data)
-    return (
-        [OperatorReport(*fields) for fields in reports],
-        [AttributeChange(*fields) for fields in changes],
-    )
-
-
 class MetricsTotals:
     """Adds up the reports of a job in the driver."""
 
     def __init__(self) -> None:
         self.batches = 0
         """How many batches have reported."""
+        self.loads = VertexLoads()
+        """The work of the vertices, and what went over the edges between them."""
+        self.inputs = InputWatermarks()
+        """The watermarks of the inputs of each operator."""
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
@@ -235,6 +195,7 @@ class MetricsTotals:
             counts[0] += report.numRecordsIn
             counts[1] += report.numRecordsOut
             counts[2] += report.numLateRecordsDropped
+            self.loads.add(report)
             user = self._user.setdefault(report.uid, {})
             for name, value in report.userCounts.items():
                 user[name] = user.get(name, 0) + value
@@ -246,13 +207,26 @@ class MetricsTotals:
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
             self.states.setdefault(report.uid, set()).update(report.states)
-            self._last.setdefault(report.uid, {})[report.keyGroup] = report
+            last = self._last.setdefault(report.uid, {})
+            if report.keyGroup == SOURCE_PART and SOURCE_PART in last:
+                # The partitions of a source are parts of one channel, whose watermark only rises
+                risen = max(report.watermark, last[SOURCE_PART].watermark)
+                report = report._replace(watermark=risen)
+            last[report.keyGroup] = report
             # Last: metrics() runs in another thread and expects all the rest of a named operator
             self._names[report.uid] = report.name
 
-    def endBatch(self) -> None:
-        """Note that all reports of a batch have been added."""
+    def endBatch(self, now: int = 0) -> None:
+        """Note that all reports of a batch have been added, by the time ``now`` (ms)."""
+        for uid, groups in self._last.items():
+            self.inputs.update(uid, [report.inputs for report in groups.values()], now)
+        self.loads.endBatch()
         self.batches += 1
+
+    @property
+    def numLateRecordsDropped(self) -> int:
+        """The late elements that all operators have dropped."""
+        return sum(counts[2] for counts in list(self._counts.values()))
 
     def nextProcessingTime(self) -> int | None:
         """The earliest processing time (ms) at which an operator has a timer, None if there is none."""
@@ -290,7 +264,7 @@ class MetricsTotals:
                 received,
                 emitted,
                 dropped,
-                None if watermark == MIN_TIMESTAMP else watermark,
+                visible(watermark),
                 sum(group.timers for group in groups),
                 sum(group.stateEntries for group in groups),
                 sum(group.statePages for group in groups),

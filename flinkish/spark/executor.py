@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
+from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
@@ -44,6 +46,9 @@ from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sources.reader import SourceReader, SourceStream
+from flinkish.spark.status.batch_history import BatchHistory
+from flinkish.spark.status.job_details import JobDetailsView
+from flinkish.spark.status.monitor import JobMonitor
 from flinkish.spark.translation import translate
 
 if TYPE_CHECKING:
@@ -77,15 +82,17 @@ class SparkPipelineExecutor:
                 parallelism = _parallelism(session, environment, plan)
                 with job_settings(session, parallelism, storage.isLocal):
                     run = job_run(session, given)
-                    frames, graph, sources, control = self._frames(
+                    frames, graph, sources, control, settings = self._frames(
                         session, environment, sinks, storage, plan, parallelism, run
                     )
-                    metrics = MetricsTotals()
+                    monitor = _monitor(graph, storage if given else None)
+                    view = JobDetailsView(graph, settings, monitor, given, _shown(config))
                     batch_sinks = BatchSinks(
                         [v.head for v in graph.sinks],
-                        metrics,
+                        monitor.metrics,
                         plan,
                         config.elementsHiddenInErrors,
+                        monitor.endBatch,
                     )
                     checkpoint = storage.child("query")
                     writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
@@ -101,7 +108,8 @@ class SparkPipelineExecutor:
                             sources,
                             control,
                             batch_sinks,
-                            metrics,
+                            monitor,
+                            view,
                             given,
                             at_end.close,
                         )
@@ -156,7 +164,7 @@ class SparkPipelineExecutor:
         plan: CheckpointPlan,
         parallelism: int,
         run: JobRun | None,
-    ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream]:
+    ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream, TaskSettings]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks, plan.identities))
         most = config.maxParallelism or plan.maxParallelism or parallelism * KEY_GROUPS_A_TASK
@@ -170,6 +178,7 @@ class SparkPipelineExecutor:
             config.isObjectReuseEnabled(),
             config.elementsHiddenInErrors,
             config.isFunctionTracingEnabled(),
+            logging.getLogger().getEffectiveLevel(),
         )
         plan.goOn(session, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
@@ -177,7 +186,7 @@ class SparkPipelineExecutor:
         whole = all(stream.whole or stream.endsItself for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)
         frames = translate(graph, sources, control.stream(session), settings, run)
-        return frames, graph, _job_sources(graph, sources), control
+        return frames, graph, _job_sources(graph, sources), control, settings
 
 
 _STARTING = threading.Lock()
@@ -202,6 +211,28 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
     directory = TemporaryDirectory()
     # A URI, as Spark may read a plain path on another file system
     return directory.path.as_uri(), directory.remove
+
+
+def _monitor(graph: JobGraph, storage: CheckpointStorage | None) -> JobMonitor:
+    """Follows the run; the history is in ``storage``, if that is on this machine's file system."""
+    local = None if storage is None else storage.local
+    history = BatchHistory(None if local is None else local / "history" / "batches.jsonl")
+    sources = frozenset(vertex.uid for vertex in graph.sources)
+    sinks = frozenset(vertex.uid for vertex in graph.sinks)
+    return JobMonitor(MetricsTotals(), history, sources, sinks)
+
+
+def _shown(config: ExecutionConfig) -> dict[str, str]:
+    """The settings of a job to show."""
+    return {
+        "parallelism": str(config.parallelism or "default"),
+        "maxParallelism": str(config.maxParallelism or "default"),
+        "triggerInterval": f"{config.triggerInterval} ms",
+        "autoWatermarkInterval": f"{config.autoWatermarkInterval} ms",
+        "elementsPerBatch": str(config.elementsPerBatch or "default"),
+        "objectReuse": str(config.isObjectReuseEnabled()).lower(),
+        "elementsHiddenInErrors": str(config.elementsHiddenInErrors).lower(),
+    }
 
 
 def _parallelism(

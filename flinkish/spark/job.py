@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.api.execution.details import JobDetails
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
 from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
@@ -20,6 +20,8 @@ from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
 from flinkish.spark.sinks.batch_sinks import BatchSinks
 from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.status.job_details import JobDetailsView
+from flinkish.spark.status.monitor import JobMonitor, clock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +55,8 @@ class SparkJobClient(JobClient):
         sources: JobSources,
         control: ControlStream,
         sinks: BatchSinks,
-        metrics: MetricsTotals,
+        monitor: JobMonitor,
+        view: JobDetailsView,
         checkpoint: str | None,
         cleanUp: Callable[[], None],
     ) -> None:
@@ -63,17 +66,21 @@ class SparkJobClient(JobClient):
         self._sources = sources
         self._control = control
         self._sinks = sinks
-        self._metrics = metrics
+        self._monitor = monitor
+        self._metrics = monitor.metrics
+        self._view = view
         self._checkpoint = checkpoint
         self._cleanUp = cleanUp
         self._error: BaseException | None = None
         self._status = JobStatus.RUNNING
         self._cancelled = False
         self._began = time.monotonic()
-        self._runtime = 0
+        self._startTime = clock()
+        self._runtime: int | None = None
         self._ended = threading.Event()
         with self.cancelledOnInterrupt(), interrupts_held():
             self._query: StreamingQuery = writer.start()
+            monitor.follow(self._query)
             self._watch = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
             self._watch.start()
 
@@ -85,6 +92,10 @@ class SparkJobClient(JobClient):
 
     def getMetrics(self) -> dict[str, OperatorMetrics]:
         return self._metrics.metrics()
+
+    def getJobDetails(self) -> JobDetails:
+        ended = None if self._runtime is None else self._startTime + self._runtime
+        return self._view.details(self._id, self._name, self._status, self._startTime, ended)
 
     def cancel(self) -> None:
         self._stop()
@@ -113,7 +124,8 @@ class SparkJobClient(JobClient):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
         if self._error is not None:
             raise self._error
-        return JobExecutionResult(self._name, self._id, self._runtime, self._metrics.metrics())
+        runtime, metrics = self._runtime or 0, self._metrics.metrics()
+        return JobExecutionResult(self._name, self._id, runtime, metrics)
 
     @contextmanager
     def cancelledOnInterrupt(self) -> Iterator[None]:
@@ -178,6 +190,8 @@ class SparkJobClient(JobClient):
                 )
                 self._status = JobStatus.FAILED
             self._runtime = round((time.monotonic() - self._began) * 1000)
+            failed = None if self._error is None else self._view.exception(self._error)
+            self._monitor.end(self._query, failed)
             with quiet_py4j(), suppress(Exception):
                 self._cleanUp()
         finally:

@@ -22,9 +22,10 @@ from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
-from flinkish.runtime.metrics import MetricsTotals, decode_reports
+from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings
@@ -100,7 +101,9 @@ class MicroBatches:
                 stamps = [NO_TIMESTAMP if t is None else t for _, t in elements]
                 values = [value for value, _ in elements]
                 rows.extend(task.process(Records(values, timestamps_of(stamps))))
-                rows.extend(task.finish()[0])
+                written, reports = task.finish()
+                rows.extend(written)
+                self.metrics.add(reports)
                 self.attributeChanges.extend(task.attributeChanges())
                 self._done("source", task)
         self._stages(rows)

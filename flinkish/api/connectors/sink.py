@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -36,6 +37,16 @@ class PrintSink(Sink[Any]):
 
     def __post_init__(self) -> None:
         instance("print: sinkIdentifier", self.identifier, str, "Pass a string.")
+        # By its context variables a notebook knows the cell
+        object.__setattr__(self, "_cell", copy_context())
+
+    def __reduce__(self) -> tuple[type[PrintSink], tuple[str, bool]]:
+        return PrintSink, (self.identifier, self.standardError)
+
+    def inItsCell(self, write: Callable[[], None]) -> None:
+        """Call ``write`` so that a notebook shows what it prints in the cell that made this sink."""
+        cell: Context = self._cell  # type: ignore[attr-defined]  # a field would be a part of its uid
+        cell.copy().run(write)
 
 
 @dataclass(frozen=True, eq=False)

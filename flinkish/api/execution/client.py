@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from flinkish.api.errors import IllegalStateError
+
+if TYPE_CHECKING:
+    from flinkish.api.execution.details import JobDetails
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -92,6 +95,11 @@ class JobClient(ABC):
     @abstractmethod
     def getMetrics(self) -> dict[str, OperatorMetrics]:
         """The metrics of every operator by its name, as of the last batch."""
+
+    @abstractmethod
+    def getJobDetails(self) -> JobDetails:
+        """What the job knows about itself as of the last batch: its graph, watermarks by input and
+        split, batches, checkpoints and errors. Asks neither Spark nor the workers."""
 
     @abstractmethod
     def cancel(self) -> None:

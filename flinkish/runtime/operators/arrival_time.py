@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, 
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.timestamps import WatermarkEmitter
 from flinkish.runtime.records.records import Records, visible_timestamp
+from flinkish.runtime.reports import InputReport, split_name
 
 
 class SubstreamWatermarks:
@@ -188,6 +189,12 @@ class ArrivalPartitions:
         known = [watermark for watermark in watermarks if watermark is not None]
         return min(known) if known and len(known) == len(watermarks) else None
 
+    def reports(self) -> Iterator[InputReport]:
+        """The watermark of each partition."""
+        for number, (partition, order) in enumerate(self._orders.items()):
+            watermark = MIN_TIMESTAMP if order.watermark is None else order.watermark - 1
+            yield InputReport(split_name(partition, number), True, watermark, False)
+
     def estimate(self, now: int) -> None:
         """Let the watermark of each partition that nothing has come from follow the clock."""
         for order in self._orders.values():
@@ -348,6 +355,9 @@ class ArrivalTimeOperator(OneInputOperator):
     @property
     def reportedWatermark(self) -> int:
         return self._emitter.watermark
+
+    def splits(self) -> Iterable[InputReport]:
+        return () if self._partition is None else self._partitions.reports()
 
     def _emit_watermark(self) -> None:
         watermark = self._partitions.watermark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -37,6 +37,7 @@ from flinkish.runtime.operators.output import Input, Output, TimestampedCollecto
 from flinkish.runtime.records.copies import keeps_nothing
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, user_method_of
+from flinkish.runtime.reports import InputReport
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.tracing.column_function import ColumnFunction
@@ -184,6 +185,10 @@ class StreamOperator(ABC):
     def reportedWatermark(self) -> int:
         """The watermark for the operator's metrics."""
         return self.currentWatermark
+
+    def splits(self) -> Iterable[InputReport]:
+        """The splits that it tells apart, each with a watermark."""
+        return ()
 
     # ------------------------------------------------------------------ for subclasses
 

@@ -21,6 +21,7 @@ from flinkish.runtime.records.copies import copied, keeps_nothing
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
+from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
@@ -339,6 +340,15 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             for index, split in enumerate(self._splits.values())
             if not self._multiplexer.status.isIdle(index)
         ]
+
+    def splits(self) -> Iterable[InputReport]:
+        status = self._multiplexer.status
+        return (
+            InputReport(
+                split_name(name, index), True, status.watermark(index), status.isIdle(index)
+            )
+            for index, name in enumerate(self._splits)
+        )
 
     def _register(self, names: Sequence[Any]) -> None:
         try:

@@ -31,6 +31,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, WatermarkSt
 from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records
+from flinkish.runtime.reports import InputReport
 from flinkish.runtime.task.valve import StatusWatermarkValve
 
 
@@ -135,6 +136,11 @@ class InputGates:
             },
             "inputs": [valve.watermark for valve in self._valves],
         }
+
+    def reports(self) -> Iterator[InputReport]:
+        """The watermark of each gate."""
+        for index, gate in self._gates.items():
+            yield InputReport(gate.name, False, self._watermarks[index], self._idle[index])
 
     @property
     def ended(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,8 @@ class TaskSettings:
     elementsHiddenInErrors: bool = False
     tracesFunctions: bool = True
     """Whether functions that only compute run over columns."""
+    logLevel: int = logging.WARNING
+    """From which level on the driver's log is to have what user code logs."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

@@ -15,7 +15,7 @@ from typing import Any
 from flinkish.api.errors import CorruptCheckpointError, hide_elements
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
-from flinkish.runtime.metrics import OperatorReport, encode_reports
+from flinkish.runtime.reports import OperatorReport, encode_reports
 from flinkish.runtime.state.page_codec import FORMAT, check_format
 from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.task.gates import FrameRow

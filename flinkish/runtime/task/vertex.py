@@ -9,20 +9,28 @@ and stay open; everything else is loaded anew for each batch.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from heapq import nsmallest
+from time import perf_counter_ns
+from typing import Any, TypeVar
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_names import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
-from flinkish.runtime.metrics import OperatorReport
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import user_method_of
+from flinkish.runtime.reports import (
+    SOURCE_PART,
+    EdgeReport,
+    InputReport,
+    LogReport,
+    OperatorReport,
+)
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import PageStore
@@ -45,9 +53,12 @@ from flinkish.runtime.task.writer import (
     SingleRecordWriter,
     SinkRecordWriter,
 )
+from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -73,6 +84,10 @@ ONE_SUBTASK = Subtask()
 MALFORMED_A_RUN = 1_000
 
 
+SPLITS_REPORTED = 64
+"""Of a source with more splits, those with the lowest watermarks are reported."""
+
+
 RECORDS_IN_ERRORS = "numRecordsInErrors"
 """The name of a source's counter of malformed records, as in Flink."""
 
@@ -87,6 +102,8 @@ class VertexTask:
         self._settings = settings
         self._subtask = subtask
         self._clock = ProcessingTimeService()
+        self._busy = 0
+        self._log = TaskLog(plan.sourceName or plan.uid, settings.logLevel)
         self._backend = PagedKeyedStateBackend(plan.uid)
         self._writers: list[RecordWriter] = []
         self._attributes: list[FunctionAttributes] = []
@@ -170,9 +187,22 @@ class VertexTask:
                     gauges,
                     operator.metrics.userHistograms(),
                     backend.noted() if keyed and backend else (),
+                    (
+                        *(self._inputs() if uid == self.plan.uid else ()),
+                        *_lowest(operator.splits()),
+                    ),
+                    *(self._work() if uid == self.plan.uid else ()),
                 )
             )
         return reports
+
+    def _inputs(self) -> Iterable[InputReport]:
+        """The inputs of the vertex."""
+        return ()
+
+    def _work(self) -> tuple[tuple[EdgeReport, ...], int, tuple[LogReport, ...]]:
+        """What the vertex wrote in this slice, how long it worked (ns), and what it logged."""
+        return tuple(writer.report for writer in self._writers), self._busy, self._log.reports()
 
     def _context(self, node: ChainedNode) -> OperatorContext:
         head = node.uid == self.plan.uid
@@ -235,15 +265,27 @@ class SourceTask(VertexTask):
 
     def begin(self, part: Slice) -> None:
         """Begin the slice of one partition."""
-        self._malformed = 0
+        self._malformed = self.sourceOutput.emitted = 0
         self._begin(part, None)
+
+    def reading(self, runs: Iterable[T]) -> Iterator[T]:
+        """The runs that the source reads; the time that it takes to read them counts as work."""
+        began = perf_counter_ns()
+        for run in runs:
+            self._busy += perf_counter_ns() - began
+            yield run
+            began = perf_counter_ns()
+        self._busy += perf_counter_ns() - began
 
     def process(self, records: Records) -> list[FrameRow]:
         """Process a run of the source's records, and return the frames that are full by now."""
-        with collection_paused():
+        began = perf_counter_ns()
+        with collection_paused(), self._log.kept():
             self.sourceOutput.emitRecords(records)
             self.sourceOutput.flush()
-            return [row for writer in self._writers for row in writer.rows()]
+            rows = [row for writer in self._writers for row in writer.rows()]
+        self._busy += perf_counter_ns() - began
+        return rows
 
     def malformed(self, record: MalformedRecord) -> list[FrameRow]:
         """Emit a malformed record, without a timestamp, to the side output for such records. Raises
@@ -263,17 +305,37 @@ class SourceTask(VertexTask):
 
     def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
         """End the slice; returns the remaining frames and the operators' metrics."""
-        self.sourceOutput.flush()
-        rows, reports = self._finish(), self._reports(-1, None)
-        if self._malformed:
-            reports.append(self._source_report())
+        began = perf_counter_ns()
+        with self._log.kept():
+            self.sourceOutput.flush()
+            rows = self._finish()
+        self._busy += perf_counter_ns() - began
+        reports = [self._source_report(), *self._reports(SOURCE_PART, None)]
+        self._busy = 0
         return rows, reports
 
     def _source_report(self) -> OperatorReport:
-        """The source's own report: malformed records. Its other counts are those of its operators."""
-        plan, counts = self.plan, {RECORDS_IN_ERRORS: float(self._malformed)}
+        """The source's own report: what it read, and malformed records."""
+        plan, read = self.plan, self.sourceOutput.emitted
+        counts = {RECORDS_IN_ERRORS: float(self._malformed)} if self._malformed else {}
         return OperatorReport(
-            plan.uid, plan.sourceName, -1, 0, 0, 0, MIN_TIMESTAMP, 0, 0, 0, None, counts, {}, {}
+            plan.uid,
+            plan.sourceName,
+            SOURCE_PART,
+            0,
+            read,
+            0,
+            MIN_TIMESTAMP,
+            0,
+            0,
+            0,
+            None,
+            counts,
+            {},
+            {},
+            (),
+            (),
+            *self._work(),
         )
 
 
@@ -309,12 +371,13 @@ class KeyGroupTask(VertexTask):
         ``snapshot`` is the one that the call for the group's previous batch returned, None at first.
         Returns the frames written, the new snapshot, and the operators' metrics.
         """
+        began = perf_counter_ns()
         clock = max(row.clock for row in rows)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
         self._backend.load(store, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
         self._gates.restore(snapshot and snapshot["gates"])
-        with collection_paused():
+        with collection_paused(), self._log.kept():
             # Timers that the clock has reached fire before the elements of the batch.
             self._chain.advanceProcessingTime(clock)
             self._gates.process(row for row in rows if row.gate != TICK_GATE)
@@ -326,4 +389,13 @@ class KeyGroupTask(VertexTask):
             "chain": pickled(self._chain.snapshot()),
             "gates": self._gates.snapshot(),
         }
+        self._busy = perf_counter_ns() - began
         return written, directory, self._reports(key_group, self._backend)
+
+    def _inputs(self) -> Iterable[InputReport]:
+        return self._gates.reports()
+
+
+def _lowest(splits: Iterable[InputReport]) -> list[InputReport]:
+    """Those of the splits that hold the others back, as there may be any number of them."""
+    return nsmallest(SPLITS_REPORTED, splits, key=lambda split: (split.idle, split.watermark))

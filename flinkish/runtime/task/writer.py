@@ -23,6 +23,7 @@ from flinkish.runtime.records.frames import (
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
+from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
@@ -49,13 +50,20 @@ class RecordWriter(Input):
         self._rows: list[FrameRow] = []
         self._sequence = 0
         self._slice = Slice(0, 0)
+        self._written = 0
 
     def begin(self, part: Slice) -> None:
         """Begin a slice."""
         self._slice = part
-        self._sequence = 0
+        self._sequence = self._written = 0
+
+    @property
+    def report(self) -> EdgeReport:
+        """How many records were written in the slice."""
+        return EdgeReport(self._gate.target, self._gate.name, self._written)
 
     def processRecords(self, records: Records) -> None:
+        self._written += len(records)
         self._values.append(records.values)
         self._timestamps.append(records.timestamps)
         self._count += len(records)

@@ -58,6 +58,10 @@ class IndexedCombinedWatermarkStatus:
         """Whether an input is idle."""
         return self._idle[index]
 
+    def watermark(self, index: int) -> int:
+        """The watermark of an input (ms)."""
+        return self._watermarks[index]
+
     def updateCombinedWatermark(self) -> bool:
         """Combine the watermarks noted so far. True if the combined watermark rose."""
         active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]

@@ -16,11 +16,13 @@ from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.formats.csv_lines import csv_line
 from flinkish.runtime.formats.json_lines import JsonLine
-from flinkish.runtime.metrics import MetricsTotals, decode_reports
+from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of
+from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
+from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
@@ -54,7 +56,8 @@ class BatchSinks:
 
     A batch that failed or was not committed comes again with its id, and is then written again:
     files of that id are replaced, the driver's own sinks get what a first try gave them only once
-    within one run.
+    within one run. ``batchEnded`` is called with the id of a batch, and when (s since the epoch) it
+    came, had run through all stages, and was written.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class BatchSinks:
         metrics: MetricsTotals,
         plan: CheckpointPlan,
         elementsHidden: bool = False,
+        batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
         self._files = {
@@ -70,6 +74,7 @@ class BatchSinks:
         }
         self._metrics = metrics
         self._plan = plan
+        self._batch_ended = batchEnded
         self._changes = AttributeWarnings()
         self.elementsHidden = elementsHidden
         self._refusing = threading.Event()
@@ -130,6 +135,7 @@ class BatchSinks:
     def _write_batch(self, frame: DataFrame, batchId: int) -> None:
         from pyspark.sql import functions as F
 
+        began = time.time()
         if self._files:
             # The files are written by other Spark jobs than the one that collects.
             frame = frame.persist()
@@ -141,6 +147,7 @@ class BatchSinks:
             by_target: dict[str, list[Any]] = {}
             for row in sorted(frame_rows(rows.collect()), key=_place):
                 by_target.setdefault(row.target, []).append(row.frame)
+            collected = time.time()
             for uid in self._files:
                 if uid in by_target:
                     self._write_files(self._sinks[uid], frame, batchId)
@@ -155,9 +162,13 @@ class BatchSinks:
             for data in by_target.get(METRICS, ()):
                 reports, changes = decode_reports(data)
                 self._metrics.add(reports)
+                log_again(record for report in reports for record in report.logs)
                 self._changes.warn(changes)
             self._plan.noteStates(self._metrics.states)
-            self._metrics.endBatch()
+            ended = time.time()
+            self._metrics.endBatch(round(ended * 1000))
+            if self._batch_ended is not None:
+                self._batch_ended(batchId, began, collected, ended)
         finally:
             if self._files:
                 frame.unpersist()
@@ -173,8 +184,13 @@ class BatchSinks:
     def _print(self, sink: PrintSink, name: str, values: list[Any], batchId: int) -> None:
         stream = sys.stderr if sink.standardError else sys.stdout
         prefix = f"{sink.identifier}> " if sink.identifier else ""
-        stream.write("".join(mapped(name, lambda value: f"{prefix}{value}\n", values)))
-        stream.flush()
+        lines = "".join(mapped(name, lambda value: f"{prefix}{value}\n", values))
+
+        def write() -> None:
+            stream.write(lines)
+            stream.flush()
+
+        sink.inItsCell(write)
 
     @_write.register
     def _call(self, sink: ForEachBatchSink, name: str, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]

@@ -65,7 +65,7 @@ class SourceFunction:
             for batch in batches:
                 if batch.num_rows == 0:
                     continue
-                for number, records in decoder.decode(batch):
+                for number, records in task.reading(decoder.decode(batch)):
                     number = partition if number is None else number
                     if number != part:
                         if part is not None:

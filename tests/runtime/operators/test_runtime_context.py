@@ -11,7 +11,8 @@ import flinkish as fl
 from flinkish.api.errors import IllegalStateError, NotSupportedError, UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.refused import RefusedRuntimeContextMethods
-from flinkish.runtime.metrics import MetricsTotals, OperatorMetricGroup, OperatorReport
+from flinkish.runtime.metrics import MetricsTotals, OperatorMetricGroup
+from flinkish.runtime.reports import OperatorReport
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 

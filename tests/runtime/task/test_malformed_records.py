@@ -82,7 +82,7 @@ def test_without_a_reader_they_are_counted_only():
     ]
 
 
-def test_without_a_tag_they_are_errors_and_nothing_is_reported_for_the_source():
+def test_without_a_tag_they_are_errors_and_are_not_counted():
     task, _ = task_of(FileSource.forLines("in"), read=False)
     with pytest.raises(MalformedRecordError) as caught:
         task.malformed(BAD)
@@ -92,7 +92,10 @@ def test_without_a_tag_they_are_errors_and_nothing_is_reported_for_the_source():
         " FileSource.withMalformedRecords(OutputTag)."
     )
     _, reports = task.finish()
-    assert [report.name for report in reports] == ["Map"]
+    assert [(report.name, report.userCounts) for report in reports] == [
+        ("Source: clicks", {}),
+        ("Map", {}),
+    ]
 
 
 def test_a_record_without_a_line_is_named_by_its_byte():

@@ -1,0 +1,183 @@
+"""``JobDetails``: what a running job knows about itself, as plain data (Flink: ``JobDetailsInfo``).
+
+The driver gathers it from what comes back with each batch. Reading it costs no Spark job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from flinkish.api.execution.client import JobStatus, OperatorMetrics
+
+
+@dataclass(frozen=True)
+class InputDetails:
+    """The watermark of one input of an operator, or of one split of a source."""
+
+    name: str
+    """The source or operator that it comes from, or the split."""
+    isSplit: bool
+    currentWatermark: int | None
+    """The lowest (ms) over the key groups; None before the first."""
+    idle: bool
+    since: int
+    """When (ms since the epoch) the watermark rose last, or the input became idle or active."""
+    holdsBack: bool
+    """Whether the others are ahead of it, so that the operator's watermark waits for this one."""
+
+
+@dataclass(frozen=True)
+class WatermarkHold:
+    """What the watermark of an operator waits for, traced back to the source or split that it comes from."""
+
+    operator: str
+    """The operator or source by name."""
+    split: str | None
+    """The split of that source, if it tells splits apart."""
+    currentWatermark: int | None
+    since: int
+    """When (ms since the epoch) that watermark rose last."""
+
+
+@dataclass(frozen=True)
+class OperatorDetails:
+    """An operator of a vertex: its metrics, and the inputs and splits that it tells apart."""
+
+    metrics: OperatorMetrics
+    inputs: tuple[InputDetails, ...] = ()
+    heldBackBy: WatermarkHold | None = None
+
+
+@dataclass(frozen=True)
+class SourceDetails:
+    """How far a source has been read, as Spark says it: JSON texts, None where Spark has none."""
+
+    startOffset: str | None
+    endOffset: str | None
+    latestOffset: str | None
+
+
+@dataclass(frozen=True)
+class VertexDetails:
+    """A vertex of the job graph: operators that run without a shuffle between them."""
+
+    id: str
+    name: str
+    level: int
+    """The number of shuffles before it."""
+    isSource: bool
+    isSink: bool
+    parallelism: int
+    numRecordsIn: int
+    numRecordsOut: int
+    busyShare: float
+    """The part of the last batch's time in which its tasks worked, from 0 to 1."""
+    busyMillis: int
+    """How long all its tasks worked so far."""
+    skew: float
+    """Of the last batch: the records of the key group with the most, to the mean of all."""
+    keyGroups: Mapping[int, int]
+    """The records that came in so far, by key group."""
+    operators: tuple[OperatorDetails, ...]
+    source: SourceDetails | None = None
+
+    @property
+    def currentWatermark(self) -> int | None:
+        """The watermark behind its last operator."""
+        return self.operators[-1].metrics.currentWatermark if self.operators else None
+
+
+@dataclass(frozen=True)
+class EdgeDetails:
+    """An edge between two vertices, and the records that went over it."""
+
+    source: str
+    target: str
+    operator: str
+    """The operator that writes to it."""
+    shipStrategy: str
+    inputIndex: int
+    sideOutput: str | None
+    records: int
+
+
+@dataclass(frozen=True)
+class BatchDetails:
+    """A batch, which is also a checkpoint."""
+
+    id: int
+    startTime: int
+    """ms since the epoch."""
+    duration: int
+    """ms."""
+    phases: Mapping[str, int] = field(default_factory=dict)
+    """Milliseconds by phase: Spark's own (``latestOffset``, ``walCommit``, ``getBatch``, ``queryPlanning``,
+    ``addBatch``, ``commitOffsets``), and of ``addBatch`` the part in the stages and the one in the
+    ``sinks``."""
+    recordsIn: int = 0
+    """What the sources read."""
+    recordsOut: int = 0
+    """What the sinks got."""
+    lateRecordsDropped: int = 0
+    skew: float = 1.0
+    """The highest over the vertices."""
+    stateBytes: int = 0
+    """The state in RocksDB, in memory and in files."""
+
+
+@dataclass(frozen=True)
+class CheckpointDetails:
+    """The checkpoints of a job: one for each batch."""
+
+    directory: str | None
+    """None if it goes when the job ends."""
+    completed: int
+    """In this run."""
+    latest: BatchDetails | None
+    restored: int | None
+    """The batch after which this run went on, None if it began anew."""
+
+
+@dataclass(frozen=True)
+class ExceptionDetails:
+    """The error that ended a run of the job."""
+
+    timestamp: int
+    type: str
+    message: str
+    operator: str | None = None
+    element: str | None = None
+    """The element on which a user function failed, as the error shows it."""
+
+
+@dataclass(frozen=True)
+class JobDetails:
+    """What a job knows about itself (Flink: ``JobDetailsInfo``)."""
+
+    jid: str
+    name: str
+    status: JobStatus
+    startTime: int
+    endTime: int | None
+    now: int
+    """The clock (ms since the epoch) by which to read it."""
+    parallelism: int
+    maxParallelism: int
+    vertices: tuple[VertexDetails, ...]
+    edges: tuple[EdgeDetails, ...]
+    batches: tuple[BatchDetails, ...]
+    """The last ones, of earlier runs too, the oldest first."""
+    checkpoint: CheckpointDetails
+    exceptions: tuple[ExceptionDetails, ...]
+    """Those that ended runs, of earlier runs too, the last first."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def operators(self) -> dict[str, OperatorDetails]:
+        """All operators, by uid."""
+        return {
+            operator.metrics.uid: operator
+            for vertex in self.vertices
+            for operator in vertex.operators
+        }

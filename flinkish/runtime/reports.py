@@ -1,0 +1,105 @@
+"""What a task reports with each batch: an ``OperatorReport`` for each of its operators.
+
+A worker cannot be asked for its metrics, so each task sends its reports along with its output.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from flinkish.api.errors import elements_hidden
+from flinkish.api.metrics import HistogramStatistics
+from flinkish.runtime.attribute_changes import AttributeChange
+
+_NAME = 100
+
+SOURCE_PART = -1
+"""Stands for the key group in the reports of a source's partitions."""
+
+
+class InputReport(NamedTuple):
+    """The watermark of one input of an operator, or of one split, and whether it is idle.
+
+    ``name`` is the name of the input's gate, or the split as text.
+    """
+
+    name: str
+    isSplit: bool
+    watermark: int
+    idle: bool
+
+
+def split_name(split: object, number: int) -> str:
+    """A split as text to show: its number if elements are hidden, as it is a part of them."""
+    if elements_hidden():
+        return f"split {number + 1} (hidden)"
+    text = str(split)
+    return text if len(text) <= _NAME else f"{text[:_NAME]}..."
+
+
+class EdgeReport(NamedTuple):
+    """How many records a task wrote to an edge that leaves its vertex, in this batch."""
+
+    target: str
+    name: str
+    records: int
+
+
+class LogReport(NamedTuple):
+    """What user code has logged, and when (s since the epoch)."""
+
+    operator: str
+    logger: str
+    level: int
+    message: str
+    created: float
+
+
+class OperatorReport(NamedTuple):
+    """The metrics of one operator in one key group and batch.
+
+    ``numRecordsIn`` to ``numLateRecordsDropped`` count this batch only; ``watermark`` to
+    ``nextProcessingTime`` describe the operator after it.
+    """
+
+    uid: str
+    name: str
+    keyGroup: int
+    numRecordsIn: int
+    numRecordsOut: int
+    numLateRecordsDropped: int
+    watermark: int
+    timers: int
+    stateEntries: int
+    statePages: int
+    nextProcessingTime: int | None
+    userCounts: dict[str, float]
+    userGauges: dict[str, float]
+    userHistograms: dict[str, HistogramStatistics]
+    states: tuple[tuple[str, str, str], ...] = ()
+    """The states that its functions use: name, kind and type of each."""
+    inputs: tuple[InputReport, ...] = ()
+    """Its inputs, if its vertex begins with it, and the splits that it tells apart."""
+    edges: tuple[EdgeReport, ...] = ()
+    """The edges that leave its vertex, if that begins with it."""
+    busyNanoseconds: int = 0
+    """How long its vertex worked, if that begins with it."""
+    logs: tuple[LogReport, ...] = ()
+    """What the functions of its vertex have logged, if that begins with it."""
+
+
+def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
+    """Reports as bytes, with the attributes that user functions have changed."""
+    content = [tuple(report) for report in reports], [tuple(change) for change in changes]
+    return pickle.dumps(content, protocol=5)
+
+
+def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
+    """The reports and changes that ``encode_reports`` encoded."""
+    reports, changes = pickle.loads(data)
+    return (
+        [OperatorReport(*fields) for fields in reports],
+        [AttributeChange(*fields) for fields in changes],
+    )

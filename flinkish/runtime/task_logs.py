@@ -1,0 +1,109 @@
+"""What user code logs in a worker: kept with the name of its operator, and logged again in the driver.
+
+The loggers of a worker write where nobody looks. So a handler keeps what they are given while a task works, and
+sends it along with the task's reports. A function that logs each element must not fill the driver's memory:
+of a task and batch a limited number is kept, and the others are counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from flinkish.runtime.operators.base import StreamOperator
+from flinkish.runtime.reports import LogReport
+
+RECORDS_A_BATCH = 100
+"""How many records of a task are kept in a batch."""
+
+_MESSAGE = 2_000
+
+_NOT_OF_USERS = ("py4j", "pyspark")
+
+
+class TaskLog(logging.Handler):
+    """Keeps what is logged while a task works. ``name`` stands for user code that is of no operator."""
+
+    def __init__(self, name: str, level: int) -> None:
+        super().__init__(level)
+        self._name = name
+        self._kept: list[LogReport] = []
+        self._left_out = 0
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep what is logged inside the block. If it raises, nothing more is sent to the driver, and what was
+        kept goes to the worker's standard error."""
+        root = logging.getLogger()
+        level = root.level
+        wanted = min(level, self.level) if level else self.level
+        # To set a level visits all loggers, which would cost more than a small batch does
+        if wanted != level:
+            root.setLevel(wanted)
+        root.addHandler(self)
+        try:
+            yield
+        except BaseException:
+            for report in self.reports():
+                print(f"{report.logger}: {_named(report)}", file=sys.stderr)
+            raise
+        finally:
+            root.removeHandler(self)
+            if wanted != level:
+                root.setLevel(level)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] in _NOT_OF_USERS:
+            return
+        if len(self._kept) >= RECORDS_A_BATCH:
+            self._left_out += 1
+            return
+        try:
+            message = self.format(record)
+        except Exception as error:
+            message = f"{record.msg!r}, whose arguments do not fit: {type(error).__name__}: {error}"
+        operator = _operator_of(sys._getframe(1)) or self._name
+        self._kept.append(
+            LogReport(operator, record.name, record.levelno, message[:_MESSAGE], record.created)
+        )
+
+    def reports(self) -> tuple[LogReport, ...]:
+        """What was kept since the last call."""
+        kept, left_out = self._kept, self._left_out
+        self._kept, self._left_out = [], 0
+        if left_out:
+            last = kept[-1]
+            said = f"... and {left_out} more records of this task in this batch, which are left out"
+            kept.append(last._replace(message=said))
+        return tuple(kept)
+
+
+def log_again(reports: Iterable[LogReport]) -> None:
+    """Give what workers have logged to the driver's loggers of the same names."""
+    for report in reports:
+        logger = logging.getLogger(report.logger)
+        if logger.isEnabledFor(report.level):
+            record = logger.makeRecord(
+                report.logger, report.level, "(worker)", 0, _named(report), (), None,
+                extra={"operator": report.operator},
+            )  # fmt: skip
+            record.created = report.created
+            logger.handle(record)
+
+
+def _named(report: LogReport) -> str:
+    return f"[{report.operator}] {report.message}"
+
+
+def _operator_of(frame: FrameType | None) -> str | None:
+    """The operator whose function logs: the nearest on the stack. That is looked up when something is
+    logged, so that a function that logs nothing costs nothing."""
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, StreamOperator):
+            return caller.name
+        frame = frame.f_back
+    return None

@@ -1,0 +1,195 @@
+"""Makes the ``JobDetails`` of a job: its graph with what its monitor knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from flinkish.api.errors import UserFunctionError
+from flinkish.api.execution.client import JobStatus, OperatorMetrics
+from flinkish.api.execution.details import (
+    CheckpointDetails,
+    EdgeDetails,
+    ExceptionDetails,
+    InputDetails,
+    JobDetails,
+    OperatorDetails,
+    SourceDetails,
+    VertexDetails,
+    WatermarkHold,
+)
+from flinkish.api.plan.partitioning import Partitioning
+from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.progress import InputWatermark, VertexLoad, lowest, visible
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.spark.status.monitor import JobMonitor, clock
+from flinkish.spark.translation import vertex_plan
+
+_ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
+
+
+class JobDetailsView:
+    """The details of one run of a job, made when they are asked for."""
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        settings: TaskSettings,
+        monitor: JobMonitor,
+        directory: str | None,
+        shown: dict[str, str],
+    ) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._monitor = monitor
+        self._directory = directory
+        self._shown = shown
+        self._single = {v.uid: vertex_plan(v).single for v in graph.vertices if not v.head.isSource}
+
+    def details(
+        self, jid: str, name: str, status: JobStatus, startTime: int, endTime: int | None
+    ) -> JobDetails:
+        """What is known by now."""
+        monitor = self._monitor
+        batches = monitor.history.batches
+        metrics = {found.uid: found for found in monitor.metrics.metrics().values()}
+        duration = batches[-1].duration if batches and monitor.completed else 0
+        return JobDetails(
+            jid,
+            name,
+            status,
+            startTime,
+            endTime,
+            clock(),
+            self._settings.parallelism,
+            self._settings.maxParallelism,
+            tuple(self._vertex(v, metrics, duration) for v in self._graph.vertices),
+            tuple(self._edge(edge) for v in self._graph.vertices for edge in v.inputs),
+            batches,
+            CheckpointDetails(
+                self._directory,
+                monitor.completed,
+                batches[-1] if batches and monitor.completed else None,
+                monitor.restored,
+            ),
+            monitor.history.exceptions,
+            self._shown,
+        )
+
+    def exception(self, error: BaseException) -> ExceptionDetails:
+        """An error that ended the job, with the operator and the element that its message names."""
+        message, kind = str(error), type(error).__name__
+        names = {node.name for vertex in self._graph.vertices for node in vertex.nodes}
+        named = [name for name in names if message.startswith(f"{name}: ")]
+        found = _ON_THE_ELEMENT.search(message) if kind == UserFunctionError.__name__ else None
+        element = None if found is None else found.group(1)
+        return ExceptionDetails(clock(), kind, message, max(named, key=len, default=None), element)
+
+    def _vertex(
+        self, vertex: JobVertex, metrics: dict[str, OperatorMetrics], duration: int
+    ) -> VertexDetails:
+        loads = self._monitor.metrics.loads
+        load = loads.vertices.get(vertex.uid, VertexLoad())
+        head = vertex.head
+        received = sum(self._records(edge) for edge in vertex.inputs)
+        if head.isSource:
+            received = metrics[vertex.uid].numRecordsOut if vertex.uid in metrics else 0
+        parallelism = 1 if self._single.get(vertex.uid) else self._settings.parallelism
+        busy = load.lastBusyNanoseconds / 1e6
+        return VertexDetails(
+            vertex.uid,
+            " -> ".join(node.name for node in vertex.nodes),
+            vertex.level,
+            head.isSource,
+            head.isSink,
+            1 if head.isSink else parallelism,
+            received,
+            sum(self._records(edge) for edge in vertex.outputs),
+            min(1.0, busy / (duration * parallelism)) if duration else 0.0,
+            round(load.busyNanoseconds / 1e6),
+            load.skew,
+            dict(loads.keyGroups.get(vertex.uid, {})),
+            tuple(
+                self._operator(vertex, node, metrics) for node in vertex.nodes if not node.isSink
+            ),
+            self._source(vertex) if head.isSource else None,
+        )
+
+    def _operator(
+        self, vertex: JobVertex, node: StreamNode, metrics: dict[str, OperatorMetrics]
+    ) -> OperatorDetails:
+        found = metrics.get(node.uid, OperatorMetrics(node.uid, node.name))
+        inputs = self._monitor.metrics.inputs.of(node.uid)
+        return OperatorDetails(
+            found,
+            (*_inputs(vertex, inputs, split=False), *_inputs(vertex, inputs, split=True)),
+            None if vertex.head.isSource else self._hold(vertex),
+        )
+
+    def _hold(self, vertex: JobVertex) -> WatermarkHold | None:
+        """What the watermark of ``vertex`` waits for: the lowest input, and what that waits for."""
+        inputs = self._monitor.metrics.inputs.of(vertex.uid)
+        split = lowest(read for read in inputs if read.isSplit)
+        if split is not None:
+            return WatermarkHold(
+                vertex.head.name, split.name, visible(split.watermark), split.since
+            )
+        held = lowest(read for read in inputs if not read.isSplit)
+        if held is None:
+            return None
+        edge = _edge_named(vertex, held.name)
+        further = None if edge.source.head.isSource else self._hold(edge.source)
+        return further or WatermarkHold(_upstream(edge), None, visible(held.watermark), held.since)
+
+    def _edge(self, edge: JobEdge) -> EdgeDetails:
+        partitioning = edge.edge.partitioning
+        return EdgeDetails(
+            edge.source.uid,
+            edge.target.uid,
+            _writer(edge).name,
+            partitioning.name if partitioning else Partitioning.name,
+            edge.edge.inputIndex,
+            edge.edge.sideOutput,
+            self._records(edge),
+        )
+
+    def _records(self, edge: JobEdge) -> int:
+        return self._monitor.metrics.loads.edges.get((edge.target.uid, edge.name), 0)
+
+    def _source(self, vertex: JobVertex) -> SourceDetails | None:
+        read, sources = self._monitor.readUpTo, self._graph.sources
+        # Spark lists them in the order of the graph, and the control stream behind them
+        if len(read) != len(sources) + 1:
+            return None
+        return read[sources.index(vertex)]
+
+
+def _writer(edge: JobEdge) -> StreamNode:
+    """The node that writes to an edge."""
+    return next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
+
+
+def _upstream(edge: JobEdge) -> str:
+    """The name of the source that an edge comes from, else of the operator that writes to it."""
+    return edge.source.head.name if edge.source.head.isSource else _writer(edge).name
+
+
+def _edge_named(vertex: JobVertex, name: str) -> JobEdge:
+    return next(edge for edge in vertex.inputs if edge.name == name)
+
+
+def _inputs(vertex: JobVertex, inputs: Sequence[InputWatermark], split: bool) -> list[InputDetails]:
+    found = [read for read in inputs if read.isSplit == split]
+    held, ahead = lowest(found), max((r.watermark for r in found if not r.idle), default=None)
+    return [
+        InputDetails(
+            read.name if split else _upstream(_edge_named(vertex, read.name)),
+            split,
+            visible(read.watermark),
+            read.idle,
+            read.since,
+            read is held and read.watermark != ahead,
+        )
+        for read in found
+    ]

@@ -1,0 +1,146 @@
+"""What a job on Spark knows about itself."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.connectors.source import CollectionSource
+from tests.spark.waiting import wait_for
+
+AT = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
+FINAL = 2**63 - 1
+
+
+def failing(value):
+    if value == 3:
+        raise ValueError("three <script>alert(1)</script>")
+    return value
+
+
+def windows(env, directory=None):
+    env.getConfig().setElementsPerBatch(5)
+    if directory is not None:
+        env.enableCheckpointing(str(directory))
+    data = [(f"k{i % 3}", i) for i in range(15)]
+    source = env.fromCollection(data).assignTimestampsAndWatermarks(AT)
+    windowed = source.keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(5))
+    return windowed.reduce(lambda a, b: b).name("windows").uid("windows")
+
+
+def test_a_job_that_ended_knows_its_graph_its_batches_and_its_records(env, tmp_path):
+    windows(env, tmp_path / "checkpoint").forEachBatch(lambda values, batch: None)
+    client = env.executeAsync("seen")
+    client.getJobExecutionResult()
+    details = client.getJobDetails()
+    assert (details.jid, details.name) == (client.getJobID(), "seen")
+    assert details.status is fl.JobStatus.FINISHED
+    assert details.startTime < (details.endTime or 0) <= details.now
+    source, window, sink = details.vertices
+    assert source.name == "Source: Collection Source -> Timestamps/Watermarks"
+    assert (source.isSource, window.name, sink.isSink) == (True, "windows", True)
+    assert (source.numRecordsIn, source.numRecordsOut) == (15, 15)
+    assert (window.numRecordsIn, window.numRecordsOut) == (15, 9)
+    assert sink.numRecordsIn == 9
+    assert sum(window.keyGroups.values()) == 15
+    assert 0 < window.busyShare <= 1
+    assert window.currentWatermark == FINAL
+    assert [(e.source, e.target, e.shipStrategy, e.records) for e in details.edges] == [
+        (source.id, window.id, "HASH", 15),
+        (window.id, sink.id, "FORWARD", 9),
+    ]
+    assert [read.currentWatermark for read in window.operators[0].inputs] == [FINAL]
+    read = [batch for batch in details.batches if batch.recordsIn]
+    assert [batch.recordsIn for batch in read] == [5, 5, 5]
+    assert sum(batch.recordsOut for batch in details.batches) == 9
+    assert {"addBatch", "walCommit", "queryPlanning", "stages", "sinks"} <= set(read[0].phases)
+    assert read[0].phases["stages"] <= read[0].phases["addBatch"] <= read[0].duration
+    assert details.checkpoint.completed == len(details.batches)
+    assert details.checkpoint.restored is None
+    assert details.checkpoint.latest == details.batches[-1]
+    assert source.source is not None
+    assert source.source.endOffset
+
+
+def test_after_a_restart_the_history_goes_on_and_the_error_is_told(env, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    env.getConfig().setElementsPerBatch(2)
+    env.enableCheckpointing(str(checkpoint))
+    mapped = env.fromCollection([1, 2, 3, 4]).map(failing).name("careful").uid("careful")
+    mapped.forEachBatch(lambda values, batch: None)
+    client = env.executeAsync()
+    with pytest.raises(fl.UserFunctionError):
+        client.getJobExecutionResult()
+    (failed,) = client.getJobDetails().exceptions
+    assert (failed.type, failed.operator, failed.element) == ("UserFunctionError", "careful", "3")
+    assert "three <script>" in failed.message
+    first = client.getJobDetails().batches
+    assert [batch.id for batch in first] == [0]
+
+    again = env.fromCollection([1, 2, 3, 4]).map(lambda n: n).name("careful").uid("careful")
+    again.forEachBatch(lambda values, batch: None)
+    client = env.executeAsync()
+    client.getJobExecutionResult()
+    details = client.getJobDetails()
+    assert details.batches[0] == first[0]
+    assert [batch.id for batch in details.batches][:2] == [0, 1]
+    assert details.checkpoint.restored == 0
+    assert details.exceptions == (failed,)
+
+
+@pytest.mark.slow("runs until two sources have sent something")
+def test_it_says_which_input_holds_the_watermark_back_and_since_when(env):
+    fast = env.fromSource(fl.DataGeneratorSource(lambda n: ("k", n * 1_000), elementsPerSecond=20))
+    slow = env.fromSource(
+        fl.DataGeneratorSource(lambda n: ("k", 5), elementsPerSecond=20), None, "stuck"
+    )
+    streams = [stream.assignTimestampsAndWatermarks(AT) for stream in (fast, slow)]
+    joined = streams[0].union(streams[1]).keyBy(lambda e: e[0])
+    counted = joined.window(fl.TumblingEventTimeWindows.of(1_000)).reduce(max).name("windows")
+    counted.map(lambda e: e).keyBy(lambda e: e[0]).reduce(max).name("later").forEachBatch(
+        lambda values, batch: None
+    )
+    client = env.executeAsync()
+    try:
+
+        def batches():
+            return [b for b in client.getJobDetails().batches if b.recordsIn]
+
+        wait_for(lambda: len(batches()) >= 3)
+        details = client.getJobDetails()
+        operators = {o.metrics.name: o for o in details.operators.values()}
+        held, ahead = operators["windows"].inputs
+        assert (held.name, held.currentWatermark) == ("Source: stuck", 4)
+        assert (held.holdsBack, held.idle) == (True, False)
+        assert not ahead.holdsBack
+        assert (ahead.currentWatermark or 0) > 4
+        assert held.since < ahead.since <= details.now
+        for name in ("windows", "later"):
+            hold = operators[name].heldBackBy
+            assert hold is not None
+            assert (hold.operator, hold.split) == ("Source: stuck", None)
+            assert (hold.currentWatermark, hold.since) == (4, held.since)
+        began = time.perf_counter()
+        for _ in range(20):
+            client.getJobDetails()
+        assert (time.perf_counter() - began) / 20 < 0.05
+    finally:
+        client.cancel()
+
+
+def test_splits_are_told_apart(env):
+    env.getConfig().setElementsPerBatch(3)
+    elements = [("a", 10), ("b", 30), ("a", 20)]
+    source = CollectionSource(elements).withSplits(lambda e: e[0])
+    keyed = env.fromSource(source, AT).keyBy(lambda e: e[0])
+    keyed.reduce(max).name("highest").forEachBatch(lambda values, batch: None)
+    client = env.executeAsync()
+    client.getJobExecutionResult()
+    (assigner,) = (
+        operator
+        for operator in client.getJobDetails().operators.values()
+        if any(read.isSplit for read in operator.inputs)
+    )
+    assert {read.name for read in assigner.inputs if read.isSplit} == {"a", "b"}
