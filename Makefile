@@ -1,4 +1,4 @@
-# make demo | test | test-fast | test-processes | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | test | test-fast | test-processes | test-web | test-notebooks | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test test-fast test-processes soak coverage lint format bench bench-smoke docs dist matrix lock clean
+.PHONY: demo test test-fast test-processes test-web test-notebooks soak coverage lint format bench bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -21,6 +21,16 @@ test: $(READY)
 # Every way in which a job, its JVM and its workers end, in processes of their own.
 test-processes: $(READY)
 	$(BIN)/pytest -m processes tests/spark/test_job_life.py tests/reliability
+
+# The web page in a real browser; what it looked like is in build/web.
+test-web: $(READY)
+	command -v chromium >/dev/null || \
+		{ apt-get update && apt-get install --yes --no-install-recommends chromium; }
+	FLINKISH_TEST_WEB=1 $(BIN)/pytest tests/web
+
+# The notebooks of the examples, each on a kernel of its own.
+test-notebooks: $(READY)
+	$(BIN)/pytest -m notebooks tests/notebooks
 
 # Kills a job two hundred times; goes on where it was interrupted (build/soak).
 soak: $(READY)

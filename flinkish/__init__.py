@@ -83,6 +83,7 @@ from flinkish.api.functions.async_function import AsyncRetryStrategy as AsyncRet
 from flinkish.api.functions.async_function import ResultFuture as ResultFuture
 from flinkish.api.functions.async_function import RetryPredicates as RetryPredicates
 from flinkish.api.functions.async_function import RichAsyncFunction as RichAsyncFunction
+from flinkish.api.execution.executor import WebUI as WebUI
 from flinkish.api.functions.broadcast import BroadcastContext as BroadcastContext
 from flinkish.api.functions.broadcast import BroadcastProcessFunction as BroadcastProcessFunction
 from flinkish.api.functions.broadcast import BroadcastReadOnlyContext as BroadcastReadOnlyContext
@@ -286,8 +287,15 @@ def _local_executor() -> "PipelineExecutor":
     return LocalPipelineExecutor()
 
 
+def _web_ui(host: str, port: int, token: str | None) -> "WebUI":
+    from flinkish.web.server import WebServer
+
+    return WebServer(host, port, token)
+
+
 StreamExecutionEnvironment.executorLoader = staticmethod(_spark_executor)
 StreamExecutionEnvironment.localExecutorLoader = staticmethod(_local_executor)
+StreamExecutionEnvironment.webUILoader = staticmethod(_web_ui)
 
 
 def __getattr__(name: str) -> _NoReturn:

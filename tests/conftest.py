@@ -50,12 +50,12 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
-    what only ``-m soak`` and ``-m processes`` ask for.
+    what only ``-m soak``, ``-m processes`` and ``-m notebooks`` ask for.
 
     Where several processes share the tests, one has all with Spark: there is one session, and while it waits
     for its workers another process tests without.
     """
-    for name in ("soak", "processes"):
+    for name in ("soak", "processes", "notebooks"):
         if name not in config.option.markexpr:
             unwanted = [item for item in items if item.get_closest_marker(name)]
             items[:] = [item for item in items if item not in unwanted]

@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "runtime": {"runtime", "api"},
     "spark": {"spark", "deployment", "runtime", "graph", "api"},
     "testing": {"testing", "runtime", "graph", "api"},
+    "web": {"web", "api"},
 }
 """What each layer may import of the package. The package itself, ``flinkish``, is above all."""
 

@@ -134,15 +134,6 @@ class RefusedEnvironmentMethods(AbsentMethods):
             " getExecutionEnvironment(SparkSession.builder.master(url).getOrCreate())."
         )
 
-    @staticmethod
-    def createLocalEnvironmentWithWebUI(*arguments: object) -> NoReturn:
-        """Not supported: the web page is Spark's."""
-        raise NotSupportedError(
-            "createLocalEnvironmentWithWebUI is not supported: the web page is Spark's. Use"
-            " getExecutionEnvironment(SparkSession.builder.config('spark.ui.enabled', True)"
-            ".getOrCreate())."
-        )
-
 
 class RefusedRuntimeContextMethods:
     """What Flink's ``RuntimeContext`` has and flinkish refuses."""

@@ -54,8 +54,10 @@ class Configuration(Mapping[str, Any]):
         "pipeline.object-reuse",
         "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
+        "rest.port",
     )
-    """The supported options. Times are int ms or a Duration."""
+    """The supported options. Times are int ms or a Duration; ``rest.port`` is of
+    ``createLocalEnvironmentWithWebUI``."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options: dict[str, Any] = {}

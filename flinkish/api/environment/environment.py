@@ -33,7 +33,7 @@ from flinkish.api.execution.client import (
     JobExecutionResult,
     JobListener,
 )
-from flinkish.api.execution.executor import PipelineExecutor
+from flinkish.api.execution.executor import PipelineExecutor, WebUI
 from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.api.plan.transformations import (
     SinkTransformation,
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+
+_WEB_PORT = 8081
+"""Flink's default."""
 
 
 class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods):
@@ -74,6 +77,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     localExecutorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
     """Makes the executor of local execution; ``flinkish`` sets it."""
 
+    webUILoader: ClassVar[Callable[[str, int, str | None], WebUI] | None] = None
+    """Starts a web page at a host and port, with a token; ``flinkish`` sets it to its own."""
+
     def __init__(
         self,
         sparkSession: SparkSession | Configuration | None = None,
@@ -91,6 +97,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         self._sinks: list[SinkTransformation] = []
         self._listeners: list[JobListener] = []
         self._collecting: list[CollectResultIterator[Any]] = []
+        self._webUI: WebUI | None = None
         if configuration is not None:
             self.configure(configuration)
 
@@ -120,6 +127,17 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         environment = cls().setParallelism(parallelism)
         if configuration is not None:
             environment.configure(configuration)
+        return environment
+
+    @classmethod
+    def createLocalEnvironmentWithWebUI(
+        cls, configuration: Configuration | None = None
+    ) -> StreamExecutionEnvironment:
+        """``createLocalEnvironment`` with a web page at the port ``rest.port`` of the configuration,
+        8081 if it has none."""
+        environment = cls.createLocalEnvironment(configuration)
+        port = _WEB_PORT if configuration is None else configuration.get("rest.port", _WEB_PORT)
+        environment.enableWebUI(int(port))
         return environment
 
     # ------------------------------------------------------------------ sources
@@ -303,9 +321,30 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             raise
         for results in collecting:
             results.setJobClient(client)
+        if self._webUI is not None:
+            self._webUI.addJob(client)
         for listener in self._listeners:
             listener.onJobSubmitted(client, None)
         return client
+
+    def enableWebUI(
+        self, port: int = 0, host: str = "127.0.0.1", token: str | None = None
+    ) -> WebUI:
+        """Start a web page of the jobs that this environment runs from now on, and return it: its
+        ``url`` is what to open in a browser.
+
+        It is on this machine only, on a free port if ``port`` is 0. The url has a token, without which
+        no job can be stopped; on another ``host`` nothing can be seen without it. It is made anew each
+        time if none is given.
+        """
+        if self._webUI is not None:
+            self._webUI.close()
+            self._webUI = None
+        loader = type(self).webUILoader
+        if loader is None:
+            raise IllegalStateError("no web page is registered: import flinkish, not flinkish.api.")
+        self._webUI = loader(host, port, token)
+        return self._webUI
 
     def registerJobListener(self, jobListener: JobListener) -> None:
         """Notify ``jobListener`` when jobs start and end."""

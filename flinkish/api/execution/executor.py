@@ -24,6 +24,20 @@ class Plan(Protocol):
         """The plan as text for people."""
 
 
+class WebUI(Protocol):
+    """The web page of an environment's jobs."""
+
+    @property
+    def url(self) -> str:
+        """What to open in a browser; it has the token by which jobs can be stopped."""
+
+    def addJob(self, client: JobClient) -> None:
+        """Show a job from now on."""
+
+    def close(self) -> None:
+        """Stop serving the page."""
+
+
 class PipelineExecutor(Protocol):
     """Runs the jobs of an environment (Flink: ``PipelineExecutor``)."""
 

@@ -1,0 +1,86 @@
+"""The metrics of jobs as samples with the names of Flink's reporters, for Prometheus and OpenTelemetry.
+
+All are gauges, as in Flink's own reporters: counters of user functions may count down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from flinkish.api.execution.client import JobStatus
+from flinkish.api.execution.details import JobDetails, OperatorDetails, VertexDetails
+from flinkish.web.rest import job_metrics
+
+_JOB = "flink.jobmanager.job"
+_TASK = "flink.taskmanager.job.task"
+_OPERATOR = "flink.taskmanager.job.task.operator"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A metric, its value, and what it is of."""
+
+    scope: str
+    """Such as ``flink.taskmanager.job.task``."""
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+def samples(jobs: Iterable[JobDetails]) -> Iterator[Sample]:
+    """All metrics of all jobs."""
+    for details in jobs:
+        labels = {"job_id": details.jid, "job_name": details.name}
+        for name, value in job_metrics(details).items():
+            yield Sample(_JOB, name, labels, value)
+        running = float(details.status is JobStatus.RUNNING)
+        yield Sample(_JOB, "runningState", labels, running)
+        for vertex in details.vertices:
+            yield from _task(vertex, labels)
+            for operator in vertex.operators:
+                yield from _operator(vertex, operator, labels, details.now)
+
+
+def _task(vertex: VertexDetails, job: dict[str, str]) -> Iterator[Sample]:
+    labels = {**job, "task_id": vertex.id, "task_name": vertex.name, "subtask_index": "0"}
+    busy = vertex.busyShare * 1000
+    yield Sample(_TASK, "numRecordsIn", labels, vertex.numRecordsIn)
+    yield Sample(_TASK, "numRecordsOut", labels, vertex.numRecordsOut)
+    yield Sample(_TASK, "busyTimeMsPerSecond", labels, busy)
+    yield Sample(_TASK, "idleTimeMsPerSecond", labels, 1000 - busy)
+    yield Sample(_TASK, "skew", labels, vertex.skew)
+
+
+def _operator(
+    vertex: VertexDetails, operator: OperatorDetails, job: dict[str, str], now: int
+) -> Iterator[Sample]:
+    metrics = operator.metrics
+    labels = {
+        **job,
+        "task_id": vertex.id,
+        "task_name": vertex.name,
+        "operator_id": metrics.uid,
+        "operator_name": metrics.name,
+        "subtask_index": "0",
+    }
+    values: dict[str, float | None] = {
+        "numRecordsIn": metrics.numRecordsIn,
+        "numRecordsOut": metrics.numRecordsOut,
+        "numLateRecordsDropped": metrics.numLateRecordsDropped,
+        "currentInputWatermark": metrics.currentWatermark,
+        "timers": metrics.timers,
+        "stateEntries": metrics.stateEntries,
+        "statePages": metrics.statePages,
+        **metrics.user,
+    }
+    for name, value in values.items():
+        if value is not None:
+            yield Sample(_OPERATOR, name, labels, value)
+    for read in operator.inputs:
+        of_input = {**labels, "split" if read.isSplit else "input": read.name}
+        if read.currentWatermark is not None:
+            yield Sample(_OPERATOR, "inputWatermark", of_input, read.currentWatermark)
+        yield Sample(_OPERATOR, "inputIdle", of_input, read.idle)
+        yield Sample(_OPERATOR, "inputHoldsBack", of_input, read.holdsBack)
+        yield Sample(_OPERATOR, "inputUnchangedMs", of_input, max(now - read.since, 0))

@@ -1,0 +1,365 @@
+"""``WebServer``: serves the page of running jobs and their REST interface, from the driver.
+
+It binds to this machine's loopback address unless told otherwise, and is then read without a token. Any call
+that changes something needs the token, in the header ``Authorization``, which no other site's page can send.
+On any other address every call for data needs it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import FlinkishError, IllegalArgumentError
+from flinkish.api.execution.client import JobClient, JobStatus
+from flinkish.api.execution.details import JobDetails, VertexDetails
+from flinkish.web import rest
+from flinkish.web.prometheus import CONTENT_TYPE, exposition
+
+JOBS_KEPT = 50
+"""How many jobs are shown that have ended."""
+
+_PAGE = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/index.html": ("index.html", "text/html; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/style.css": ("style.css", "text/css; charset=utf-8"),
+}
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:;"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+_IDLE_SECONDS = 30
+
+
+class WebServer:
+    """The web page of the jobs that are added to it."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
+        instance("enableWebUI", host, str, "Pass an address of this machine, such as '127.0.0.1'.")
+        if token is not None and not token.isascii():
+            raise IllegalArgumentError("enableWebUI: the token must be of ASCII characters only.")
+        self._token = token or secrets.token_urlsafe(24)
+        self._host = host
+        self._jobs: dict[str, JobClient] = {}
+        self._stopped: dict[str, str] = {}
+        self._lock = threading.Lock()
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            kind = type("_Server", (_Server,), {"address_family": family})
+            self._server = kind((host, port), partial(_Handler, self))
+        except (OSError, OverflowError) as error:
+            raise IllegalArgumentError(
+                f"enableWebUI: the web page cannot listen at {host}:{port}: {error}. Pass port=0 for"
+                " one that is free, and an address of this machine as host."
+            ) from None
+        threading.Thread(
+            target=self._server.serve_forever, name="flinkish web page", daemon=True
+        ).start()
+
+    @property
+    def url(self) -> str:
+        """What to open in a browser; it has the token by which jobs can be stopped."""
+        return f"{self.address}/#token={self._token}"
+
+    @property
+    def address(self) -> str:
+        """The same without the token, as for Prometheus."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._server.server_address[1]}"
+
+    @property
+    def token(self) -> str:
+        """The token."""
+        return self._token
+
+    @property
+    def isLoopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        if self._host == "localhost":
+            return True
+        try:
+            return ip_address(self._host).is_loopback
+        except ValueError:
+            return False
+
+    def addJob(self, client: JobClient) -> None:
+        """Show a job from now on."""
+        with self._lock:
+            self._jobs[client.getJobID()] = client
+            ended = [
+                jid for jid, c in self._jobs.items() if c.getJobStatus() is not JobStatus.RUNNING
+            ]
+            for jid in ended[:-JOBS_KEPT]:
+                del self._jobs[jid]
+
+    def close(self) -> None:
+        """Stop serving the page."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def isTokenOf(self, given: str) -> bool:
+        """Whether ``given`` is the token."""
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+    def isOwnName(self, host: str) -> bool:
+        """Whether a request for ``host`` is meant for this server. A page of another site, whose name
+        was made to lead to this machine, asks by that name."""
+        name = urlsplit(f"//{host}").hostname or ""
+        return not self.isLoopback or name in ("localhost", "127.0.0.1", "::1", self._host)
+
+    # ------------------------------------------------------------------ what it answers
+
+    def jobs(self) -> list[JobDetails]:
+        """All jobs, the last first."""
+        with self._lock:
+            clients = list(self._jobs.values())
+        return [client.getJobDetails() for client in reversed(clients)]
+
+    def document(self, path: list[str], query: dict[str, str]) -> Any:
+        """The JSON document at ``path``. Raises LookupError if there is none."""
+        match path:
+            case ["config"]:
+                return rest.config(_version())
+            case ["overview"]:
+                return rest.overview(self.jobs(), _version())
+            case ["jobs"]:
+                return {"jobs": [{"id": j.jid, "status": j.status.value} for j in self.jobs()]}
+            case ["jobs", "overview"]:
+                return rest.jobs_overview(self.jobs())
+            case ["jobs", jid]:
+                return rest.job(self._job(jid))
+            case ["jobs", jid, "metrics"]:
+                return rest.selected(rest.job_metrics(self._job(jid)), query.get("get"))
+            case ["jobs", jid, "savepoints", _]:
+                return self._savepoint(jid)
+            case ["jobs", jid, "checkpoints", "config"]:
+                return rest.checkpoint_config(self._job(jid))
+            case ["jobs", jid, "details"]:
+                number = query.get("batches", "")
+                return rest.everything(self._job(jid), int(number) if number.isdecimal() else None)
+            case ["jobs", jid, name] if name in _OF_A_JOB:
+                return _OF_A_JOB[name](self._job(jid))
+            case ["jobs", jid, "vertices", uid]:
+                details = self._job(jid)
+                return rest.vertex(details, _vertex(details, uid))
+            case ["jobs", jid, "vertices", uid, "watermarks"]:
+                return rest.watermarks(_vertex(self._job(jid), uid))
+            case ["jobs", jid, "vertices", uid, "metrics"]:
+                values = rest.vertex_metrics(_vertex(self._job(jid), uid))
+                return rest.selected(values, query.get("get"))
+        raise LookupError(f"there is nothing at /{'/'.join(path)}")
+
+    def graph(self, jid: str) -> str:
+        """The drawing of a job."""
+        return rest.graph(self._job(jid))
+
+    def cancel(self, jid: str) -> dict[str, Any]:
+        """``PATCH /jobs/:jobid``."""
+        self._client(jid).cancelSoon()
+        return {}
+
+    def stop(self, jid: str) -> dict[str, Any]:
+        """``POST /jobs/:jobid/stop``."""
+        client = self._client(jid)
+        if client.getJobDetails().checkpoint.directory is None:
+            raise IllegalArgumentError(
+                "the job has no checkpoint directory to go on from: cancel it, or call"
+                " env.enableCheckpointing(directory) before it starts."
+            )
+        threading.Thread(target=self._stop, args=(jid, client), daemon=True).start()
+        return {"request-id": jid}
+
+    def _stop(self, jid: str, client: JobClient) -> None:
+        try:
+            client.stopWithSavepoint()
+        except Exception as error:
+            self._stopped[jid] = str(error)
+
+    def _savepoint(self, jid: str) -> dict[str, Any]:
+        details = self._job(jid)
+        if details.status is JobStatus.RUNNING:
+            return {"status": {"id": "IN_PROGRESS"}, "operation": None}
+        operation: dict[str, Any] = {"location": details.checkpoint.directory}
+        if jid in self._stopped:
+            operation = {"failure-cause": {"stack-trace": self._stopped[jid]}}
+        return {"status": {"id": "COMPLETED"}, "operation": operation}
+
+    def _client(self, jid: str) -> JobClient:
+        with self._lock:
+            if jid not in self._jobs:
+                raise LookupError(f"Job {jid} not found")
+            return self._jobs[jid]
+
+    def _job(self, jid: str) -> JobDetails:
+        return self._client(jid).getJobDetails()
+
+
+_OF_A_JOB: dict[str, Callable[[JobDetails], Any]] = {
+    "plan": rest.plan,
+    "checkpoints": rest.checkpoints,
+    "exceptions": rest.exceptions,
+    "config": rest.job_config,
+}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that hangs up is nobody's concern."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_SECONDS
+    wbufsize = (
+        -1
+    )  # head and body go together: apart, each answer waits 40 ms for the other's receipt
+    disable_nagle_algorithm = True
+    server_version = "flinkish"
+    sys_version = ""
+
+    def __init__(self, web: WebServer, *arguments: Any) -> None:
+        self._web = web
+        super().__init__(*arguments)
+
+    def do_GET(self) -> None:
+        path, query = self._asked()
+        if not self._is_meant():
+            return
+        if path in _PAGE:
+            name, kind = _PAGE[path]
+            self._send(HTTPStatus.OK, _asset(name), kind)
+        elif self._is_allowed(query, changes=False):
+            self._answer(partial(self._data, path, query))
+
+    def do_PATCH(self) -> None:
+        self._change()
+
+    def do_POST(self) -> None:
+        self._change()
+
+    def _data(self, path: str, query: dict[str, str]) -> None:
+        if path == "/metrics":
+            self._send(HTTPStatus.OK, exposition(self._web.jobs()).encode(), CONTENT_TYPE)
+            return
+        match _parts(path):
+            case ["jobs", jid, "graph.svg"]:
+                self._send(HTTPStatus.OK, self._web.graph(jid).encode(), "image/svg+xml")
+            case parts:
+                self._json(HTTPStatus.OK, self._web.document(parts, query))
+
+    def _change(self) -> None:
+        path, query = self._asked()
+        # Read, as the next request follows it on the same connection
+        self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 1 << 16))
+        if not self._is_meant() or not self._is_allowed(query, changes=True):
+            return
+        web = self._web
+        match self.command, _parts(path):
+            case "PATCH", ["jobs", jid] if query.get("mode", "cancel") == "cancel":
+                self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.cancel(jid)))
+            case "POST", ["jobs", jid, "stop"]:
+                self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.stop(jid)))
+            case _:
+                self._error(HTTPStatus.NOT_FOUND, f"there is no {self.command} of {path}")
+
+    def _asked(self) -> tuple[str, dict[str, str]]:
+        url = urlsplit(self.path)
+        return url.path, {name: values[-1] for name, values in parse_qs(url.query).items()}
+
+    def _is_meant(self) -> bool:
+        if self._web.isOwnName(self.headers.get("Host", "")):
+            return True
+        self._error(HTTPStatus.MISDIRECTED_REQUEST, "the request is for another host")
+        return False
+
+    def _is_allowed(self, query: dict[str, str], changes: bool) -> bool:
+        kind, _, given = self.headers.get("Authorization", "").partition(" ")
+        if (kind == "Bearer" and self._web.isTokenOf(given)) or (
+            self._web.isLoopback and not changes
+        ):
+            return True
+        self._error(
+            HTTPStatus.UNAUTHORIZED,
+            "the token is missing: open the whole url that enableWebUI() gave, or send it in the"
+            " header Authorization: Bearer TOKEN",
+        )
+        return False
+
+    def _answer(self, answer: Callable[[], None]) -> None:
+        try:
+            answer()
+        except LookupError as error:
+            self._error(HTTPStatus.NOT_FOUND, str(error.args[0]))
+        except FlinkishError as error:
+            self._error(HTTPStatus.BAD_REQUEST, str(error))
+
+    def _error(self, status: HTTPStatus, message: str) -> None:
+        self._json(status, {"errors": [message]})
+
+    def _json(self, status: HTTPStatus, document: Any) -> None:
+        content = json.dumps(document, default=str, separators=(",", ":")).encode()
+        self._send(status, content, "application/json; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        if status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", "Bearer")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """The page asks once a second, which is not to fill a log."""
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path; ``/api`` and Flink's ``/v1`` before it may be left out."""
+    parts = [unquote(part) for part in path.split("/") if part]
+    while parts and parts[0] in ("api", "v1"):
+        parts = parts[1:]
+    return parts
+
+
+def _vertex(details: JobDetails, uid: str) -> VertexDetails:
+    for vertex in details.vertices:
+        if vertex.id == uid:
+            return vertex
+    raise LookupError(f"the job {details.jid} has no vertex {uid}")
+
+
+def _asset(name: str) -> bytes:
+    return (resources.files("flinkish.web") / "static" / name).read_bytes()
+
+
+def _version() -> str:
+    try:
+        return version("flinkish")
+    except PackageNotFoundError:
+        return "unknown"

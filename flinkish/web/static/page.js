@@ -1,0 +1,426 @@
+"use strict";
+// The page of running jobs. What comes from a job (names, messages, splits) becomes text, never markup.
+
+const MAX = 9223372036854775807n;
+const SVG = "http://www.w3.org/2000/svg";
+const main = document.getElementById("main");
+const TABS = [
+  ["overview", "Overview"], ["watermarks", "Watermarks"], ["batches", "Batches"],
+  ["checkpoints", "Checkpoints"], ["exceptions", "Exceptions"], ["metrics", "Metrics"],
+  ["configuration", "Configuration"],
+];
+const PHASES = [
+  ["Find input", ["latestOffset", "getBatch"]], ["Plan", ["queryPlanning"]], ["Stages", ["stages"]],
+  ["Sinks", ["sinks"]], ["Commit", ["walCommit", "commitOffsets"]],
+];
+const view = { shell: null, picked: null, graph: null };
+
+// ---------------------------------------------------------------- the token, the theme, the server
+
+const storage = { // A browser may refuse it
+  get: (name) => { try { return sessionStorage.getItem(name); } catch { return null; } },
+  set: (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* forgotten on reload */ } },
+};
+let token = storage.get("token");
+const given = /^#token=(.+)$/.exec(location.hash);
+if (given) {
+  token = given[1];
+  storage.set("token", token);
+  history.replaceState(null, "", location.pathname + "#/");
+}
+
+const theme = document.getElementById("theme");
+const themed = (name) => { if (name) document.documentElement.dataset.theme = name; };
+themed(storage.get("theme"));
+theme.addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme === "dark"
+    || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  themed(dark ? "light" : "dark");
+  storage.set("theme", dark ? "light" : "dark");
+});
+
+async function call(path, options = {}) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const response = await fetch(`api/${path}`, { ...options, headers });
+  if (!response.ok) {
+    const errors = await response.json().then((body) => body.errors, () => null);
+    throw Object.assign(new Error((errors || [response.statusText]).join(" ")), { status: response.status });
+  }
+  return response;
+}
+
+// Watermarks are 64 bits wide, which a number of JavaScript is not
+const parsed = (text) => JSON.parse(text.replace(/:(-?\d{16,})(?=[,}\]])/g, ':"$1"'));
+const json = async (path) => parsed(await (await call(path)).text());
+
+// ---------------------------------------------------------------- small pieces
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== false && value !== undefined) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function svg(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const number = (value) => Number(value).toLocaleString("en");
+const percent = (share) => `${Math.round(share * 100)} %`;
+
+function duration(ms) {
+  ms = Number(ms);
+  if (ms < 0) return "0 ms";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${s.toFixed(s < 10 ? 1 : 0)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  if (s < 86400 * 730) return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+  return `${Math.floor(s / 86400 / 365.25)} years`;
+}
+
+function bytes(count) {
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (count < 1024) return `${count.toFixed(count < 10 && unit !== "B" ? 1 : 0)} ${unit}`;
+    count /= 1024;
+  }
+  return `${count.toFixed(1)} TiB`;
+}
+
+function date(ms) {
+  const at = new Date(Number(ms));
+  if (Number.isNaN(at.getTime())) return String(ms);
+  const pad = (value, width = 2) => String(value).padStart(width, "0");
+  return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}.${pad(at.getMilliseconds(), 3)}`;
+}
+
+function watermark(value) {
+  if (value === null || value === undefined) return "none yet";
+  return BigInt(value) === MAX ? "end of input" : date(value);
+}
+
+function lag(value, now) {
+  if (value === null || value === undefined || BigInt(value) === MAX) return "–";
+  const behind = Number(now) - Number(value);
+  return behind < 0 ? `ahead by ${duration(-behind)}` : duration(behind);
+}
+
+function table(heads, rows, empty) {
+  if (!rows.length) return element("p", { class: "quiet" }, empty || "Nothing yet.");
+  const kind = (head) => (head.startsWith("#") ? "number" : null);
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, element("table", {},
+    element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col", class: kind(head) }, head.replace("#", ""))))),
+    element("tbody", {}, ...rows.map((row) => element("tr", row.attributes || {}, ...(row.cells || row).map((cell, index) =>
+      element("td", { class: kind(heads[index]) || (index ? null : "name") }, cell instanceof Node ? cell : String(cell))))))));
+}
+
+const facts = (pairs) => element("dl", { class: "facts" }, ...pairs.map(([name, value]) =>
+  element("div", {}, element("dt", {}, name), element("dd", {}, value instanceof Node ? value : String(value)))));
+const card = (title, ...children) => element("section", { class: "card" }, title ? element("h2", {}, title) : null, ...children);
+const state = (name) => element("span", { class: `state ${name}` }, name);
+
+/** Replace what is in `place`, but keep the focus and how far tables are scrolled. */
+function fill(place, ...children) {
+  const focused = place.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const scrolled = [...place.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
+  place.replaceChildren(...children);
+  [...place.querySelectorAll(".scroll")].forEach((box, index) => { box.scrollLeft = scrolled[index] || 0; });
+  if (focused) place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
+// ---------------------------------------------------------------- all jobs
+
+function showJobs(jobs) {
+  view.shell = null;
+  document.title = "flinkish";
+  const rows = (some) => some.map((job) => [
+    element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}`, "data-key": job.jid }, job.name), state(job.state), date(job["start-time"]),
+    duration(job.duration), job["end-time"] < 0 ? "–" : date(job["end-time"]), job.jid,
+  ]);
+  const heads = ["Job", "Status", "Start time", "#Duration", "End time", "ID"];
+  const running = jobs.filter((job) => job.state === "RUNNING");
+  fill(main,
+    element("h1", {}, "Jobs"), element("p", { class: "quiet" }, `${running.length} running, ${jobs.length - running.length} completed`),
+    card("Running jobs", table(heads, rows(running), "No job is running.")),
+    card("Completed jobs", table(heads, rows(jobs.filter((job) => job.state !== "RUNNING")), "No job has ended.")));
+}
+
+// ---------------------------------------------------------------- one job
+
+function route() {
+  const [, jid, tab] = /^#\/jobs\/([^/]+)(?:\/(\w+))?/.exec(location.hash) || [];
+  return { jid: jid && decodeURIComponent(jid), tab: TABS.some(([id]) => id === tab) ? tab : "overview" };
+}
+
+function openTab(jid, id, focus) {
+  location.hash = `#/jobs/${encodeURIComponent(jid)}/${id}`;
+  if (focus) document.getElementById(`tab-${id}`)?.focus();
+}
+
+function shell(job) {
+  const tabs = element("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the job" }, ...TABS.map(([id, label], index) =>
+    element("button", {
+      type: "button", role: "tab", id: `tab-${id}`, "aria-controls": "panel",
+      onclick: () => openTab(job.jid, id),
+      onkeydown: (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (step) openTab(job.jid, TABS[(index + step + TABS.length) % TABS.length][0], true);
+      },
+    }, label)));
+  view.shell = { jid: job.jid, head: element("section", { class: "card" }), panel: element("div", { id: "panel", role: "tabpanel" }), tabs, tab: null };
+  view.picked = null;
+  main.replaceChildren(view.shell.head, tabs, view.shell.panel);
+}
+
+async function showJob(job) {
+  if (!view.shell || view.shell.jid !== job.jid) shell(job);
+  const { shell: at } = view, { tab } = route();
+  document.title = `${job.name} – flinkish`;
+  fill(at.head, ...header(job));
+  for (const button of at.tabs.children) {
+    const chosen = button.id === `tab-${tab}`;
+    button.setAttribute("aria-selected", chosen);
+    button.tabIndex = chosen ? 0 : -1;
+  }
+  at.panel.setAttribute("aria-labelledby", `tab-${tab}`);
+  if (at.tab !== tab) {
+    at.tab = tab;
+    at.panel.replaceChildren();
+    view.graph = null;
+  }
+  if (tab === "overview") await overview(job, at.panel);
+  else fill(at.panel, ...PANELS[tab](job));
+}
+
+function header(job) {
+  const running = job.status === "RUNNING";
+  const actions = running && token ? element("div", { class: "actions" },
+    job.checkpoint.directory ? element("button", { type: "button", class: "action", "data-key": "stop", onclick: () => ask(job, "stop") }, "Stop after this batch") : null,
+    element("button", { type: "button", class: "action danger", "data-key": "cancel", onclick: () => ask(job, "cancel") }, "Cancel job")) : null;
+  const late = job.vertices.flatMap((v) => v.operators).reduce((sum, o) => sum + o.metrics.numLateRecordsDropped, 0);
+  const last = job.batches[job.batches.length - 1];
+  const error = job.exceptions[0];
+  return [
+    element("div", { class: "title" }, element("h1", {}, job.name), state(job.status), actions),
+    facts([
+      ["ID", job.jid], ["Start time", date(job.startTime)], job.endTime ? ["End time", date(job.endTime)] : null, ["Duration", duration(job.duration)],
+      ["Batches", number(job.checkpoint.completed)], ["Last batch", last ? duration(last.duration) : "–"],
+      ["Late records dropped", number(late)], ["State", last ? bytes(last.stateBytes) : "–"],
+    ].filter(Boolean)),
+    job.status === "FAILED" && error ? element("p", { class: "bad" }, `${error.type}${error.operator ? ` in ${error.operator}` : ""}. See Exceptions.`) : null,
+  ].filter(Boolean);
+}
+
+function ask(job, how) {
+  const dialog = element("dialog", { "aria-label": "Confirm" });
+  const close = () => { dialog.close(); dialog.remove(); };
+  const go = async () => {
+    close();
+    try {
+      if (how === "stop") await call(`jobs/${encodeURIComponent(job.jid)}/stop`, { method: "POST" });
+      else await call(`jobs/${encodeURIComponent(job.jid)}?mode=cancel`, { method: "PATCH" });
+    } catch (error) { document.getElementById("connection").textContent = error.message; }
+    refresh();
+  };
+  dialog.append(
+    element("p", {}, how === "stop"
+      ? `Stop ${job.name} when its batch is done? A later run goes on from there.`
+      : `Cancel ${job.name} now? ${job.checkpoint.directory ? "A later run goes on after the last finished batch." : "It has no checkpoint directory: what it has done so far cannot be gone on from."}`),
+    element("div", { class: "actions" },
+      element("button", { type: "button", class: "action", onclick: close }, "Keep running"),
+      element("button", { type: "button", class: "action danger", onclick: go }, how === "stop" ? "Stop job" : "Cancel job")));
+  document.body.append(dialog);
+  dialog.addEventListener("cancel", () => dialog.remove());
+  dialog.showModal();
+}
+
+// ---------------------------------------------------------------- overview
+
+async function overview(job, panel) {
+  if (!view.graph) {
+    const drawn = new DOMParser().parseFromString(await (await call(`jobs/${encodeURIComponent(job.jid)}/graph.svg`)).text(), "image/svg+xml");
+    view.graph = document.importNode(drawn.documentElement, true);
+    for (const box of view.graph.querySelectorAll(".vertex")) {
+      box.setAttribute("tabindex", "0");
+      box.setAttribute("role", "button");
+      box.addEventListener("click", () => pick(box.dataset.vertex));
+      box.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(box.dataset.vertex); }
+      });
+    }
+    panel.replaceChildren(
+      card(null, element("div", { class: "graph", tabindex: "0", role: "region", "aria-label": "Job graph" }, view.graph)),
+      element("div", { id: "vertices" }), element("div", { id: "vertex" }));
+  }
+  for (const vertex of job.vertices) {
+    const box = view.graph.querySelector(`[data-vertex="${CSS.escape(vertex.id)}"]`);
+    const set = (field, text) => { const line = box.querySelector(`[data-field="${field}"]`); if (line) line.textContent = text; };
+    set("records", vertex.isSink ? `in ${number(vertex.numRecordsIn)}` : `in ${number(vertex.numRecordsIn)} · out ${number(vertex.numRecordsOut)}`);
+    set("busy", `busy ${percent(vertex.busyShare)} · parallelism ${vertex.parallelism}`);
+    set("watermark", `watermark ${watermark(vertex.currentWatermark)}`);
+    box.classList.toggle("full", vertex.busyShare >= 0.7);
+    box.classList.toggle("half", vertex.busyShare >= 0.35 && vertex.busyShare < 0.7);
+    box.classList.toggle("picked", vertex.id === view.picked);
+    box.setAttribute("aria-pressed", vertex.id === view.picked);
+  }
+  job.edges.forEach((edge, index) => {
+    view.graph.querySelector(`[data-edge="${index}"] [data-field="records"]`).textContent = number(edge.records);
+  });
+  fill(document.getElementById("vertices"), card(null, table(
+    ["Name", "Status", "#Records received", "#Records sent", "#Busy", "#Skew", "#Parallelism", "Watermark", "#Lag", "Waits for"],
+    job.vertices.map((vertex) => ({
+      attributes: vertex.id === view.picked ? { class: "picked" } : {},
+      cells: [
+        element("button", { type: "button", class: "link", "data-key": vertex.id, onclick: () => pick(vertex.id) }, vertex.name),
+        state(job.status), number(vertex.numRecordsIn), vertex.isSink ? "–" : number(vertex.numRecordsOut),
+        vertex.isSink ? "–" : percent(vertex.busyShare), Object.keys(vertex.keyGroups).length > 1 ? vertex.skew.toFixed(1) : "–",
+        vertex.parallelism, vertex.isSink ? "–" : watermark(vertex.currentWatermark),
+        vertex.isSink ? "–" : lag(vertex.currentWatermark, job.now), held(vertex, job.now),
+      ],
+    })))));
+  const picked = job.vertices.find((vertex) => vertex.id === view.picked);
+  fill(document.getElementById("vertex"), ...(picked ? [vertexCard(picked, job)] : [element("p", { class: "quiet" }, "Choose a vertex to see its operators, inputs and key groups.")]));
+}
+
+function pick(id) {
+  view.picked = view.picked === id ? null : id;
+  refresh();
+}
+
+function held(vertex, now) {
+  const hold = vertex.operators.find((operator) => operator.heldBackBy)?.heldBackBy;
+  if (!hold || (hold.currentWatermark !== null && BigInt(hold.currentWatermark) === MAX)) return "–";
+  return `${hold.operator}${hold.split === null ? "" : `, split ${hold.split}`}, since ${date(hold.since)} (${duration(now - hold.since)})`;
+}
+
+const sum = (vertex, name) => vertex.operators.reduce((total, operator) => total + operator.metrics[name], 0);
+
+function vertexCard(vertex, job) {
+  const most = Math.max(1, ...Object.values(vertex.keyGroups));
+  const parts = [facts([
+    ["Records received", number(vertex.numRecordsIn)], ["Records sent", vertex.isSink ? "–" : number(vertex.numRecordsOut)],
+    ["Worked for", duration(vertex.busyMillis)], ["Late records dropped", number(sum(vertex, "numLateRecordsDropped"))],
+    ["Timers", number(sum(vertex, "timers"))], ["State entries", `${number(sum(vertex, "stateEntries"))} in ${number(sum(vertex, "statePages"))} pages`],
+  ])];
+  if (vertex.operators.length) parts.push(element("h3", {}, "Operators"), operatorTable(vertex.operators, job));
+  if (vertex.operators.some((operator) => operator.inputs.length)) parts.push(element("h3", {}, "Inputs and splits"), inputTable([vertex], job));
+  if (vertex.source) parts.push(element("h3", {}, "Offsets"), facts([
+    ["Batch began at", vertex.source.startOffset ?? "the beginning"], ["Read up to", vertex.source.endOffset ?? "–"], ["Latest there is", vertex.source.latestOffset ?? "–"]]));
+  const groups = Object.entries(vertex.keyGroups);
+  if (groups.length) parts.push(element("h3", {}, `Records by key group (skew of the last batch: ${vertex.skew.toFixed(2)})`),
+    element("div", { class: "bars" }, ...groups.sort((a, b) => a[0] - b[0]).slice(0, 256).flatMap(([group, count]) => {
+      const bar = element("div", { class: "fill" });
+      bar.style.width = `${(100 * count) / most}%`;
+      return [element("span", {}, group), element("div", { class: "track" }, bar), element("span", {}, number(count))];
+    })));
+  return card(vertex.name, ...parts);
+}
+
+function operatorTable(operators, job) {
+  return table(["Operator", "#Records in", "#Records out", "#Late dropped", "#Timers", "#State entries", "Watermark", "#Lag"], operators.map(({ metrics }) => [
+    metrics.name, number(metrics.numRecordsIn), number(metrics.numRecordsOut), number(metrics.numLateRecordsDropped), number(metrics.timers), number(metrics.stateEntries),
+    watermark(metrics.currentWatermark), lag(metrics.currentWatermark, job.now)]));
+}
+
+function inputTable(vertices, job) {
+  const rows = vertices.flatMap((vertex) => vertex.operators.flatMap((operator) => operator.inputs.map((input) => [
+    operator.metrics.name, `${input.isSplit ? "split " : ""}${input.name}`, watermark(input.currentWatermark), lag(input.currentWatermark, job.now),
+    `${date(input.since)} (${duration(job.now - input.since)})`,
+    input.idle ? element("span", { class: "tag quiet" }, "idle") : input.holdsBack ? element("span", { class: "tag hold" }, "holds the others back") : "active"])));
+  return table(["Operator", "Input", "Watermark", "#Lag", "Unchanged since", "Status"], rows, "No operator after a shuffle yet.");
+}
+
+// ---------------------------------------------------------------- the other tabs
+
+const PANELS = {
+  watermarks: (job) => [
+    card("Watermarks", table(["Operator", "Watermark", "#Lag to the clock", "Waits for"], job.vertices.filter((vertex) => !vertex.isSink).flatMap((vertex) =>
+      vertex.operators.map((operator) => [operator.metrics.name, watermark(operator.metrics.currentWatermark), lag(operator.metrics.currentWatermark, job.now), held({ operators: [operator] }, job.now)])))),
+    card("Inputs and splits", inputTable(job.vertices, job)),
+  ],
+  batches: (job) => [
+    card("Duration by phase", chart(job.batches), element("ul", { class: "legend" }, ...PHASES.map(([label], index) => element("li", { class: `phase-${index}` }, label)))),
+    card("Last batches", table(["Batch", "Start time", "#Duration", "#Records in", "#Records out", "#Late dropped", "#Skew", ...PHASES.map(([label]) => `#${label}`)],
+      job.batches.slice(-50).reverse().map((batch) => [
+        batch.id, date(batch.startTime), duration(batch.duration), number(batch.recordsIn), number(batch.recordsOut), number(batch.lateRecordsDropped), batch.skew.toFixed(1),
+        ...PHASES.map(([, names]) => duration(phase(batch, names)))]), "No batch has ended yet.")),
+  ],
+  checkpoints: (job) => [
+    card("Checkpoints", facts([
+      ["Completed in this run", number(job.checkpoint.completed)], ["Latest", job.checkpoint.latest ? `batch ${job.checkpoint.latest.id}, ${date(job.checkpoint.latest.startTime)}` : "–"],
+      ["Restored", job.checkpoint.restored === null ? "began anew" : `after batch ${job.checkpoint.restored}`],
+      ["Directory", job.checkpoint.directory ?? "temporary: goes with the job"]]),
+      element("p", { class: "quiet" }, "Each batch is a checkpoint: offsets, state and output are committed together.")),
+    card("History", table(["Batch", "Trigger time", "#Commit", "#State size"], job.batches.slice(-50).reverse().map((batch) => [
+      batch.id, date(batch.startTime), duration(phase(batch, ["walCommit", "commitOffsets"])), bytes(batch.stateBytes)]))),
+  ],
+  exceptions: (job) => job.exceptions.length ? job.exceptions.map((error, index) => card(`${index ? "" : "Root exception: "}${error.type}`,
+    facts([["Time", date(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message))))
+    : [card(null, element("p", { class: "quiet" }, "No run of this job has failed."))],
+  metrics: (job) => [
+    card("Operators", operatorTable(job.vertices.flatMap((vertex) => vertex.operators), job)),
+    card("Metrics of your functions", table(["Operator", "Metric", "#Value"], job.vertices.flatMap((vertex) => vertex.operators).flatMap(({ metrics }) =>
+      Object.entries(metrics.user).map(([name, value]) => [metrics.name, name, number(value)])), "None of your functions has registered a metric.")),
+  ],
+  configuration: (job) => [card("Configuration", table(["Setting", "Value"], [
+    ["parallelism in use", job.parallelism], ["key groups", job.maxParallelism], ...Object.entries(job.settings)]))],
+};
+
+const phase = (batch, names) => names.reduce((total, name) => total + (batch.phases[name] || 0), 0);
+
+function chart(batches) {
+  if (!batches.length) return element("p", { class: "quiet" }, "No batch has ended yet.");
+  const shown = batches.slice(-600), width = 1200, height = 150, most = Math.max(1, ...shown.map((batch) => batch.duration));
+  const step = width / Math.max(shown.length, 30), parts = [];
+  shown.forEach((batch, index) => {
+    let y = height - 4;
+    const bar = svg("g", {}, svg("title", {}, `Batch ${batch.id}: ${duration(batch.duration)}, ${number(batch.recordsIn)} records`));
+    PHASES.forEach(([, names], kind) => {
+      const tall = (phase(batch, names) / most) * (height - 24);
+      y -= tall;
+      if (tall > 0.2) bar.append(svg("rect", { class: `phase-${kind}`, x: index * step, y, width: Math.max(step - 1, 0.8), height: tall }));
+    });
+    parts.push(bar);
+  });
+  return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `Durations of the last ${shown.length} batches, the longest ${duration(most)}` },
+    svg("line", { x1: 0, x2: width, y1: 20, y2: 20 }), svg("line", { x1: 0, x2: width, y1: height - 4, y2: height - 4 }), ...parts, svg("text", { x: 2, y: 14 }, `longest ${duration(most)}`));
+}
+
+// ---------------------------------------------------------------- once a second
+
+let turn = 0;
+async function refresh() {
+  const mine = ++turn, at = route(), connection = document.getElementById("connection");
+  try {
+    if (at.jid) {
+      const job = await json(`jobs/${encodeURIComponent(at.jid)}/details?batches=${at.tab === "batches" ? 600 : 50}`);
+      if (mine === turn) await showJob(job);
+    } else {
+      const { jobs } = await json("jobs/overview");
+      if (mine === turn) showJobs(jobs);
+    }
+    connection.textContent = token ? "" : "read only: open the whole url to stop jobs";
+  } catch (error) {
+    if (mine !== turn) return;
+    if (error.status) {
+      view.shell = null;
+      main.replaceChildren(card(null, element("p", { class: "bad" }, error.message), element("a", { href: "#/" }, "All jobs")));
+    } else connection.textContent = "The program has ended or cannot be reached.";
+  }
+}
+
+addEventListener("hashchange", refresh);
+(async () => {
+  for (;;) {
+    if (!document.hidden) await refresh();
+    await new Promise((done) => { setTimeout(done, 1000); });
+  }
+})();

@@ -1,0 +1,143 @@
+"""Jobs to look at without Spark: clients that tell of details made here, with names that would be markup."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
+from flinkish.api.execution.details import (
+    BatchDetails,
+    CheckpointDetails,
+    EdgeDetails,
+    ExceptionDetails,
+    InputDetails,
+    JobDetails,
+    OperatorDetails,
+    SourceDetails,
+    VertexDetails,
+    WatermarkHold,
+)
+
+MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
+FINAL = 2**63 - 1
+
+
+def details(
+    jid: str = "a1",
+    status: JobStatus = JobStatus.RUNNING,
+    name: str = "clicks by user",
+    batches: int = 40,
+    directory: str | None = "/data/checkpoint",
+) -> JobDetails:
+    """A job of two sources, one of which holds the watermark back, windows and a sink."""
+    now = round(time.time() * 1000)
+    stuck = now - 3_600_000
+    metrics = OperatorMetrics("w", "windows", 900, 90, 7, stuck, 12, 34, 5, {"clicks": 9.0})
+    inputs = (
+        InputDetails("Source: slow", False, stuck, False, now - 90_000, True),
+        InputDetails(f"Source: {MARKUP}", False, now - 2_000, False, now - 500, False),
+        InputDetails("Source: gone", False, None, True, now - 400_000, False),
+    )
+    hold = WatermarkHold("Source: slow", None, stuck, now - 90_000)
+    return JobDetails(
+        jid,
+        name,
+        status,
+        now - 100_000,
+        None if status is JobStatus.RUNNING else now - 1_000,
+        now,
+        2,
+        8,
+        (
+            _source("s0", "Source: slow -> Timestamps/Watermarks", 100, stuck),
+            _source("s1", f"Source: {MARKUP}", 800, None),
+            VertexDetails(
+                "w",
+                "windows -> Map",
+                1,
+                False,
+                False,
+                2,
+                900,
+                90,
+                0.81,
+                4_200,
+                2.5,
+                {0: 500, 1: 100, 2: 200, 3: 100},
+                (
+                    OperatorDetails(metrics, inputs, hold),
+                    OperatorDetails(OperatorMetrics("m", "Map", 90, 90), (), hold),
+                ),
+            ),
+            VertexDetails("k", "Print to Std. Out", 2, False, True, 1, 90, 0, 0.0, 0, 1.0, {}, ()),
+        ),
+        (
+            EdgeDetails("s0", "w", "Timestamps/Watermarks", "HASH", 0, None, 100),
+            EdgeDetails("s1", "w", f"Source: {MARKUP}", "HASH", 0, None, 800),
+            EdgeDetails("w", "k", "Map", "FORWARD", 0, "late", 90),
+        ),
+        tuple(_batch(number, now) for number in range(batches)),
+        CheckpointDetails(directory, batches, _batch(batches - 1, now) if batches else None, 3),
+        (ExceptionDetails(now - 5_000, "UserFunctionError", f"Map: on {MARKUP}", "Map", MARKUP),),
+        {"objectReuse": "false"},
+    )
+
+
+def _source(uid: str, name: str, records: int, watermark: int | None) -> VertexDetails:
+    names = name.split(" -> ")
+    operators = [OperatorDetails(OperatorMetrics(uid, names[0], 0, records))]
+    operators += [
+        OperatorDetails(OperatorMetrics(f"{uid}.{n}", n, records, records, 0, watermark))
+        for n in names[1:]
+    ]
+    source = SourceDetails(None, '{"step":3}', None)
+    return VertexDetails(
+        uid, name, 0, True, False, 2, records, records, 0.4, 900, 1.0, {}, tuple(operators), source
+    )
+
+
+def _batch(number: int, now: int) -> BatchDetails:
+    phases = {
+        "latestOffset": 20,
+        "queryPlanning": 60,
+        "walCommit": 30,
+        "addBatch": 300 + 10 * (number % 7),
+        "stages": 250 + 10 * (number % 7),
+        "sinks": 40,
+        "commitOffsets": 30,
+    }
+    took = 450 + 10 * (number % 7)
+    return BatchDetails(number, now - 1_000 * (60 - number), took, phases, 100, 9, 1, 1.5, 70_000)
+
+
+class Client(JobClient):
+    """A client that tells of ``details``, and notes what it is asked to do."""
+
+    def __init__(self, told: JobDetails) -> None:
+        self.told = told
+        self.asked: list[str] = []
+
+    def getJobID(self) -> str:
+        return self.told.jid
+
+    def getJobStatus(self) -> JobStatus:
+        return self.told.status
+
+    def getMetrics(self) -> dict[str, Any]:
+        return {}
+
+    def getJobDetails(self) -> JobDetails:
+        return self.told
+
+    def cancel(self) -> None:
+        self.asked.append("cancel")
+        self.told = details(self.told.jid, JobStatus.CANCELED)
+
+    def stopWithSavepoint(self) -> str:
+        self.asked.append("stop")
+        self.told = details(self.told.jid, JobStatus.CANCELED)
+        return "/data/checkpoint"
+
+    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        return JobExecutionResult(self.told.name, self.told.jid, 1, {})

@@ -1,0 +1,244 @@
+"""The web page in a real browser: what it shows, that it runs nothing of what it shows, and that a keyboard, a
+phone and either colour scheme get through."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.execution.client import JobStatus
+from flinkish.web.server import WebServer
+from tests.web.browser import Browser, installed
+from tests.web.jobs import MARKUP, Client, details
+
+pytestmark = pytest.mark.thorough("a browser shows every page")
+
+PICTURES = Path(__file__).parents[2] / "build" / "web"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = installed()
+    if path is None:
+        if os.environ.get("FLINKISH_TEST_WEB"):
+            pytest.fail("there is no chromium: apt-get install chromium")
+        pytest.skip("there is no chromium on this machine: apt-get install chromium")
+    opened = Browser(path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(browser):
+    """The browser, of which no console error is left at the end."""
+    browser.errors.clear()
+    browser.resize(1280, 900)
+    browser.prefer("light")
+    yield browser
+    browser.open("about:blank")
+    assert browser.errors == []
+
+
+@pytest.fixture
+def server():
+    served = WebServer()
+    yield served
+    served.close()
+
+
+def opened(page, server, *clients):
+    for client in clients:
+        server.addJob(client)
+    page.evaluate("1")
+    page.open(server.url)
+    page.wait_for(
+        "document.querySelectorAll('table').length > 0 || /No job is/.test(document.body.innerText)"
+    )
+
+
+def test_all_jobs_and_then_one_as_flink_shows_it(page, server):
+    opened(page, server, Client(details()), Client(details("b2", JobStatus.FAILED, "yesterday's")))
+    assert "1 running, 1 completed" in page.text()
+    assert "#token" not in page.evaluate("location.href")
+    page.screenshot(PICTURES / "jobs.png")
+    page.click("a", "clicks by user")
+    page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
+    page.wait_for("/in 900 · out 90/.test(document.querySelector('.flinkish-graph').textContent)")
+    text = page.text()
+    for shown in ("RUNNING", "81 %", "Source: slow, since", "HASH", "FORWARD · late", "Cancel job"):
+        assert shown in text, shown
+    page.click("td button", "windows -> Map")
+    page.wait_for("/Records by key group/.test(document.body.innerText)")
+    text = page.text()
+    for shown in ("holds the others back", "idle", "Late records dropped", "2.50", "34 in 5 pages"):
+        assert shown in text, shown
+    page.screenshot(PICTURES / "job.png")
+    page.prefer("dark")
+    page.screenshot(PICTURES / "job-dark.png")
+
+
+def test_every_tab_shows_what_it_is_for(page, server):
+    opened(page, server, Client(details()))
+    page.click("a", "clicks by user")
+    for tab, shown in {
+        "Watermarks": "holds the others back",
+        "Batches": "Duration by phase",
+        "Checkpoints": "/data/checkpoint",
+        "Exceptions": "UserFunctionError",
+        "Metrics": "clicks",
+        "Configuration": "objectReuse",
+    }.items():
+        page.click("[role=tab]", tab)
+        page.wait_for(f"document.querySelector('#panel')?.innerText.includes('{shown}')")
+        assert page.evaluate("document.querySelector('[aria-selected=true]').textContent") == tab
+        page.screenshot(PICTURES / f"{tab.lower()}.png")
+
+
+def test_what_comes_from_a_job_is_text(page, server):
+    opened(page, server, Client(details(name=f"job {MARKUP}")))
+    assert MARKUP in page.text()
+    page.click("main a", "job")
+    page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
+    page.click("td button", "Source: <script>")
+    page.wait_for("document.querySelector('tr.picked')")
+    for tab in ("Watermarks", "Exceptions"):
+        page.click("[role=tab]", tab)
+        page.wait_for(
+            f"location.hash.endsWith('{tab.lower()}') && document.querySelector('#panel').innerText.includes('<script>')"
+        )
+    assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
+    assert "hacked" not in page.evaluate("document.title.replace(/^job .*flinkish$/, '')")
+
+
+def test_a_keyboard_gets_through(page, server):
+    client = Client(details())
+    opened(page, server, client)
+    here = "document.activeElement.textContent.trim()"
+
+    def tab_to(text):
+        for _ in range(40):
+            page.press("Tab")
+            if page.evaluate(here) == text:
+                return
+        raise AssertionError(f"Tab does not reach {text}")
+
+    tab_to("clicks by user")
+    page.press("Enter")
+    page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
+    tab_to("Overview")
+    page.press("ArrowRight")
+    page.wait_for("/Inputs and splits/.test(document.body.innerText)")
+    assert page.evaluate(here) == "Watermarks"
+    page.evaluate("history.back()")
+    page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
+    page.evaluate("document.querySelector('[data-vertex=\"w\"]').focus()")
+    page.press("Enter")
+    page.wait_for("document.querySelector('tr.picked')")
+    page.evaluate("document.querySelector('[data-key=cancel]').focus()")
+    page.press("Enter")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.press("Tab")
+    page.press("Enter")
+    page.wait_for("/CANCELED/.test(document.body.innerText)")
+    assert client.asked == ["cancel"]
+
+
+def test_a_question_comes_before_a_job_is_stopped(page, server):
+    client = Client(details())
+    opened(page, server, client)
+    page.click("a", "clicks by user")
+    page.click("button", "Stop after this batch")
+    page.click("dialog button", "Keep running")
+    page.wait_for("!document.querySelector('dialog')")
+    assert client.asked == []
+    page.click("button", "Stop after this batch")
+    page.click("dialog button", "Stop job")
+    page.wait_for("/CANCELED/.test(document.body.innerText)")
+    assert client.asked == ["stop"]
+
+
+def test_without_the_token_the_page_is_to_be_read_only(page, server):
+    server.addJob(Client(details()))
+    page.open(server.address)
+    page.evaluate("try { sessionStorage.clear() } catch {} 1")
+    page.open(f"{server.address}/?fresh")
+    page.click("a", "clicks by user")
+    page.wait_for("/read only/.test(document.body.innerText)")
+    assert "Cancel job" not in page.text()
+
+
+def test_a_phone_needs_no_scrolling_sideways(page, server):
+    page.resize(390, 800, 2)
+    opened(page, server, Client(details()))
+    page.click("a", "clicks by user")
+    page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
+    page.click("td button", "windows -> Map")
+    page.wait_for("/Records by key group/.test(document.body.innerText)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.screenshot(PICTURES / "phone.png")
+    for tab in ("Batches", "Exceptions"):
+        page.click("[role=tab]", tab)
+        page.wait_for(f"location.hash.endsWith('{tab.lower()}')")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_either_scheme(page, server, scheme):
+    page.prefer(scheme)
+    opened(page, server, Client(details()))
+    contrast = page.evaluate(
+        """(() => {
+          const channel = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+          const light = (color) => { const [r, g, b] = color.match(/[\\d.]+/g).map(Number); return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b); };
+          const ground = light(getComputedStyle(document.querySelector('.card')).backgroundColor);
+          return Math.min(...[...document.querySelectorAll('.card th, .card td, .card a, .card .state')].map((e) => {
+            const text = light(getComputedStyle(e).color);
+            return (Math.max(text, ground) + 0.05) / (Math.min(text, ground) + 0.05);
+          }));
+        })()"""
+    )
+    assert contrast >= 4.5
+
+
+@pytest.mark.slow("a job on Spark runs until it has a few batches to show")
+def test_a_running_job(page, env):
+    """What a user sees: a stream that stands still, and which input is to blame."""
+    at = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
+    clicks = env.fromSource(
+        fl.DataGeneratorSource(
+            lambda n: (f"user {n % 7}", 1_767_225_600_000 + n * 1_000), elementsPerSecond=50
+        ),
+        None,
+        "clicks",
+    )
+    prices = env.fromSource(
+        fl.DataGeneratorSource(lambda n: ("price", 1_767_225_600_000), elementsPerSecond=5),
+        None,
+        "prices",
+    )
+    timed = clicks.assignTimestampsAndWatermarks(at).union(prices.assignTimestampsAndWatermarks(at))
+    windows = timed.keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(10_000))
+    windows.reduce(max).name("clicks a user").forEachBatch(lambda values, batch: None)
+    web = env.enableWebUI()
+    client = env.executeAsync("clicks by user")
+    try:
+        page.open(web.url)
+        page.click("a", "clicks by user")
+        page.wait_for("/Source: prices, since/.test(document.body.innerText)", seconds=200)
+        page.wait_for("/in [1-9]/.test(document.querySelector('.flinkish-graph')?.textContent)")
+        page.click("td button", "clicks a user")
+        page.wait_for("/holds the others back/.test(document.body.innerText)")
+        page.screenshot(PICTURES / "running.png")
+        page.click("[role=tab]", "Batches")
+        page.wait_for("document.querySelectorAll('.chart rect').length > 4")
+        page.screenshot(PICTURES / "running-batches.png")
+        page.click("button", "Cancel job")
+        page.click("dialog button", "Cancel job")
+        page.wait_for("/CANCELED/.test(document.body.innerText)")
+        assert client.getJobStatus() is fl.JobStatus.CANCELED
+    finally:
+        client.cancel()
+        web.close()
