@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from flinkish.api.execution.drawing import Arrow, Box, drawing
 from flinkish.api.plan.partitioning import Partitioning
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamEdge, StreamNode
@@ -41,6 +42,19 @@ class JobPlan:
         lines.append("Sinks")
         lines.extend(f"  {vertex.head.name}  [{vertex.uid}]" for vertex in self._graph.sinks)
         return "\n".join(lines)
+
+    def asSvg(self) -> str:
+        """The plan as a drawing: a box for each vertex, with its operators."""
+        boxes = [
+            Box(vertex.uid, [node.name for node in vertex.nodes], vertex.level)
+            for vertex in self._graph.vertices
+        ]
+        arrows = [
+            Arrow(edge.source.uid, vertex.uid, _strategy(edge.edge))
+            for vertex in self._graph.vertices
+            for edge in vertex.inputs
+        ]
+        return drawing(boxes, arrows, "The graph of the job")
 
     def _json(self, node: StreamNode, numbers: dict[str, int]) -> dict[str, Any]:
         shown: dict[str, Any] = {

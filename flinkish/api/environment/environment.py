@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
@@ -15,7 +17,7 @@ from flinkish.api.connectors.source import (
     Source,
     SplitLike,
 )
-from flinkish.api.environment.configuration import Configuration
+from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
     FlinkishError,
@@ -34,6 +36,8 @@ from flinkish.api.execution.client import (
     JobListener,
 )
 from flinkish.api.execution.executor import PipelineExecutor, WebUI
+from flinkish.api.execution.notebook import graph_html
+from flinkish.api.execution.progress_bar import progress_bar
 from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.api.plan.transformations import (
     SinkTransformation,
@@ -80,6 +84,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     webUILoader: ClassVar[Callable[[str, int, str | None], WebUI] | None] = None
     """Starts a web page at a host and port, with a token; ``flinkish`` sets it to its own."""
 
+    contextConfiguration: ClassVar[Configuration | None] = None
+    """Options of all environments, as the command line sets them; what a program sets goes before."""
+
+    contextWebUI: ClassVar[WebUI | None] = None
+    """Shows the jobs of all environments, beside their own."""
+
     def __init__(
         self,
         sparkSession: SparkSession | Configuration | None = None,
@@ -98,6 +108,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         self._listeners: list[JobListener] = []
         self._collecting: list[CollectResultIterator[Any]] = []
         self._webUI: WebUI | None = None
+        if self.contextConfiguration is not None:
+            self.configure(self.contextConfiguration)
         if configuration is not None:
             self.configure(configuration)
 
@@ -286,7 +298,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         """
         client = self.executeAsync(jobName)
         try:
-            result = client.getJobExecutionResult()
+            with progress_bar(client):
+                result = client.getJobExecutionResult()
         except Exception as error:
             for listener in self._listeners:
                 listener.onJobExecuted(None, error)
@@ -321,8 +334,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             raise
         for results in collecting:
             results.setJobClient(client)
-        if self._webUI is not None:
-            self._webUI.addJob(client)
+        for web in (self._webUI, self.contextWebUI):
+            if web is not None:
+                web.addJob(client)
         for listener in self._listeners:
             listener.onJobSubmitted(client, None)
         return client
@@ -381,6 +395,27 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         columns (rows of files and tables, and what such functions make of them), and if not, why.
         """
         return self._executor().plan(self, self._sinks).asText()
+
+    def _repr_html_(self) -> str:
+        if not self._sinks:
+            return "<p>The job has no sinks yet.</p>"
+        return graph_html(self._executor().plan(self, self._sinks).asSvg())
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Inside the block a job has only the sinks that are added there, and a checkpoint of its own:
+        looking at a stream is no part of the job that is being built."""
+        kept = self._sinks, self._collecting, self._checkpointConfig
+        self._sinks, self._collecting, self._checkpointConfig = [], [], CheckpointConfig()
+        try:
+            yield
+        finally:
+            self._sinks, self._collecting, self._checkpointConfig = kept
+
+    def _graph_html(self, stream: DataStream[Any]) -> str:
+        """What leads to ``stream``, as a drawing."""
+        sink = SinkTransformation("...", PrintSink(), stream.getTransformation())
+        return graph_html(self._executor().plan(self, [sink]).asSvg())
 
     def _executor(self) -> PipelineExecutor:
         local = self.isLocalExecution()

@@ -80,6 +80,11 @@ class JobExecutionResult:
         """The metrics of every operator, by its name."""
         return self.metrics
 
+    def _repr_html_(self) -> str:
+        from flinkish.api.execution.notebook import result_html
+
+        return result_html(self)
+
 
 class JobClient(ABC):
     """The handle of a running job (Flink: ``JobClient``)."""
@@ -129,6 +134,22 @@ class JobClient(ABC):
     def cancelSoon(self) -> None:
         """Cancel the job, but do not wait until it has stopped."""
         threading.Thread(target=self.cancel, daemon=True).start()
+
+    def show(self) -> None:
+        """Show the job while it runs: status, batches, records, watermark and late records.
+
+        In a notebook with ipywidgets this returns at once, and what it shows is kept up to date and has
+        a button to stop the job. Elsewhere it prints a line when something has changed, until the job
+        has ended; an interrupt cancels the job.
+        """
+        from flinkish.api.execution.notebook import show
+
+        show(self)
+
+    def _repr_html_(self) -> str:
+        from flinkish.api.execution.notebook import job_html
+
+        return job_html(self.getJobDetails())
 
     def awaitTermination(self, timeout: float | None = None) -> JobExecutionResult:
         """``getJobExecutionResult`` by the name it has on a StreamingQuery."""

@@ -136,7 +136,7 @@ class CheckpointDetails:
     """In this run."""
     latest: BatchDetails | None
     restored: int | None
-    """The batch after which this run went on, None if it began anew."""
+    """The batch after which this run went on; None if it began anew, or there is no history of it."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ class Plan(Protocol):
     def asText(self) -> str:
         """The plan as text for people."""
 
+    def asSvg(self) -> str:
+        """The plan as a drawing."""
+
 
 class WebUI(Protocol):
     """The web page of an environment's jobs."""

@@ -6,9 +6,13 @@ If a type cannot be determined the result is None, and the stream has no type.
 
 from __future__ import annotations
 
+import copyreg
 import inspect
+import sys
 from functools import partial
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from typing_extensions import TypeAliasType
 
 from flinkish.api.functions.functions import Collector
 from flinkish.api.types.type_info import (
@@ -99,3 +103,19 @@ def _hints(function: Any) -> dict[str, Any]:
         return get_type_hints(function)
     except Exception:  # annotations may be anything, and may name classes missing at run time
         return {}
+
+
+# ---------------------------------------------------------------------- pickling
+
+
+def _reduced_alias(alias: TypeAliasType) -> str | tuple[Any, ...]:
+    """How to find an alias such as ``ProcessWindowFunction.Context`` again: Python looks for it in its module,
+    and it is in a class there. A function of ``__main__``, as of a notebook, goes to the workers with
+    its annotations."""
+    for owner in vars(sys.modules[alias.__module__ or ""]).values():
+        if isinstance(owner, type) and vars(owner).get(alias.__name__) is alias:
+            return getattr, (owner, alias.__name__)
+    return alias.__name__
+
+
+copyreg.pickle(TypeAliasType, _reduced_alias)

@@ -6,10 +6,13 @@ the job.
 
 from __future__ import annotations
 
+import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
@@ -18,7 +21,14 @@ from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
-from flinkish.api.execution.client import CloseableIterator, CollectResultIterator
+from flinkish.api.execution.client import (
+    CloseableIterator,
+    CollectResultIterator,
+    JobClient,
+    JobStatus,
+)
+from flinkish.api.execution.notebook import in_notebook
+from flinkish.api.execution.tables import Elements
 from flinkish.api.functions.adapt import (
     filter_call,
     flat_map_calls,
@@ -71,6 +81,8 @@ from flinkish.api.windowing.count_windows import count_window
 from flinkish.api.windowing.windows import GlobalWindow, Window
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
@@ -497,6 +509,63 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         self._environment.registerCollectIterator(results)
         return results
 
+    # ------------------------------------------------------------------ to look at
+
+    def preview(self, n: int = 20, seconds: float = 10.0) -> Elements[T_co]:
+        """The first ``n`` elements, or those that come in ``seconds`` after the first batch, of an
+        unbounded stream too. A job of its own brings them, which is then stopped: other sinks and the
+        checkpoint of the environment have no part in it."""
+        if n <= 0 or seconds <= 0:
+            raise IllegalArgumentError(
+                f"preview: n={n} and seconds={seconds} must both be above 0."
+            )
+        with self._environment._alone():
+            iterator = self.collectAsync()
+            client = self._environment.executeAsync("preview")
+        timed_out = threading.Event()
+        watch = threading.Thread(target=_stop_after, args=(client, seconds, timed_out), daemon=True)
+        watch.start()
+        with iterator:
+            elements = list(islice(iterator, n))
+            complete = len(elements) < n and not timed_out.is_set()
+        return Elements(elements, self._columns(), complete)
+
+    def display(self, n: int = 20, seconds: float = 10.0) -> None:
+        """Show the elements of ``preview`` as a table: in the cell of a notebook, else as text."""
+        elements = self.preview(n, seconds)
+        if in_notebook():
+            from IPython.display import display
+
+            display(elements)
+        else:
+            print(elements.toText())
+
+    def collectAsPandas(self, limit: int | None = None) -> pd.DataFrame:
+        """Run the stream to its end, or to ``limit`` elements, and return a pandas DataFrame with a
+        column for each field. As with ``preview``, a job of its own."""
+        return self._collected(limit).toPandas()
+
+    def collectAsArrow(self, limit: int | None = None) -> pa.Table:
+        """The same as an Arrow table."""
+        return self._collected(limit).toArrow()
+
+    def _collected(self, limit: int | None) -> Elements[T_co]:
+        with self._environment._alone():
+            if limit is not None:
+                return Elements(self.executeAndCollect(limit), self._columns())
+            iterator = self.executeAndCollect()
+        with iterator:
+            return Elements(iterator, self._columns())
+
+    def _columns(self) -> list[str] | None:
+        """The columns that the type of the elements tells."""
+        elements = self.getType()
+        return list(elements.getFieldNames()) if elements.isComposite() else None
+
+    def _repr_html_(self) -> str:
+        kind = escape(f"{type(self).__name__} of {self.getType()}")
+        return f"<p>{kind}</p>{self._environment._graph_html(self)}"
+
     def toDataFrame(self, schema: str | StructType | None = None) -> DataFrame:
         """The stream as a streaming Spark DataFrame, for Spark SQL.
 
@@ -543,6 +612,22 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
 
 
 _SAME_ELEMENTS = (FilterDescription, InOrderDescription, TimestampsAndWatermarksDescription)
+
+
+def _stop_after(client: JobClient, seconds: float, timedOut: threading.Event) -> None:
+    """Cancel the job ``seconds`` after its first batch, unless it has ended by then."""
+    until: float | None = None
+    while client.getJobStatus() is JobStatus.RUNNING:
+        if until is None and client.getJobDetails().checkpoint.completed:
+            until = time.monotonic() + seconds
+        if until is not None and time.monotonic() >= until:
+            timedOut.set()
+            client.cancelSoon()
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+_POLL_SECONDS = 0.1
 
 
 def _split_of(transformation: Transformation) -> Callable[[Any], Any] | None:
