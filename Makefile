@@ -20,7 +20,7 @@ test: $(READY)
 
 # Every way in which a job, its JVM and its workers end, in processes of their own.
 test-processes: $(READY)
-	$(BIN)/pytest -m processes tests/spark/test_job_life.py tests/reliability
+	$(BIN)/pytest -m processes tests/spark/test_job_life.py tests/reliability tests/cli
 
 # The web page in a real browser; what it looked like is in build/web.
 test-web: $(READY)

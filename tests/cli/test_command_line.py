@@ -1,0 +1,286 @@
+"""The command line: programs run, are listed, stopped and explained; a new project passes its own checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.execution.client import JobStatus
+from flinkish.cli import run_directory
+from flinkish.cli.main import main
+from flinkish.cli.run_directory import Program, programs, registered
+from flinkish.web.server import WebServer
+from tests.spark.waiting import wait_for
+from tests.web.jobs import Client, details
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def own_run_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def server():
+    """A program of which this process is the driver."""
+    served = WebServer()
+    with registered(Program(os.getpid(), "job.py", served.address, served.token)):
+        yield served
+    served.close()
+
+
+def script(tmp_path, text):
+    file = tmp_path / "job.py"
+    file.write_text(dedent(text))
+    return str(file)
+
+
+JOB = """
+    import sys
+    import flinkish as fl
+    if __name__ == "__main__":
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        numbers = env.fromCollection([1, 2, 3]).map(lambda n: n * 2).name("doubled")
+        numbers.keyBy(lambda n: n).reduce(max).print()
+        env.execute(" ".join(["doubles", *sys.argv[1:]]))
+        raise AssertionError("what comes after the job is not reached")
+"""
+
+
+def test_explain_shows_what_would_run_and_runs_nothing(tmp_path, capsys):
+    assert main(["explain", script(tmp_path, JOB), "--of", "ten"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        "doubles --of ten\nStage 0 (sources)\n  Source: Collection Source -> doubled"
+    )
+    assert main(["explain", "--json", script(tmp_path, JOB)]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"]
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+    assert "Stage 0" not in env.explain().splitlines()[1:]
+
+
+def test_explain_says_that_there_is_no_job(tmp_path, capsys):
+    assert main(["explain", script(tmp_path, "print('hello')")]) == 1
+    assert "without a job" in capsys.readouterr().err
+
+
+def test_run_runs_a_program_as_python_does(tmp_path, capsys, monkeypatch):
+    file = script(
+        tmp_path,
+        """
+        import sys
+        import beside
+        import flinkish as fl
+        print(__name__, sys.argv[1:], beside.NAME)
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        print(env.getCheckpointConfig().getCheckpointStorage(), env.getParallelism())
+        env.enableCheckpointing("mine")
+        print(env.getCheckpointConfig().getCheckpointStorage())
+        """,
+    )
+    (tmp_path / "beside.py").write_text("NAME = 'found'")
+    before = sys.argv, sys.path[:]
+    assert main(["run", "--checkpoint", "dir", "-p", "3", file, "--input", "x"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "__main__ ['--input', 'x'] found",
+        "dir 3",
+        "mine",
+    ]
+    assert (sys.argv, sys.path) == before
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+    assert env.getCheckpointConfig().getCheckpointStorage() is None
+    assert list(programs()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "checkpoint", "left"),
+    [
+        (["--checkpoint", "dir", "SCRIPT", "x"], "dir", ["x"]),
+        (["SCRIPT", "--checkpoint", "dir", "x", "--web"], "dir", ["x", "--web"]),
+        (["SCRIPT", "--checkpoint=dir", "--web", "x"], "dir", ["x"]),
+        (["SCRIPT", "--web", "0", "--checkpoint", "dir", "--input", "5"], "dir", ["--input", "5"]),
+        (["SCRIPT", "--", "--checkpoint", "dir"], None, ["--checkpoint", "dir"]),
+        (["--checkpoint", "one", "SCRIPT", "-p", "2"], "one", []),
+        (["SCRIPT"], None, []),
+    ],
+)
+def test_options_come_before_the_script_or_after_it(tmp_path, capsys, given, checkpoint, left):
+    file = script(
+        tmp_path,
+        """
+        import sys
+        import flinkish as fl
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        print([env.getCheckpointConfig().getCheckpointStorage(), sys.argv[1:]])
+        """,
+    )
+    assert main(["run", *(file if part == "SCRIPT" else part for part in given)]) == 0
+    assert capsys.readouterr().out.strip() == str([checkpoint, left])
+
+
+def test_run_says_where_the_page_is_if_it_is_asked_to(tmp_path, capsys):
+    assert main(["run", script(tmp_path, "")]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["run", "--web", "0", script(tmp_path, "")]) == 0
+    assert re.search(r"http://127\.0\.0\.1:\d+/#token=", capsys.readouterr().err)
+
+
+def test_an_error_of_the_program_is_its_own(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        main(["run", script(tmp_path, "1 / 0")])
+    assert list(programs()) == []
+    with pytest.raises(fl.FlinkishError, match=r"there is no file no\.py"):
+        main(["run", "no.py"])
+
+
+def test_list_shows_the_jobs_that_run(server, capsys):
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out == "No job is running.\n"
+    server.addJob(Client(details()))
+    server.addJob(Client(details("b2", JobStatus.FINISHED)))
+    assert main(["list"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert re.search(r"a1  RUNNING +100 s  clicks by user  \(job\.py, process \d+", line)
+    assert server.token not in line
+    assert main(["list", "--all"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("named", ["a1", "a", "clicks by user"])
+def test_stop_stops_a_job_by_its_id_or_name(server, capsys, named):
+    client = Client(details())
+    server.addJob(client)
+    assert main(["stop", named]) == 0
+    assert client.asked == ["stop"]
+    assert "goes on from /data/checkpoint" in capsys.readouterr().out
+
+
+def test_stop_says_what_it_cannot_do(server, capsys):
+    client = Client(details(directory=None))
+    server.addJob(client)
+    assert main(["stop", "a1"]) == 1
+    assert "--cancel" in capsys.readouterr().err
+    assert main(["stop", "other"]) == 1
+    assert "no job 'other' is running" in capsys.readouterr().err
+    server.addJob(Client(details("a2")))
+    assert main(["stop", "a"]) == 1
+    assert "several jobs are 'a': a2, a1" in capsys.readouterr().err
+    assert main(["stop", "a1", "--cancel"]) == 0
+    assert client.asked == ["cancel"]
+
+
+def test_the_run_directory_is_for_its_owner_only(server, tmp_path):
+    (directory,) = tmp_path.glob("flinkish-run-*")
+    (file,) = directory.iterdir()
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert file.stat().st_mode & 0o777 == 0o600
+    directory.chmod(0o755)
+    with pytest.raises(fl.FlinkishError, match="not a directory of this user alone"):
+        list(programs())
+    directory.chmod(0o700)
+
+
+def test_what_a_killed_program_left_is_removed(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with registered(Program(ended.pid, "job.py", "http://127.0.0.1:9", "")):
+        assert list(programs()) == []
+        assert list(run_directory._directory().iterdir()) == []
+
+
+def test_a_program_that_does_not_answer_is_left_out(capsys):
+    with registered(Program(os.getpid(), "job.py", "http://127.0.0.1:9", "")):
+        assert main(["list"]) == 0
+    assert capsys.readouterr().out == "No job is running.\n"
+
+
+@pytest.mark.thorough("runs pytest and mypy on the project")
+@pytest.mark.slow("mypy reads flinkish")
+def test_a_new_project_passes_its_own_test_and_type_check(tmp_path, capsys):
+    project = tmp_path / "my_job"
+    assert main(["new", str(project)]) == 0
+    names = {path.name for path in project.iterdir()}
+    assert names == {"pyproject.toml", "my_job.py", "test_my_job.py", "README.md"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_HOME": "/nonexistent"}
+    for command in (["pytest", "-q"], ["mypy", "my_job.py", "test_my_job.py"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert main(["explain", str(project / "my_job.py")]) == 0
+    assert "clicks a minute" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["my-job", "class", "flinkish", "1st"])
+def test_a_project_has_a_name_that_python_takes(tmp_path, capsys, name):
+    assert main(["new", str(tmp_path / name)]) == 1
+    assert "cannot be the name" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
+def test_a_directory_that_is_there_is_not_written_to(tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    assert main(["new", str(tmp_path / "mine")]) == 1
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(900)
+@pytest.mark.slow("a JVM of its own, twice")
+def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
+    job = script(
+        tmp_path,
+        """
+        import flinkish as fl
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(1)
+        numbers = env.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=20))
+        numbers.keyBy(lambda n: 0).reduce(max).uid("highest").print()
+        env.execute("numbers")
+        """,
+    )
+    checkpoint = tmp_path / "checkpoint"
+
+    def flinkish(*arguments):
+        return [sys.executable, "-m", "flinkish", *arguments]
+
+    for _ in range(2):
+        running = subprocess.Popen(
+            flinkish("run", job, "--checkpoint", str(checkpoint)),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert running.stdout is not None
+            first = int(running.stdout.readline())
+            wait_for(
+                lambda: (
+                    "numbers"
+                    in subprocess.run(
+                        flinkish("list"), cwd=ROOT, capture_output=True, text=True
+                    ).stdout
+                )
+            )
+            done = subprocess.run(
+                flinkish("stop", "numbers"), cwd=ROOT, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            rest, _ = running.communicate(timeout=120)
+        finally:
+            running.kill()
+        assert running.returncode == 0
+        last = int(rest.split()[-1]) if rest.split() else first
+    assert last > first > 0
