@@ -76,6 +76,7 @@ from flinkish.api.execution.client import JobListener as JobListener
 from flinkish.api.execution.client import JobStatus as JobStatus
 from flinkish.api.execution.client import OperatorMetrics as OperatorMetrics
 from flinkish.api.execution.executor import PipelineExecutor as PipelineExecutor
+from flinkish.api.execution.executor import WebUI as WebUI
 from flinkish.api.functions.async_function import AsyncFunction as AsyncFunction
 from flinkish.api.functions.async_function import AsyncRetryPredicate as AsyncRetryPredicate
 from flinkish.api.functions.async_function import AsyncRetryStrategies as AsyncRetryStrategies
@@ -83,7 +84,6 @@ from flinkish.api.functions.async_function import AsyncRetryStrategy as AsyncRet
 from flinkish.api.functions.async_function import ResultFuture as ResultFuture
 from flinkish.api.functions.async_function import RetryPredicates as RetryPredicates
 from flinkish.api.functions.async_function import RichAsyncFunction as RichAsyncFunction
-from flinkish.api.execution.executor import WebUI as WebUI
 from flinkish.api.functions.broadcast import BroadcastContext as BroadcastContext
 from flinkish.api.functions.broadcast import BroadcastProcessFunction as BroadcastProcessFunction
 from flinkish.api.functions.broadcast import BroadcastReadOnlyContext as BroadcastReadOnlyContext
