@@ -22,10 +22,12 @@ from flinkish.api.errors import (
     FlinkishError,
     IllegalStateError,
     JobExecutionError,
+    NotSupportedError,
     hide_elements,
     said_by,
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
+from flinkish.api.execution.details import JobDetails
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.local.sinks import opened_sink
@@ -33,8 +35,9 @@ from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.closing import Closeable, close_all, closed_on_error
 from flinkish.runtime.formats.base import ReadResult
-from flinkish.runtime.metrics import MetricsTotals, decode_reports
+from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings
@@ -245,6 +248,12 @@ class LocalJobClient(JobClient):
 
     def getMetrics(self) -> dict[str, OperatorMetrics]:
         return self._job.metrics.metrics()
+
+    def getJobDetails(self) -> JobDetails:
+        raise NotSupportedError(
+            "getJobDetails is of jobs on Spark. Use getMetrics(), or run the job without"
+            " setLocalExecution."
+        )
 
     def cancel(self) -> None:
         self._job.cancel()

@@ -19,12 +19,12 @@ from flinkish.api.execution.details import (
     WatermarkHold,
 )
 from flinkish.api.plan.partitioning import Partitioning
+from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.progress import InputWatermark, VertexLoad, lowest, visible
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.spark.status.monitor import JobMonitor, clock
-from flinkish.spark.translation import vertex_plan
 
 _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
