@@ -279,7 +279,6 @@ MODULE = __name__
         (functools.lru_cache(largest), f"{MODULE}.largest"),
         (max, "max"),
     ],
-    ids=str,
 )
 def test_names_of_functions(function, name):
     assert function_name(function) == name
