@@ -297,7 +297,7 @@ class _StreamGraphGenerator:
         path = f"{content.kind}({','.join(anchors)})"
         if _may_keep(transformation):
             path = f"{_function_of(content)} {path}"
-        return f"{content.kind}-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
+        return f"{content.kind}-{hashlib.sha256(path.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
     def _anchors(self, transformation: Transformation) -> Iterator[str]:
         """The uids of the nearest stateful operators and sources before ``transformation``."""

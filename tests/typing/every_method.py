@@ -45,6 +45,7 @@ from flinkish import (
     ValueStateDescriptor,
     WindowedStream,
 )
+from flinkish.api.execution.tables import Elements
 
 Pair = tuple[str, int]
 LATE = OutputTag[Pair]("late")
@@ -85,6 +86,14 @@ def sinks(pairs: DataStream[Pair]) -> None:
     assert_type(pairs.collectAsync(), CloseableIterator[Pair])
     assert_type(pairs.executeAndCollect("name", 3), list[Pair])
     assert_type(pairs.toDataFrame(), DataFrame)
+
+
+def looking(pairs: DataStream[Pair]) -> None:
+    assert_type(pairs.preview(), Elements[Pair])
+    pairs.display(5)
+    # Without types of their own
+    pairs.collectAsPandas(10)  # pyright: ignore[reportUnknownMemberType]
+    pairs.collectAsArrow()  # pyright: ignore[reportUnknownMemberType]
 
 
 def streams(pairs: DataStream[Pair], words: DataStream[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.arguments import instance
+from flinkish.api.arguments import instance, text
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.time.durations import TimeLike
 
@@ -42,6 +42,7 @@ class TextLineInputFormat:
 
 
 def _check_charset(subject: str, charset: str) -> None:
+    text(f"{subject}: charset", charset)
     if charset.upper().replace("_", "-") not in ("UTF-8", "UTF8"):
         raise NotSupportedError(
             f"{subject}: files of text are in UTF-8, not in {charset}. Leave the charset out, and convert"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Union
 
-from flinkish.api.arguments import integer, positive, text, whole_number
+from flinkish.api.arguments import integer, number, positive, text, whole_number
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.adapt import checked_callable, key_call
 from flinkish.api.functions.function_types import returned_type
@@ -162,9 +162,10 @@ class RateLimiterStrategy:
     @staticmethod
     def perSecond(recordsPerSecond: float) -> RateLimiterStrategy:
         """So many a second."""
-        whole = int(recordsPerSecond)
         subject = "RateLimiterStrategy.perSecond: recordsPerSecond"
-        return RateLimiterStrategy(positive(subject, whole if whole == recordsPerSecond else 0))
+        rate = number(subject, recordsPerSecond)
+        whole = rate if isinstance(rate, int) else int(rate) if rate.is_integer() else 0
+        return RateLimiterStrategy(positive(subject, whole))
 
     @staticmethod
     def noOp() -> RateLimiterStrategy:

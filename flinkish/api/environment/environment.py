@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
-from flinkish.api.arguments import instance
+from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import (
@@ -351,6 +351,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         no job can be stopped; on another ``host`` nothing can be seen without it. It is made anew each
         time if none is given.
         """
+        whole_number("enableWebUI: port", port, 0, 65535)
+        text("enableWebUI: host", host)
+        if token is not None:
+            text("enableWebUI: token", token)
         if self._webUI is not None:
             self._webUI.close()
             self._webUI = None

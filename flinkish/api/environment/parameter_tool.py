@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
 
 T = TypeVar("T")
@@ -24,14 +25,19 @@ class ParameterTool:
     """
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
-        self._parameters = dict(parameters)
+        fix = "Pass a dict of strings, or use ParameterTool.fromArgs(sys.argv[1:])."
+        self._parameters = dict(instance("ParameterTool: parameters", parameters, Mapping, fix))
 
     @staticmethod
     def fromArgs(args: Sequence[str]) -> ParameterTool:
         """Of ``--name value``, ``-name value`` and ``--flag``. A negative number is a value."""
         parameters: dict[str, str] = {}
         name: str | None = None
-        for argument in args:
+        subject, fix = "ParameterTool.fromArgs", "Pass sys.argv[1:]."
+        if isinstance(args, str):
+            raise IllegalArgumentError(f"{subject}: {shown(args)} is one string. {fix}")
+        for argument in instance(subject, args, Sequence, fix):
+            instance(subject, argument, str, fix)
             if argument.startswith("-") and not _is_number(argument):
                 name = argument.removeprefix("-").removeprefix("-")
                 if not name:
@@ -53,14 +59,15 @@ class ParameterTool:
     @staticmethod
     def fromMap(map: Mapping[str, str]) -> ParameterTool:  # noqa: A002 - Flink's name
         """Of a dict."""
-        return ParameterTool({name: str(value) for name, value in map.items()})
+        settings = instance("ParameterTool.fromMap", map, Mapping, "Pass a dict.")
+        return ParameterTool({name: str(value) for name, value in settings.items()})
 
     @staticmethod
     def fromPropertiesFile(path: str | os.PathLike[str]) -> ParameterTool:
         """Of a file with a ``name=value`` a line; lines that begin with ``#`` or ``!`` are comments."""
-        if not Path(path).is_file():
+        if not isinstance(path, (str, os.PathLike)) or not Path(path).is_file():
             raise IllegalArgumentError(
-                f"ParameterTool.fromPropertiesFile: there is no file {path}."
+                f"ParameterTool.fromPropertiesFile: there is no file {shown(path)}."
             )
         lines = (line.strip() for line in Path(path).read_text("utf-8").splitlines())
         pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")

@@ -105,6 +105,7 @@ def _waiting(
 ) -> SingleOutputStreamOperator[Any]:
     method = f"{'ordered' if ordered else 'unordered'}Wait{'' if strategy is None else 'WithRetry'}"
     instance(f"{method}: input", stream, DataStream, "Pass the stream first.")
+    unit = instance(f"{method}: timeUnit", unit, TimeUnit, "Pass one, such as TimeUnit.SECONDS.")
     length = unit.toMillis(timeout) if isinstance(timeout, int) else timeout
     if not isinstance(func, AsyncFunction):
         checked_callable(method, func, "an AsyncFunction or async def f(value)", 1)

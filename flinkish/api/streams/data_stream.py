@@ -16,7 +16,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
-from flinkish.api.arguments import MAX_KEY_GROUPS, instance, positive, text, whole_number
+from flinkish.api.arguments import MAX_KEY_GROUPS, instance, number, positive, text, whole_number
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
@@ -490,8 +490,8 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         """
         if isinstance(jobName, int):
             return self.executeAndCollect("DataStream Collect", jobName)
-        if limit is not None and limit <= 0:
-            raise IllegalArgumentError(f"executeAndCollect: the limit is {limit}, but must be > 0.")
+        if limit is not None:
+            positive("executeAndCollect: limit", limit)
         iterator = self.collectAsync()
         client = self._environment.executeAsync(jobName)
         # The job lives as long as the iterator; at exit it ends with the program anyway.
@@ -515,10 +515,9 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         """The first ``n`` elements, or those that come in ``seconds`` after the first batch, of an
         unbounded stream too. A job of its own brings them, which is then stopped: other sinks and the
         checkpoint of the environment have no part in it."""
-        if n <= 0 or seconds <= 0:
-            raise IllegalArgumentError(
-                f"preview: n={n} and seconds={seconds} must both be above 0."
-            )
+        positive("preview: n", n)
+        if number("preview: seconds", seconds) <= 0:
+            raise IllegalArgumentError(f"preview: seconds is {seconds}, but must be above 0.")
         with self._environment._alone():
             iterator = self.collectAsync()
             client = self._environment.executeAsync("preview")

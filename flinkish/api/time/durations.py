@@ -100,6 +100,10 @@ class TimeUnit(Enum):
 
     def toMillis(self, duration: int) -> int:
         """So many of the unit in whole milliseconds."""
+        if not isinstance(duration, int) or isinstance(duration, bool):
+            raise IllegalArgumentError(
+                f"TimeUnit.toMillis: {shown(duration)} is not a whole number. Pass an int."
+            )
         return duration * self.value // TimeUnit.MILLISECONDS.value
 
 
@@ -109,6 +113,10 @@ class Time:
     @staticmethod
     def of(size: int, unit: TimeUnit) -> Duration:
         """``size`` of ``unit``."""
+        if not isinstance(unit, TimeUnit):
+            raise IllegalArgumentError(
+                f"Time.of: {shown(unit)} is not a TimeUnit. Pass one, such as TimeUnit.SECONDS."
+            )
         return Duration.ofMillis(unit.toMillis(size))
 
     @staticmethod

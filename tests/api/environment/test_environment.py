@@ -30,6 +30,7 @@ def test_options_by_flinks_names(env):
                 "execution.checkpointing.dir": "/checkpoints",
                 "execution.checkpointing.interval": 5_000,
                 "execution.checkpointing.mode": "AT_LEAST_ONCE",
+                "rest.port": 8081,
             }
         )
     )
