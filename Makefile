@@ -14,9 +14,12 @@ SOURCES := flinkish tests examples
 demo: $(READY)
 	$(BIN)/python -m examples.flights
 
-# In two processes, one for the tests with Spark.
+# The tests with Spark wait much of their time: those without run meanwhile.
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	@mkdir -p build
+	@$(BIN)/pytest -m spark > build/test-spark.log 2>&1 & spark=$$!; \
+		$(BIN)/pytest -n 2 -m "not spark"; without=$$?; \
+		wait $$spark; with=$$?; cat build/test-spark.log; exit $$((without | with))
 
 # Every way in which a job, its JVM and its workers end, in processes of their own.
 test-processes: $(READY)

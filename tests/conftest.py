@@ -47,13 +47,9 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
     return environment.setParallelism(2).setMaxParallelism(4)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
     what only ``-m soak``, ``-m processes`` and ``-m notebooks`` ask for.
-
-    Where several processes share the tests, one has all with Spark: there is one session, and while it waits
-    for its workers another process tests without.
     """
     for name in ("soak", "processes", "notebooks"):
         if name not in config.option.markexpr:
@@ -63,8 +59,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
         marker = item.get_closest_marker("slow")
         if marker is not None and not (marker.args or marker.kwargs.get("reason")):
             raise pytest.UsageError(
