@@ -154,13 +154,14 @@ def _missing(session: SparkSession, path: str) -> str | None:
 
 def write_whole(file: Path, text: str) -> None:
     """Write ``text`` to ``file``, all of it or nothing."""
-    _draft(file, text).rename(file)
+    _drafted(file.with_name(f".{file.name}.draft"), text).rename(file)
 
 
 def write_once(file: Path, text: str) -> None:
     """Write ``text`` to ``file``, all of it or nothing. Raises FileExistsError if the file is there, also
     if another process is just writing it."""
-    draft = _draft(file, text)
+    # Two processes that write it each have a draft
+    draft = _drafted(file.with_name(f".{file.name}.{uuid.uuid4().hex}.draft"), text)
     try:
         os.link(draft, file)
     except FileExistsError:
@@ -173,11 +174,9 @@ def write_once(file: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _draft(file: Path, text: str) -> Path:
-    """A file beside ``file`` with that content, on the disk."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # Spark's listing passes over names that begin with a dot.
-    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}.draft")
+def _drafted(draft: Path, text: str) -> Path:
+    """``draft``, with that content on the disk. Spark's listing passes over names that begin with a dot."""
+    draft.parent.mkdir(parents=True, exist_ok=True)
     with draft.open("w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
