@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,12 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
     return environment.setParallelism(2).setMaxParallelism(4)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A shell starts what it runs in the background without Ctrl-C, and so would the programs of tests be."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
     what only ``-m soak``, ``-m processes`` and ``-m notebooks`` ask for.
@@ -57,7 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items[:] = [item for item in items if item not in unwanted]
             config.hook.pytest_deselected(items=unwanted)
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        # Some ask for the session only where their parameter says so
+        on_spark = any(isinstance(value, str) and value == "spark" for value in parameters)
+        if on_spark or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
         marker = item.get_closest_marker("slow")
         if marker is not None and not (marker.args or marker.kwargs.get("reason")):
