@@ -9,7 +9,9 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-from flinkish.api.stored_names import stored_as
+import pyarrow as pa
+
+from flinkish.api.stored_names import pickled, stored_as, unpickled
 from flinkish.api.types.row import Row, row_type
 
 
@@ -103,3 +105,20 @@ def row_shape(names: Sequence[str]) -> Shape:
 def tuple_shape(parts: Sequence[Shape]) -> Shape:
     """The shape of tuples."""
     return Shape(tuple, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))
+
+
+_SHAPE = b"flinkish.shape"
+
+
+def with_shape(schema: pa.Schema, shape: Shape) -> pa.Schema:
+    """``schema`` with a note of what is made of its rows, if that is no Row."""
+    if shape == row_shape(schema.names):
+        return schema
+    return schema.with_metadata({**(schema.metadata or {}), _SHAPE: pickled(shape)})
+
+
+def shape_of(schema: pa.Schema) -> Shape:
+    """What is made of rows with that schema, as ``with_shape`` has noted."""
+    stored = (schema.metadata or {}).get(_SHAPE)
+    shape: Shape = row_shape(schema.names) if stored is None else unpickled(stored)
+    return shape

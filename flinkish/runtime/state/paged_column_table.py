@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import ColumnMerge, ColumnTable
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
@@ -115,7 +116,8 @@ class PagedColumnTable(ColumnTable, Paged):
     def _write(self, run: pa.RecordBatch) -> _Stored:
         first = self._next
         for start in range(0, run.num_rows, ROWS_A_PAGE):
-            content = self._space.codec.encode(_SECTIONS, (_bytes(run.slice(start, ROWS_A_PAGE)),))
+            page = RowColumns(run.slice(start, ROWS_A_PAGE)).toBytes()
+            content = self._space.codec.encode(_SECTIONS, (page,))
             self._space.write(_page(self._next), content)
             self._next += 1
         return first, self._next - first, run.num_rows
@@ -125,8 +127,7 @@ class PagedColumnTable(ColumnTable, Paged):
         batches = []
         for number in range(first, first + pages):
             (data,) = self._space.codec.decode(self._space.read(_page(number)))
-            with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-                batches.append(reader.read_next_batch())
+            batches.append(RowColumns.ofBytes(data).batch)
         return batches[0] if pages == 1 else pa.concat_batches(batches)
 
     def _encode(self) -> tuple[Any, ...] | None:
@@ -140,10 +141,3 @@ class PagedColumnTable(ColumnTable, Paged):
 
 def _page(number: int) -> bytes:
     return b"%x" % number
-
-
-def _bytes(run: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, run.schema) as writer:
-        writer.write_batch(run)
-    return bytes(sink.getvalue().to_pybytes())

@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.api.stored_names import pickled, unpickled
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
+from flinkish.runtime.records.shapes import (
+    VALUE,
+    Shape,
+    shape_of,
+    tuple_shape,
+    with_shape,
+)
 from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
@@ -49,8 +54,6 @@ from flinkish.runtime.tracing.symbols import (
     symbolic,
 )
 from flinkish.runtime.tracing.trace import Trace, Traced, is_record_class
-
-_SHAPE = b"flinkish.shape"
 
 
 @dataclass(frozen=True)
@@ -478,14 +481,4 @@ def _batch(columns: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
 def _schema(
     shape: Shape, types: Sequence[pa.DataType], names: Sequence[str] | None = None
 ) -> pa.Schema:
-    schema = pa.schema(list(zip(names or shape.columnNames, types)))
-    if shape != row_shape(schema.names):
-        schema = schema.with_metadata({_SHAPE: pickled(shape)})
-    return schema
-
-
-def shape_of(folded: pa.Schema) -> Shape:
-    """What the accumulators are that are folded to columns of that schema."""
-    stored = (folded.metadata or {}).get(_SHAPE)
-    shape: Shape = row_shape(folded.names) if stored is None else unpickled(stored)
-    return shape
+    return with_shape(pa.schema(list(zip(names or shape.columnNames, types))), shape)

@@ -42,9 +42,9 @@ from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.windowing.panes import (
     AlignedWindows,
+    PaneFold,
     Positions,
     accumulators_of,
-    folded_panes,
 )
 from flinkish.runtime.windowing.window_columns import (
     WindowColumns,
@@ -234,9 +234,9 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._lifetime = WindowLifetime(description.allowedLateness)
         self._late_tag = description.lateDataOutputTag
         self._contents = aligned_contents(description)
-        self._fold = (
-            None if description.aggregation is None else ColumnFold(description.aggregation)
-        )
+        aggregation = description.aggregation
+        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
 
     def open(self) -> None:
         self._table = self.backend.windowTable(TABLE)
@@ -289,19 +289,20 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         values, keys = records.values, records.keys
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
             return False
-        if self._fold is not None:
-            if not (self.tracesFunctions and self._fold.follows(values)):
+        if self._panes is not None:
+            if not (self.tracesFunctions and self._panes.fold.follows(values)):
                 return False
-            if self._fold.exactInAnyGrouping(values):
-                folded = folded_panes(records, self._windows, self._fold)
-                if folded is not None:
-                    self._process_folded(folded)
-                    return True
+            folded = self._panes.of(records)
+            if folded is not None:
+                self._process_folded(folded)
+                return True
+        rows: Records | None = None
         for window, positions in self._windows.split(records.timestamps):
             if window.maxTimestamp() <= self.currentWatermark:
                 continue
             if self._table.size(window):
-                self._add(window, _of_rows(records), positions)
+                rows = rows or _of_rows(records)
+                self._add(window, rows, positions)
                 continue
             members = values if positions is None else values.take(positions)
             self._columns.add(window, members, keys.over(members))
@@ -337,10 +338,9 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         pages, index = self._table.pages(window, self._hashes.column([key for key, _ in entries]))
         for page, (key, accumulator) in zip(_each(pages, index), entries):
             kept = page.get(key)
-            joined = accumulator
             if kept is not None:
-                joined = self._fold.joined(schema, kept, accumulator)
-            page[key] = joined
+                accumulator = self._fold.joined(schema, kept, accumulator)
+            page[key] = accumulator
 
     def _settle(self, window: TimeWindow) -> bool:
         """Fold what came to a window of columns; False if it is kept key by key now, or was before."""

@@ -122,7 +122,7 @@ class PaneFold:
 
     def __init__(self, windows: AlignedWindows, fold: ColumnFold) -> None:
         self._windows = windows
-        self._fold = fold
+        self.fold = fold
 
     @classmethod
     def before(cls, description: WindowOperatorDescription) -> PaneFold | None:
@@ -139,49 +139,44 @@ class PaneFold:
         """``records`` folded: an accumulator for each key and pane, with the start of the pane as timestamp
         and the number of its elements. None where columns do not do, or where it would not save much.
         """
-        values = records.values
-        if not isinstance(values, RowColumns) or not self._fold.exactInAnyGrouping(values):
+        windows = self._windows
+        values, keys, hashes = records.values, records.keys, records.hashes
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
             return None
-        return folded_panes(records, self._windows, self._fold)
-
-
-def folded_panes(records: Records, windows: AlignedWindows, fold: ColumnFold) -> Records | None:
-    """See ``PaneFold.of``; for a function that is exact in any grouping."""
-    values, keys, hashes = records.values, records.keys, records.hashes
-    if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
-        return None
-    count, timestamps = len(records), records.timestamps
-    encoded = values.encoded(keys.column)
-    codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
-    lowest, highest = int(timestamps.min()), int(timestamps.max())
-    if lowest == NO_TIMESTAMP or not windows.panes:
-        return None
-    first = (lowest - windows.offset) // windows.slide
-    span = (highest - windows.offset) // windows.slide - first + 1
-    if span * distinct * _LEAST_ELEMENTS_A_GROUP > count:
-        return None
-    groups = codes.astype(np.intp)
-    if span > 1:
-        panes = (timestamps - (windows.offset + first * windows.slide)) // windows.slide
-        groups += panes * distinct
-    counts = np.bincount(groups, minlength=span * distinct)
-    present = np.flatnonzero(counts)
-    numbers = np.zeros(span * distinct, dtype=np.intp)
-    numbers[present] = np.arange(len(present))
-    folded = fold.fold(values, numbers[groups], len(present))
-    if folded is None:
-        return None
-    hash_of_code = np.zeros(distinct, dtype=np.uint32)
-    hash_of_code[codes] = hashes
-    code = present % distinct
-    run = folded_run(encoded.dictionary.take(pa.array(code)), folded)
-    return Records(
-        run,
-        (present // distinct + first) * windows.slide + windows.offset,
-        ColumnKeys(run, 0),
-        hash_of_code[code],
-        counts[present],
-    )
+        if not windows.panes or not self.fold.exactInAnyGrouping(values):
+            return None
+        count, timestamps = len(records), records.timestamps
+        encoded = values.encoded(keys.column)
+        codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        if lowest == NO_TIMESTAMP:
+            return None
+        first = (lowest - windows.offset) // windows.slide
+        span = (highest - windows.offset) // windows.slide - first + 1
+        if span * distinct * _LEAST_ELEMENTS_A_GROUP > count:
+            return None
+        groups = codes.astype(np.intp)
+        if span > 1:
+            panes = (timestamps - (windows.offset + first * windows.slide)) // windows.slide
+            groups += panes * distinct
+        counts = np.bincount(groups, minlength=span * distinct)
+        present = np.flatnonzero(counts)
+        numbers = np.zeros(span * distinct, dtype=np.intp)
+        numbers[present] = np.arange(len(present))
+        folded = self.fold.fold(values, numbers[groups], len(present))
+        if folded is None:
+            return None
+        hash_of_code = np.zeros(distinct, dtype=np.uint32)
+        hash_of_code[codes] = hashes
+        code = present % distinct
+        run = folded_run(encoded.dictionary.take(pa.array(code)), folded)
+        return Records(
+            run,
+            (present // distinct + first) * windows.slide + windows.offset,
+            ColumnKeys(run, 0),
+            hash_of_code[code],
+            counts[present],
+        )
 
 
 def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:

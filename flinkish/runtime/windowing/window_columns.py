@@ -21,17 +21,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.errors import IncompatibleCheckpointError
-from flinkish.api.stored_names import pickled, unpickled
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.shapes import shape_of, with_shape
 from flinkish.runtime.state.backend import ColumnTable
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.windowing.panes import accumulators_of, folded_run
 
-_KEY_COLUMN, _SHAPE = b"flinkish.key", b"flinkish.shape"
-"""In the schema of a run of elements: the number of the column that is their key, and what they are if they
-are no Rows."""
+_KEY_COLUMN = b"flinkish.key"
+"""In the schema of a run of elements: the number of the column that is their key."""
 
 
 ELEMENTS_A_RUN = 1 << 16
@@ -72,11 +71,9 @@ class WindowColumns:
 
     def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
         """Add elements, which count once they are settled."""
-        metadata = {_KEY_COLUMN: str(keys.column).encode()}
-        if not values.ofRows:
-            metadata[_SHAPE] = pickled(values.shape)
-        run = _decoded(values.batch).replace_schema_metadata(metadata)
-        self._new.setdefault(window, []).append(run)
+        run = _decoded(values.batch)
+        noted = with_shape(pa.schema(run.schema, {_KEY_COLUMN: str(keys.column)}), values.shape)
+        self._new.setdefault(window, []).append(run.replace_schema_metadata(noted.metadata))
 
     def addFolded(self, window: TimeWindow, run: RowColumns) -> None:
         """Add elements that were folded by key."""
@@ -97,20 +94,16 @@ class WindowColumns:
                     self._table.append(window, run.slice(start, ELEMENTS_A_RUN))
         else:
             values = _concatenated(runs)
-            folded = self._folded(values, None)
+            exact = self._fold.exactInAnyGrouping(elements_of(values))
+            apart = exact or window not in self._table
+            beside = not apart and self._table.size(window) > _LARGER * values.num_rows
+            older = [] if apart or beside else self._table.runs(window)
+            folded = self._merged([*older, values], whole=True)
             if folded is None:
                 return False
-            exact = self._fold.exactInAnyGrouping(elements_of(values))
-            if exact or window not in self._table:
-                self._table.append(window, folded)
-            elif self._table.size(window) > _LARGER * values.num_rows:
-                self._table.append(window, values)
-            else:
-                merged = self._merged([*self._table.runs(window), values], whole=True)
-                if merged is None:
-                    return False
+            if older:
                 self._table.remove(window)
-                self._table.append(window, merged)
+            self._table.append(window, values if beside else folded)
         del self._new[window]
         return True
 
@@ -250,5 +243,4 @@ def key_column(run: pa.RecordBatch) -> int:
 
 def elements_of(run: pa.RecordBatch) -> RowColumns:
     """The elements of a run of elements."""
-    shape = run.schema.metadata.get(_SHAPE)
-    return RowColumns(run, None if shape is None else unpickled(shape))
+    return RowColumns(run, shape_of(run.schema))
