@@ -9,14 +9,11 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.local.job import LocalJob, LocalJobClient
-from flinkish.runtime.task.plan import TaskSettings
-
-KEY_GROUPS_A_TASK = 4
-"""As on Spark: key groups for each task, unless there is only one or the user sets their number."""
 
 
 class LocalPipelineExecutor:
@@ -33,17 +30,7 @@ class LocalPipelineExecutor:
         config = environment.getConfig()
         # Unless it is set, one: elements of all keys stay in order
         parallelism = config.parallelism or 1
-        most = config.maxParallelism or parallelism * KEY_GROUPS_A_TASK
-        settings = TaskSettings(
-            1 if parallelism == 1 else most,
-            parallelism,
-            graph.levels,
-            config.autoWatermarkInterval,
-            most,
-            config.isObjectReuseEnabled(),
-            config.elementsHiddenInErrors,
-            config.isFunctionTracingEnabled(),
-        )
+        settings = task_settings(graph, config, parallelism)
         return LocalJobClient(jobName, LocalJob(graph, settings, config))
 
     def toDataFrame(

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph, StreamNode
@@ -167,18 +169,9 @@ class SparkPipelineExecutor:
     ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream, TaskSettings]:
         config = environment.getConfig()
         graph = JobGraph(StreamGraph.of(sinks, plan.identities))
-        most = config.maxParallelism or plan.maxParallelism or parallelism * KEY_GROUPS_A_TASK
-        settings = TaskSettings(
-            # One key group keeps elements in one order, as Flink's single task does.
-            plan.keyGroups or (1 if parallelism == 1 else most),
-            parallelism,
-            graph.levels,
-            config.autoWatermarkInterval,
-            most,
-            config.isObjectReuseEnabled(),
-            config.elementsHiddenInErrors,
-            config.isFunctionTracingEnabled(),
-            logging.getLogger().getEffectiveLevel(),
+        settings = replace(
+            task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups),
+            logLevel=logging.getLogger().getEffectiveLevel(),
         )
         plan.goOn(session, graph, settings)
         reader = SourceReader(session, storage, config.elementsPerBatch)
@@ -190,9 +183,6 @@ class SparkPipelineExecutor:
 
 
 _STARTING = threading.Lock()
-
-KEY_GROUPS_A_TASK = 4
-"""Key groups for each shuffle partition, unless there is only one or the user sets their number."""
 
 
 def _explained_functions(node: StreamNode, enabled: bool) -> Iterator[str]:

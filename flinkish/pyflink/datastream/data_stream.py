@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.execution.client import CloseableIterator as CoreIterator
@@ -624,14 +625,13 @@ _Windowing = WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any
 _AllWindowing = AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
 
 
-class WindowedStream(_WindowSettings):
-    """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
+_F = TypeVar("_F", bound=Function)
 
-    def __init__(
-        self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]
-    ) -> None:
-        super().__init__(window_assigner)
-        self._input = keyed_stream
+
+class _Windows(_WindowSettings, ABC, Generic[_F]):
+    """What windows with and without keys have in common; ``_F`` is what their functions may be."""
+
+    _input: DataStream
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
@@ -644,35 +644,70 @@ class WindowedStream(_WindowSettings):
     def reduce(
         self,
         reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
-        window_function: _Windowing | None = None,
+        window_function: _F | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Reduce the elements of a window to one, for ``window_function`` if there is one."""
         reduced = _reducer(self._input, reduce_function)
         if isinstance(self._assigner, CountSlidingWindowAssigner):
-            function = window_function or PassThrough()
+            function = window_function or self._pass_through()
             return self._counted(function, Reduced(reduced), output_type or self.get_input_type())
         windowed = self._windowed()
         if window_function is None:
             kind = output_type or self.get_input_type()
             return self._input._result(windowed.reduce(reduced), kind)
-        adapter = WindowAdapter(self._input._dependencies, window_function, output_type)
+        adapter = self._adapted(window_function, output_type)
         return self._input._result(windowed.reduce(reduced, adapter), output_type)
 
     def aggregate(
         self,
         aggregate_function: AggregateFunction,
-        window_function: _Windowing | None = None,
+        window_function: _F | None = None,
         accumulator_type: TypeInformation | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Aggregate the elements of a window, for ``window_function`` if there is one."""
-        function: _Windowing = window_function or PassThrough()
+        function: _F = window_function or self._pass_through()
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             return self._counted(function, Aggregated(aggregate_function), output_type)
         aggregate = AggregateAdapter(aggregate_function, accumulator_type)
-        adapter = WindowAdapter(self._input._dependencies, function, output_type)
+        adapter = self._adapted(function, output_type)
         return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
+
+    def _collected(self, function: _F, output_type: TypeInformation | None) -> DataStream:
+        if isinstance(self._assigner, CountSlidingWindowAssigner):
+            return self._counted(function, whole_list, output_type)
+        adapter = self._adapted(function, output_type)
+        return self._input._result(self._windowed().process(adapter), output_type)
+
+    def _counted(self, function: _F, folded: Any, kind: TypeInformation | None) -> DataStream:
+        return _counted(self._keyed(), self._assigner, function, folded, kind)
+
+    @abstractmethod
+    def _windowed(self) -> Any:
+        """The core's windows."""
+
+    @abstractmethod
+    def _keyed(self) -> KeyedStream:
+        """The stream by the key under which count windows are kept."""
+
+    @abstractmethod
+    def _pass_through(self) -> _F:
+        """A function that hands the elements of a window on."""
+
+    @abstractmethod
+    def _adapted(self, function: _F, output_type: TypeInformation | None) -> Any:
+        """A window function for the core."""
+
+
+class WindowedStream(_Windows[_Windowing]):
+    """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
+
+    def __init__(
+        self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]
+    ) -> None:
+        super().__init__(window_assigner)
+        self._input: KeyedStream = keyed_stream
 
     def apply(
         self,
@@ -690,66 +725,25 @@ class WindowedStream(_WindowSettings):
         """Hand the elements of a window to a ProcessWindowFunction."""
         return self._collected(process_window_function, output_type)
 
-    def _collected(self, function: _Windowing, output_type: TypeInformation | None) -> DataStream:
-        if isinstance(self._assigner, CountSlidingWindowAssigner):
-            return self._counted(function, whole_list, output_type)
-        adapter = WindowAdapter(self._input._dependencies, function, output_type)
-        return self._input._result(self._windowed().process(adapter), output_type)
-
     def _windowed(self) -> Any:
         return self._set(self._input.keyed_core.window(self._assigner.core))
 
-    def _counted(self, function: Function, folded: Any, kind: TypeInformation | None) -> DataStream:
-        return _counted(self._input, self._assigner, function, folded, kind)
+    def _keyed(self) -> KeyedStream:
+        return self._input
+
+    def _pass_through(self) -> _Windowing:
+        return PassThrough()
+
+    def _adapted(self, function: _Windowing, output_type: TypeInformation | None) -> Any:
+        return WindowAdapter(self._input._dependencies, function, output_type)
 
 
-class AllWindowedStream(_WindowSettings):
+class AllWindowedStream(_Windows[_AllWindowing]):
     """The windows of a whole stream (PyFlink: ``AllWindowedStream``)."""
 
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(window_assigner)
         self._input = data_stream
-
-    def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """The environment that the stream belongs to."""
-        return self._input.get_execution_environment()
-
-    def get_input_type(self) -> TypeInformation:
-        """The type of the elements."""
-        return self._input.get_type()
-
-    def reduce(
-        self,
-        reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
-        window_function: _AllWindowing | None = None,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Reduce the elements of a window to one, for ``window_function`` if there is one."""
-        reduced = _reducer(self._input, reduce_function)
-        if isinstance(self._assigner, CountSlidingWindowAssigner):
-            function = window_function or PassThroughAll()
-            return self._counted(function, Reduced(reduced), output_type or self.get_input_type())
-        windowed = self._windowed()
-        if window_function is None:
-            kind = output_type or self.get_input_type()
-            return self._input._result(windowed.reduce(reduced), kind)
-        adapter = AllWindowAdapter(self._input._dependencies, window_function, output_type)
-        return self._input._result(windowed.reduce(reduced, adapter), output_type)
-
-    def aggregate(
-        self,
-        aggregate_function: AggregateFunction,
-        window_function: _AllWindowing | None = None,
-        accumulator_type: TypeInformation | None = None,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Aggregate the elements of a window, for ``window_function`` if there is one."""
-        function: _AllWindowing = window_function or PassThroughAll()
-        if isinstance(self._assigner, CountSlidingWindowAssigner):
-            return self._counted(function, Aggregated(aggregate_function), output_type)
-        aggregate = AggregateAdapter(aggregate_function, accumulator_type)
-        adapter = AllWindowAdapter(self._input._dependencies, function, output_type)
-        return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
 
     def apply(
         self,
@@ -767,20 +761,17 @@ class AllWindowedStream(_WindowSettings):
         """Hand the elements of a window to a ProcessAllWindowFunction."""
         return self._collected(process_window_function, output_type)
 
-    def _collected(
-        self, function: _AllWindowing, output_type: TypeInformation | None
-    ) -> DataStream:
-        if isinstance(self._assigner, CountSlidingWindowAssigner):
-            return self._counted(function, whole_list, output_type)
-        adapter = AllWindowAdapter(self._input._dependencies, function, output_type)
-        return self._input._result(self._windowed().process(adapter), output_type)
-
     def _windowed(self) -> Any:
         return self._set(self._input.core.windowAll(self._assigner.core))
 
-    def _counted(self, function: Function, folded: Any, kind: TypeInformation | None) -> DataStream:
-        keyed = self._input.key_by(NullByteKeySelector())
-        return _counted(keyed, self._assigner, function, folded, kind)
+    def _keyed(self) -> KeyedStream:
+        return self._input.key_by(NullByteKeySelector())
+
+    def _pass_through(self) -> _AllWindowing:
+        return PassThroughAll()
+
+    def _adapted(self, function: _AllWindowing, output_type: TypeInformation | None) -> Any:
+        return AllWindowAdapter(self._input._dependencies, function, output_type)
 
 
 class PassThroughAll(AllWindowFunction[Any, Any, Any]):

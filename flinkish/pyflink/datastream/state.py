@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from flinkish.api.functions import state as core
 from flinkish.api.functions import ttl as core_ttl
@@ -28,23 +27,9 @@ OUT = TypeVar("OUT")
 class StateTtlConfig:
     """How long state lives (PyFlink: ``StateTtlConfig``)."""
 
-    class UpdateType(Enum):
-        """Which accesses renew it."""
-
-        Disabled = "Disabled"
-        OnCreateAndWrite = "OnCreateAndWrite"
-        OnReadAndWrite = "OnReadAndWrite"
-
-    class StateVisibility(Enum):
-        """Whether what has expired is returned."""
-
-        ReturnExpiredIfNotCleanedUp = "ReturnExpiredIfNotCleanedUp"
-        NeverReturnExpired = "NeverReturnExpired"
-
-    class TtlTimeCharacteristic(Enum):
-        """The clock that measures it."""
-
-        ProcessingTime = "ProcessingTime"
+    UpdateType: TypeAlias = core_ttl.UpdateType
+    StateVisibility: TypeAlias = core_ttl.StateVisibility
+    TtlTimeCharacteristic: TypeAlias = core_ttl.TtlTimeCharacteristic
 
     def __init__(self, config: core_ttl.StateTtlConfig) -> None:
         self._config = config
@@ -69,11 +54,11 @@ class StateTtlConfig:
 
     def get_update_type(self) -> UpdateType:
         """Which accesses renew it."""
-        return StateTtlConfig.UpdateType[self._config.getUpdateType().name]
+        return self._config.getUpdateType()
 
     def get_state_visibility(self) -> StateVisibility:
         """Whether what has expired is returned."""
-        return StateTtlConfig.StateVisibility[self._config.getStateVisibility().name]
+        return self._config.getStateVisibility()
 
 
 class StateTtlConfigBuilder:
@@ -84,7 +69,7 @@ class StateTtlConfigBuilder:
 
     def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfigBuilder:
         """Set which accesses renew it."""
-        self._builder = self._builder.setUpdateType(core_ttl.UpdateType[update_type.name])
+        self._builder = self._builder.setUpdateType(update_type)
         return self
 
     def update_ttl_on_create_and_write(self) -> StateTtlConfigBuilder:
@@ -99,8 +84,7 @@ class StateTtlConfigBuilder:
         self, state_visibility: StateTtlConfig.StateVisibility
     ) -> StateTtlConfigBuilder:
         """Set whether what has expired is returned."""
-        visibility = core_ttl.StateVisibility[state_visibility.name]
-        self._builder = self._builder.setStateVisibility(visibility)
+        self._builder = self._builder.setStateVisibility(state_visibility)
         return self
 
     def return_expired_if_not_cleaned_up(self) -> StateTtlConfigBuilder:

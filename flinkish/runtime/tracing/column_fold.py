@@ -26,6 +26,7 @@ from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
     column_of,
+    refusal_of,
     run_of,
     symbolic_element,
 )
@@ -48,7 +49,6 @@ from flinkish.runtime.tracing.folding import (
 from flinkish.runtime.tracing.forms import Form, Recogniser, check_best
 from flinkish.runtime.tracing.kernels import NOT_EXACT, Inexact, kind_of, of_python, to_arrow
 from flinkish.runtime.tracing.symbols import (
-    CannotTell,
     Refusal,
     Symbol,
     symbolic,
@@ -124,17 +124,7 @@ class ColumnFold:
     @property
     def reason(self) -> str | None:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
-        if self._traces.reason is not None:
-            return self._traces.reason
-        try:
-            self._explore()
-        except Refusal as refusal:
-            return str(refusal)
-        except CannotTell:
-            pass
-        except Exception as error:
-            return f"cannot be followed: {type(error).__name__}: {error}"
-        return None
+        return self._traces.reason or refusal_of(self._explore)
 
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""

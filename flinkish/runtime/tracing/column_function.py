@@ -215,8 +215,13 @@ def explored(function: Callable[..., Any], arguments: int) -> str | None:
     unknown = [
         Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(arguments)
     ]
+    return refusal_of(lambda: trace.follow(function, *unknown))
+
+
+def refusal_of(follow: Callable[[], object]) -> str | None:
+    """Why ``follow``, which traces a function, refuses it; None if it does not."""
     try:
-        trace.follow(function, *unknown)
+        follow()
     except Refusal as refusal:
         return str(refusal)
     except CannotTell:

@@ -1,0 +1,33 @@
+"""The settings of the tasks of a job, from its configuration."""
+
+from __future__ import annotations
+
+from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.task.plan import TaskSettings
+
+KEY_GROUPS_A_TASK = 4
+"""Key groups for each task, unless there is only one or the user sets their number."""
+
+
+def task_settings(
+    graph: JobGraph,
+    config: ExecutionConfig,
+    parallelism: int,
+    maxParallelism: int | None = None,
+    keyGroups: int | None = None,
+) -> TaskSettings:
+    """The settings of the tasks of ``graph``. ``maxParallelism`` and ``keyGroups`` are those of the
+    checkpoint that the job goes on from, None if there is none."""
+    most = config.maxParallelism or maxParallelism or parallelism * KEY_GROUPS_A_TASK
+    return TaskSettings(
+        # One key group keeps elements in one order, as Flink's single task does.
+        keyGroups or (1 if parallelism == 1 else most),
+        parallelism,
+        graph.levels,
+        config.autoWatermarkInterval,
+        most,
+        config.isObjectReuseEnabled(),
+        config.elementsHiddenInErrors,
+        config.isFunctionTracingEnabled(),
+    )
