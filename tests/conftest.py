@@ -27,6 +27,9 @@ LONGEST_SECONDS = 10.0
 time, for a machine is at times half as fast as at others; on one that is busy with other things, the
 limit is longer by as much as it is overloaded."""
 
+OWN_TARGETS = ("soak", "processes", "notebooks", "web", "thorough")
+"""Marks of tests that ``make test`` leaves to a target of their own."""
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -54,15 +57,18 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _marks(item: pytest.Item) -> set[str]:
+    return {marker.name for marker in item.iter_markers()}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
-    what only ``-m soak``, ``-m processes`` and ``-m notebooks`` ask for.
+    what a target of its own runs, unless ``-m`` names it.
     """
-    for name in ("soak", "processes", "notebooks"):
-        if name not in config.option.markexpr:
-            unwanted = [item for item in items if item.get_closest_marker(name)]
-            items[:] = [item for item in items if item not in unwanted]
-            config.hook.pytest_deselected(items=unwanted)
+    left_out = {name for name in OWN_TARGETS if name not in config.option.markexpr}
+    unwanted = [item for item in items if left_out.intersection(_marks(item))]
+    items[:] = [item for item in items if not left_out.intersection(_marks(item))]
+    config.hook.pytest_deselected(items=unwanted)
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
         # Some ask for the session only where their parameter says so

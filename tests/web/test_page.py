@@ -14,7 +14,7 @@ from flinkish.web.server import WebServer
 from tests.web.browser import Browser, installed
 from tests.web.jobs import MARKUP, Client, details
 
-pytestmark = pytest.mark.thorough("a browser shows every page")
+pytestmark = pytest.mark.web
 
 PICTURES = Path(__file__).parents[2] / "build" / "web"
 
