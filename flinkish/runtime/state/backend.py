@@ -185,6 +185,49 @@ class ColumnTable(ABC):
         return sum(map(self.size, self.windows()))
 
 
+class KeyedColumnTable(ABC):
+    """Rows of columns that are found by the hash of their key, or by the time at which they are due.
+
+    The first two columns of a row are its ``hash`` (32 bits without a sign) and the time when it is ``due``
+    (ms, 64 bits). Rows are *opened* before they are read or replaced; others may be opened with them.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def open(self, hashes: Hashes) -> None:
+        """Open the rows with one of those hashes."""
+
+    @abstractmethod
+    def openDue(self, until: int) -> None:
+        """Open the rows that are due at or before ``until``."""
+
+    @abstractmethod
+    def rows(self) -> list[pa.RecordBatch]:
+        """The opened rows, a batch for each schema that there is: one, unless a function has changed."""
+
+    @abstractmethod
+    def replace(self, rows: Sequence[pa.RecordBatch]) -> None:
+        """Put ``rows``, with hashes that are open, in the place of the opened rows."""
+
+    @abstractmethod
+    def nextDue(self) -> int | None:
+        """When the first row is due; None if there are none."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+
+HASH, DUE = 0, 1
+"""The columns of a ``KeyedColumnTable`` that it reads itself."""
+
+
+def first_due(rows: pa.RecordBatch) -> int:
+    """When the first of ``rows``, of which there are some, is due."""
+    return int(rows.column(DUE).to_numpy().min())
+
+
 @stored_as("Timer")
 class Timer(NamedTuple):
     """A timer; ``timestamp`` is in ms (Flink: ``InternalTimer``)."""
@@ -284,6 +327,10 @@ class KeyedStateBackend(ABC):
     @abstractmethod
     def columnTable(self, name: str) -> ColumnTable:
         """The column table of that name, created if there is none."""
+
+    @abstractmethod
+    def keyedColumnTable(self, name: str) -> KeyedColumnTable:
+        """The table of rows of that name, created if there is none."""
 
     @abstractmethod
     def timerQueue(self, name: str) -> TimerQueue:

@@ -12,6 +12,7 @@ from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import (
     ColumnMerge,
     ColumnTable,
+    KeyedColumnTable,
     KeyedStateBackend,
     MapStateTable,
     Page,
@@ -19,6 +20,7 @@ from flinkish.runtime.state.backend import (
     Timer,
     TimerQueue,
     WindowTable,
+    first_due,
 )
 
 
@@ -139,6 +141,34 @@ class HeapColumnTable(ColumnTable):
         return sum(run.num_rows for run in self._windows.get(window, ()))
 
 
+@stored_as("HeapKeyedColumnTable")
+class HeapKeyedColumnTable(KeyedColumnTable):
+    """All rows in one batch, which is always open."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: list[pa.RecordBatch] = []
+
+    def open(self, hashes: Hashes) -> None:
+        """All rows are open."""
+
+    def openDue(self, until: int) -> None:
+        """All rows are open."""
+
+    def rows(self) -> list[pa.RecordBatch]:
+        return self._rows
+
+    def replace(self, rows: Sequence[pa.RecordBatch]) -> None:
+        self._rows = [batch for batch in rows if batch.num_rows]
+
+    def nextDue(self) -> int | None:
+        return min((first_due(rows) for rows in self._rows), default=None)
+
+    def __len__(self) -> int:
+        return sum(rows.num_rows for rows in self._rows)
+
+
 @stored_as("HeapTimerQueue")
 class HeapTimerQueue(TimerQueue):
     """A binary heap by timestamp, with the position of each timer for quick deletion.
@@ -232,6 +262,10 @@ class HeapKeyedStateBackend(KeyedStateBackend):
 
     def columnTable(self, name: str) -> HeapColumnTable:
         table: HeapColumnTable = self._item("columns", name, HeapColumnTable)
+        return table
+
+    def keyedColumnTable(self, name: str) -> HeapKeyedColumnTable:
+        table: HeapKeyedColumnTable = self._item("rows", name, HeapKeyedColumnTable)
         return table
 
     def timerQueue(self, name: str) -> HeapTimerQueue:

@@ -41,7 +41,7 @@ class Envelope(NamedTuple):
     """A page as it is stored, without unpickling any of it."""
 
     table: str
-    """The kind of table: ``values``, ``maps``, ``windows``, ``columns`` or ``timers``."""
+    """The kind of table: ``values``, ``maps``, ``windows``, ``columns``, ``rows`` or ``timers``."""
     state: str
     """The name of the state: of its descriptor, or of a state of the operator itself."""
     encoding: str

@@ -56,7 +56,14 @@ class DictPageStore:
         return calls
 
 
-TABLES = {"s": "values", "m": "maps", "w": "windows", "c": "columns", "t": "timers"}
+TABLES = {
+    "s": "values",
+    "m": "maps",
+    "w": "windows",
+    "c": "columns",
+    "r": "rows",
+    "t": "timers",
+}
 """The kinds of tables: the letter in the names of their pages, and the word inside the pages."""
 
 

@@ -15,13 +15,14 @@ from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
 from flinkish.runtime.state.paged_column_table import PagedColumnTable
+from flinkish.runtime.state.paged_keyed_column_table import PagedKeyedColumnTable
 from flinkish.runtime.state.paged_map_table import PagedMapStateTable
 from flinkish.runtime.state.paged_tables import PagedStateTable
 from flinkish.runtime.state.paged_timer_queue import PagedTimerQueue
 from flinkish.runtime.state.paged_window_table import PagedWindowTable
 
 _FORMAT = 1
-_TABLE, _MAP, _WINDOW, _COLUMNS, _TIMERS = "s", "m", "w", "c", "t"
+_TABLE, _MAP, _WINDOW, _COLUMNS, _ROWS, _TIMERS = "s", "m", "w", "c", "r", "t"
 
 P = TypeVar("P", bound=Paged)
 
@@ -94,6 +95,9 @@ class PagedKeyedStateBackend(KeyedStateBackend):
 
     def columnTable(self, name: str) -> PagedColumnTable:
         return self._item(_COLUMNS, name, PagedColumnTable)
+
+    def keyedColumnTable(self, name: str) -> PagedKeyedColumnTable:
+        return self._item(_ROWS, name, PagedKeyedColumnTable)
 
     def timerQueue(self, name: str) -> PagedTimerQueue:
         return self._item(_TIMERS, name, PagedTimerQueue)

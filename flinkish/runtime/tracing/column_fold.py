@@ -37,6 +37,7 @@ from flinkish.runtime.tracing.expressions import (
     Expression,
     Expressions,
     Kind,
+    Operation,
     columns_read,
     leaves,
 )
@@ -54,6 +55,9 @@ from flinkish.runtime.tracing.symbols import (
     symbolic,
 )
 from flinkish.runtime.tracing.trace import Trace, Traced, is_record_class
+
+_EXTREMES = ("lowest", "highest")
+_NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,28 @@ class FoldPlan:
         )
 
     @property
+    def commutes(self) -> bool:
+        """Whether the elements may come in any order."""
+        return self.exactInAnyGrouping and all(
+            form.way in ("kept", "sum") or (form.way in _EXTREMES and kind != "float")
+            for form, kind in zip(self.forms, self.kinds)
+        )
+
+    def isMergedBy(self, merge: FoldPlan) -> bool:
+        """Whether ``merge``, a reduction of accumulators, gives that of the elements in both; this one
+        commutes, and begins with ``createAccumulator``."""
+        assert self.start is not None
+        if merge.kinds != self.kinds or merge.traced is None:
+            return False
+        for _, operation in merge.traced.steps:
+            if not isinstance(operation, Operation) or operation.name not in _NEVER_RAISES:
+                return False
+        return all(
+            own.joins(form, number) and (own.way != "sum" or start == 0)
+            for number, (own, form, start) in enumerate(zip(self.forms, merge.forms, self.start))
+        )
+
+    @property
     def columns(self) -> set[int]:
         """The columns of the input that it reads."""
         read = set(range(len(self.kinds))) if self.start is None else set()
@@ -116,8 +142,10 @@ class ColumnFold:
         self._reduces = not isinstance(function, AggregateFunction)
         self._traces = Traces(self._plan)
         self._get_result: ColumnFunction | None = None
+        self._merge: ColumnFold | None = None
         if isinstance(function, AggregateFunction):
             self._get_result = ColumnFunction(function.getResult)
+            self._merge = ColumnFold(function.merge)
 
     # ------------------------------------------------------------------ what it is
 
@@ -134,6 +162,17 @@ class ColumnFold:
         """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
         plan = self._traces.of(values)
         return plan is not None and plan.exactInAnyGrouping
+
+    def mergesInAnyOrder(self, values: RowColumns) -> bool:
+        """Whether accumulators of parts of elements like ``values`` may be joined by ``combine`` in any order,
+        as the function's ``merge`` would join them."""
+        plan = self._traces.of(values)
+        if plan is None or plan.start is None or not plan.commutes or self._merge is None:
+            return False
+        merge: FoldPlan | None = self._merge._traces.of(
+            RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
+        )
+        return merge is not None and plan.isMergedBy(merge)
 
     def fields(self, values: RowColumns) -> Sequence[str] | None:
         """The names of the columns that the fold reads of elements like ``values``, None if it does not

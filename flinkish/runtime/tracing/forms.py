@@ -63,6 +63,15 @@ class Form:
             return reduces or not self.lastOfEqual
         return self.way != "last" or self.only is None
 
+    def joins(self, merge: Form, number: int) -> bool:
+        """Whether ``merge``, of two accumulators, joins the field ``number`` of parts of the elements: it adds
+        the other's sum, or takes the lower or the higher. A field that is always kept may be any of both."""
+        if merge.way == "kept":
+            return self.way == "kept"
+        own = isinstance(merge.value, Column) and merge.value.number == number
+        way = "last" if self.way == "kept" else self.way
+        return own and merge.only is None and merge.way == way
+
 
 def check_best(forms: Sequence[Form]) -> None:
     """Raises Refusal unless each field of the best element goes with the field it is chosen by."""

@@ -1,21 +1,57 @@
-"""``SessionWindowOperator``: event-time sessions under the default trigger, with few timers.
+"""``SessionWindowOperator``: event-time sessions under the default trigger, a run at a time where it can be.
 
 To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open, and
-under which of them their contents are stored.
+under which of them their contents are stored. ``SessionColumns`` does the same for a run of elements at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.windowing.assigners import EventTimeSessionWindows
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.operators.keyed import keys_of
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.panes import Positions
+from flinkish.runtime.windowing.session_columns import FARTHEST, OpenSessions, SessionColumns
+from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 from flinkish.runtime.windowing.window_operator import WindowOperator
+
+
+class _Firing:
+    """Sessions of columns that fire, up to where they have."""
+
+    def __init__(self, sessions: OpenSessions) -> None:
+        self._sessions = sessions
+        self._fired = 0
+        self.lasts = sessions.ends - 1
+        """When each fires."""
+
+    def advance(self, until: int) -> tuple[int, int]:
+        """The positions of those that fire next, at or before ``until``."""
+        start = self._fired
+        self._fired = int(np.searchsorted(self.lasts, until, side="right"))
+        return start, self._fired
+
+    @cached_property
+    def results(self) -> RowColumns | None:
+        """What the function gives for all of them, as columns; None if it has to be called."""
+        return self._sessions.results()
+
+    def between(self, start: int, end: int) -> OpenSessions:
+        """The sessions from ``start`` to before ``end``."""
+        return self._sessions.at(np.arange(start, end))
 
 
 class SessionWindowOperator(WindowOperator):
@@ -30,6 +66,9 @@ class SessionWindowOperator(WindowOperator):
 
     So a session always has a timer at or before the time when it fires or expires.
     ``numEventTimeTimers`` reports the number of timers that ``WindowOperator`` would have.
+
+    Sessions of a fixed gap whose elements are columns, with a function that only computes, are kept as
+    columns too and have no timers (``SessionColumns``). A key for which that cannot be is kept as above.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -38,6 +77,21 @@ class SessionWindowOperator(WindowOperator):
         self._timer_count = 0
         self._woken = False
         """Whether the current element extended a session that had fired already."""
+        aggregation, assigner = description.aggregation, description.assigner
+        self._fold = None
+        if aggregation is not None and type(assigner) is EventTimeSessionWindows:
+            self._fold = ColumnFold(aggregation)
+            self._gap = assigner.sessionTimeout
+
+    def open(self) -> None:
+        super().open()
+        self._columns = None
+        if self._fold is not None and not self._function.clears:
+            rows = self.backend.keyedColumnTable(TABLE)
+            self._columns = SessionColumns(
+                rows, self._fold, self._gap, self._description.allowedLateness
+            )
+        self._firing: list[_Firing] = []
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -49,7 +103,64 @@ class SessionWindowOperator(WindowOperator):
     def numEventTimeTimers(self) -> int:
         return self._timer_count
 
+    def nextEventTimeTimer(self) -> int | None:
+        times = [super().nextEventTimeTimer()]
+        if self._columns is not None:
+            times.append(self._columns.nextDue())
+        return min((time for time in times if time is not None), default=None)
+
     # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        singly = self._process_columns(records)
+        if singly is None:
+            if self._columns is not None and len(self._columns):
+                self._keep_apart(set(keys_of(records)), records.hashes)
+            super().processRecords(records)
+            return
+        self.metrics.numRecordsIn += len(records) - len(singly)
+        if len(singly):
+            super().processRecords(_at(records, singly))
+
+    def _process_columns(self, records: Records) -> Positions | None:
+        """Add elements as columns. Returns the positions of those that are left; None if all are."""
+        if self._columns is None or not self.tracesFunctions or not len(records):
+            return None
+        lowest, highest = int(records.timestamps.min()), int(records.timestamps.max())
+        margin = self._gap + self._description.allowedLateness
+        if lowest < -FARTHEST or highest + margin > FARTHEST:
+            return None
+        sets = self._merging_sets
+        assert sets is not None
+        added = self._columns.add(
+            records,
+            self.currentWatermark,
+            (lambda key: sets.get(key, None) is not None) if len(sets) else None,
+        )
+        if added is None:
+            return None
+        self._timer_count += added.timers
+        if added.apart:
+            self._keep_apart(added.apart, records.hashes)
+        if self._late_tag is None:
+            self.metrics.numLateRecordsDropped += len(added.late)
+            return added.left
+        return np.sort(np.concatenate([added.left, added.late]))
+
+    def _keep_apart(self, keys: Collection[Any], hashes: Hashes | None) -> None:
+        """Keep the sessions of ``keys`` one by one from now on; ``hashes`` are theirs, and may be others too."""
+        assert self._columns is not None
+        assert self._merging_sets is not None
+        assert hashes is not None
+        sessions: dict[Any, list[Any]] = {}
+        for session in self._columns.taken(keys, hashes):
+            key, window = session.key, session.window
+            self.backend.currentKey = key
+            sessions.setdefault(key, []).append((window, window))
+            self._contents.put(window, session.accumulator)
+            self._wake(window, self._lifetime.due(window, self.currentWatermark))
+        for key, windows in sessions.items():
+            self._merging_sets.put(key, None, tuple(windows))
 
     def _process_element(self, value: Any, timestamp: int) -> None:
         if timestamp == NO_TIMESTAMP:
@@ -91,7 +202,38 @@ class SessionWindowOperator(WindowOperator):
 
     # ------------------------------------------------------------------ time
 
+    def processWatermark(self, timestamp: int) -> None:
+        before, self.currentWatermark = self.currentWatermark, timestamp
+        due = None if self._columns is None else self._columns.due(before, timestamp)
+        if due is not None:
+            self._timer_count -= due.timers
+            self._firing = [_Firing(sessions) for sessions in due.firing]
+        self._fire(self.timers.advanceWatermark, timestamp)
+        self._fire_columns(timestamp)
+        self._firing = []
+        self.output.emitWatermark(timestamp)
+
+    def _fire_columns(self, until: int) -> None:
+        """Fire the sessions of columns that end at or before ``until``."""
+        for firing in self._firing:
+            start, end = firing.advance(until)
+            if start == end:
+                continue
+            results = firing.results if self._function.emitsContents else None
+            if results is not None:
+                timestamps = firing.lasts[start:end]
+                self.output.emitRecords(Records(results.between(start, end), timestamps))
+                continue
+            for session in firing.between(start, end).singly():
+                self.backend.currentKey = session.key
+                with self.userCode((session.key, session.window)):
+                    elements = self._contents.elementsOf(session.accumulator)
+                    if elements is not None:
+                        self._function.process(session.key, session.window, elements)
+
     def onEventTime(self, timer: Timer) -> None:
+        self._fire_columns(timer.timestamp - 1)
+        self.backend.currentKey = timer.key
         self.timer = timer
         time, state_window = timer.timestamp, timer.namespace
         sessions = self._merging_windows()
@@ -115,3 +257,15 @@ class SessionWindowOperator(WindowOperator):
     def _wake(self, state_window: Any, time: int | None) -> None:
         if time is not None:
             self.timers.registerEventTimeTimer(state_window, time)
+
+
+def _at(records: Records, positions: Positions) -> Records:
+    """The records at ``positions``, which are columns with a column as key."""
+    if len(positions) == len(records):
+        return records
+    values, keys, hashes = records.values, records.keys, records.hashes
+    assert isinstance(values, RowColumns)
+    assert isinstance(keys, ColumnKeys)
+    assert hashes is not None
+    members = values.take(positions)
+    return Records(members, records.timestamps[positions], keys.over(members), hashes[positions])

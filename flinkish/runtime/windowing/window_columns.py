@@ -93,7 +93,7 @@ class WindowColumns:
                 for start in range(0, run.num_rows, ELEMENTS_A_RUN):
                     self._table.append(window, run.slice(start, ELEMENTS_A_RUN))
         else:
-            values = _concatenated(runs)
+            values = concatenated(runs)
             exact = self._fold.exactInAnyGrouping(elements_of(values))
             apart = exact or window not in self._table
             beside = not apart and self._table.size(window) > _LARGER * values.num_rows
@@ -131,8 +131,8 @@ class WindowColumns:
 
     def listed(self, window: TimeWindow) -> Iterator[tuple[Any, list[Any]]]:
         """The keys of ``window``, which lists its elements, with the elements of each in their order."""
-        run = _concatenated(self._table.runs(window))
-        codes, distinct = _grouped(run.column(key_column(run)))
+        run = concatenated(self._table.runs(window))
+        codes, distinct = grouped(run.column(key_column(run)))
         order = np.argsort(codes, kind="stable")
         bounds = np.cumsum([0, *np.bincount(codes, minlength=len(distinct)).tolist()]).tolist()
         rows = elements_of(run).take(order).rows()
@@ -156,13 +156,13 @@ class WindowColumns:
         """See ``ColumnMerge``."""
         if self._fold is None:
             few = sum(run.num_rows for run in runs) <= ELEMENTS_A_RUN
-            return _concatenated(runs) if few else None
+            return concatenated(runs) if few else None
         base, added = (None, runs) if are_elements(runs[0]) else (runs[0], runs[1:])
         if base is not None and not any(map(are_elements, added)):
             return self._combined(runs)
         if not whole or not all(map(are_elements, added)):
             return None
-        return self._folded(_concatenated(added), base)
+        return self._folded(concatenated(added), base)
 
     def _folded(
         self, elements: pa.RecordBatch, base: pa.RecordBatch | None
@@ -171,12 +171,12 @@ class WindowColumns:
         assert self._fold is not None
         keys = elements.column(key_column(elements))
         if base is None:
-            codes, distinct = _grouped(keys)
+            codes, distinct = grouped(keys)
             folded = self._fold.fold(elements_of(elements), codes, len(distinct))
             return None if folded is None else folded_run(distinct, folded).batch
         # The keys of a folded run are distinct, so their codes are their rows
         known = base.num_rows
-        codes, distinct = _grouped(pa.concat_arrays([base.column(0), keys]))
+        codes, distinct = grouped(pa.concat_arrays([base.column(0), keys]))
         touched, groups = np.unique(codes[known:], return_inverse=True)
         started = touched < known
         start = base.take(pa.array(np.where(started, touched, 0)))
@@ -186,7 +186,7 @@ class WindowColumns:
         if folded is None or folded.schema != accumulators_of(base).schema:
             return None
         new = folded_run(distinct.take(pa.array(touched)), folded).batch
-        both = _concatenated([base, new])
+        both = concatenated([base, new])
         rows = np.arange(len(distinct))
         rows[touched] = known + np.arange(len(touched))
         return both.take(pa.array(rows))
@@ -202,13 +202,13 @@ class WindowColumns:
                 f" the function makes some with {runs[-1].schema.types[1:]} now. Give the changed operator"
                 " a uid of its own, or begin anew with another checkpoint directory."
             )
-        run = _concatenated(runs)
-        codes, distinct = _grouped(run.column(0))
+        run = concatenated(runs)
+        codes, distinct = grouped(run.column(0))
         combined = self._fold.combine(accumulators_of(run), codes, len(distinct))
         return None if combined is None else folded_run(distinct, combined).batch
 
 
-def _grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
+def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
     """For each key the number of its first like, and the distinct keys in the order of their numbers."""
     encoded = keys.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
@@ -225,7 +225,7 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(runs) == 1:
         return runs[0]
     return pa.Table.from_batches(runs).combine_chunks().to_batches()[0]

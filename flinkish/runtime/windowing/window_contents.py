@@ -121,12 +121,20 @@ class WindowContents(ABC):
         """Put an element into ``window``."""
 
     @abstractmethod
-    def elements(self, window: Any) -> Sequence[Any] | None:
-        """The values of ``window`` for the window function, None if the pane is empty."""
+    def elementsOf(self, kept: Any) -> Sequence[Any] | None:
+        """The values for the window function in what is kept for a pane."""
 
     @abstractmethod
     def _merge(self, one: Any, other: Any) -> Any:
         """Merge the contents of two panes."""
+
+    def elements(self, window: Any) -> Sequence[Any] | None:
+        """The values of ``window`` for the window function, None if the pane is empty."""
+        return self.elementsOf(self._table.get(self._backend.currentKey, window))
+
+    def put(self, window: Any, kept: Any) -> None:
+        """Let ``kept`` be what is kept for ``window``."""
+        self._table.put(self._backend.currentKey, window, kept)
 
     def clear(self, window: Any) -> None:
         """Remove the contents of ``window``."""
@@ -154,8 +162,7 @@ class ReducedContents(WindowContents):
         kept = copied(value) if kept is None else reduced(self._reduce, kept, value)
         self._table.put(key, window, kept)
 
-    def elements(self, window: Any) -> Sequence[Any] | None:
-        kept = self._table.get(self._backend.currentKey, window)
+    def elementsOf(self, kept: Any) -> Sequence[Any] | None:
         return None if kept is None else (kept,)
 
 
@@ -177,8 +184,7 @@ class AggregatedContents(WindowContents):
         accumulator = self._function.createAccumulator() if kept is None else kept
         self._table.put(key, window, added(self._function, value, accumulator))
 
-    def elements(self, window: Any) -> Sequence[Any] | None:
-        kept = self._table.get(self._backend.currentKey, window)
+    def elementsOf(self, kept: Any) -> Sequence[Any] | None:
         result = None if kept is None else self._function.getResult(kept)
         return None if result is None else (result,)
 
@@ -198,8 +204,7 @@ class ListContents(WindowContents):
             kept.append(value)
         self._table.put(key, window, kept)
 
-    def elements(self, window: Any) -> Sequence[Any] | None:
-        kept = self._table.get(self._backend.currentKey, window)
+    def elementsOf(self, kept: Any) -> Sequence[Any] | None:
         return None if kept is None else list(kept)
 
 

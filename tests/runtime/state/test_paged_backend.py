@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,15 +16,16 @@ from flinkish.api.errors import (
     IllegalStateError,
     IncompatibleCheckpointError,
 )
-from flinkish.runtime.records.keys import KeyHashes
+from flinkish.runtime.records.keys import KeyHashes, stable_hash
 from flinkish.runtime.state import (
     hashed_pages,
     paged_column_table,
+    paged_keyed_column_table,
     paged_map_table,
     paged_timer_queue,
     paged_window_table,
 )
-from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.state.backend import HASH, Timer
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -62,6 +64,7 @@ class Both:
         self.maps = self.paged.mapTable("map")
         self.windows = self.paged.windowTable("windows")
         self.columns = self.paged.columnTable("columns")
+        self.rows = self.paged.keyedColumnTable("rows")
         self.timers = self.paged.timerQueue("timers")
         self._load()
 
@@ -324,6 +327,97 @@ def test_a_small_batch_does_not_rewrite_a_large_window_of_columns():
     # One page a batch, and again as often as the logarithm of their number
     assert 300 <= written < 300 * 4
     assert both.columns.size("w") == 3300
+
+
+# ---------------------------------------------------------------------- rows by key
+
+
+def keyed_rows(keys, changed=0, name="number"):
+    """A row for each of ``keys``, due at its number."""
+    columns = {
+        "hash": pa.array([stable_hash(key) for key in keys], pa.uint32()),
+        "due": pa.array(keys, pa.int64()),
+        "key": pa.array(keys, pa.int64()),
+        name: pa.array([changed] * len(keys), pa.int64()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def keys_and_numbers(table):
+    return {row[2]: row[3] for batch in table.rows() for row in zip(*batch.to_pydict().values())}
+
+
+def put_rows(table, keys, changed, name):
+    """Replace the rows of ``keys``, all in columns of that name."""
+    table.open(keyed_rows(keys).column(HASH).to_numpy())
+    kept = [
+        batch.filter(pa.array([key not in keys for key in batch.column("key").to_pylist()]))
+        for batch in table.rows()
+    ]
+    table.replace([*kept, keyed_rows(keys, changed, name)])
+
+
+def drop_due(table, until):
+    table.openDue(until)
+    table.replace([batch.filter(pc.field("due") > until) for batch in table.rows()])
+
+
+@pytest.mark.parametrize("many", [1, 30])
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("cut"), st.integers(0, GROUPS - 1)),
+            st.tuples(
+                st.just(put_rows),
+                st.sets(st.integers(0, 20), min_size=1),
+                st.integers(0, 9),
+                st.sampled_from(["number", "number", "other"]),
+            ),
+            st.tuples(st.just(drop_due), st.integers(0, 20)),
+        ),
+        max_size=20,
+    )
+)
+def test_rows_by_key_are_as_on_the_heap(many, operations):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paged_keyed_column_table, "ROWS_A_PAGE", 4)
+        both = Both()
+        for operation, *arguments in operations:
+            if operation == "cut":
+                both.cut(*arguments)
+                continue
+            if operation is put_rows:
+                arguments[0] = [key * many + n for key in arguments[0] for n in range(many)]
+            else:
+                arguments[0] *= many
+            for table in (both.heap.keyedColumnTable("rows"), both.rows):
+                operation(table, *arguments)
+        for group in range(GROUPS):
+            both.cut(group)
+            heap = both.heap.keyedColumnTable("rows")
+            assert (len(both.rows), both.rows.nextDue()) == (len(heap), heap.nextDue())
+            both.rows.openDue(10**6)
+            assert keys_and_numbers(both.rows) == keys_and_numbers(heap)
+            both.cut(group)
+            assert both.paged.numPages() == len(both.stores[group].pages)
+
+
+def test_a_few_rows_and_a_watermark_touch_few_pages():
+    both = Both()
+    put_rows(both.rows, range(100_000), 1, "number")
+    both.cut(0)
+    store = both.stores[0]
+    before = dict(store.pages)
+    assert 12 <= len(before) <= 50
+    put_rows(both.rows, [7], 2, "number")
+    assert store.takeCalls() == (1, 0, 0)
+    both.cut(0)
+    assert sum(page is not before[name] for name, page in store.pages.items()) == 1
+    both.rows.openDue(-1)
+    assert store.takeCalls() == (0, 0, 0)
+    drop_due(both.rows, 99_990)
+    both.cut(0)
+    assert len(store.pages) == 1
 
 
 class Registered:

@@ -243,6 +243,7 @@ STORED = [
     "DeadLetterReason",
     "GlobalWindow",
     "HeapColumnTable",
+    "HeapKeyedColumnTable",
     "HeapMapStateTable",
     "HeapStateTable",
     "HeapTimerQueue",

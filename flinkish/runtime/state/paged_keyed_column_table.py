@@ -1,0 +1,180 @@
+"""``PagedKeyedColumnTable``: rows of columns in pages by the hash of their key.
+
+There are as many pages as bits of the hash say, and all are of about one size. The catalogue knows when the first
+row of each is due, so that a watermark reads only pages with rows that it concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.records.records import Hashes
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.state.backend import HASH, KeyedColumnTable, first_due
+from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+
+ROWS_A_PAGE = 4_000
+"""Pages are divided when they have twice as many on average, and joined when they have an eighth."""
+
+_SECTIONS = ("rows",)
+
+
+class PagedKeyedColumnTable(KeyedColumnTable, Paged):
+    """The catalogue holds for each page how many rows it has, and when the first is due."""
+
+    __slots__ = ("_catalogue", "_changed", "_counts", "_dues", "_opened", "_rows", "_space")
+
+    def __init__(self, space: PageSpace) -> None:
+        self._space = space
+        self._reset(None)
+
+    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
+        self._space.store = store
+        self._reset(catalogue)
+
+    def flush(self) -> tuple[Any, ...] | None:
+        if self._changed:
+            catalogue = self._write()
+            self._reset(self._catalogue if catalogue == self._catalogue else catalogue)
+        elif self._opened is not None:
+            self._reset(self._catalogue)
+        return self._catalogue
+
+    def open(self, hashes: Hashes) -> None:
+        wanted = np.zeros(len(self._pages()), dtype=np.bool_)
+        wanted[_page_numbers(hashes, len(wanted))] = True
+        self._open(wanted)
+
+    def openDue(self, until: int) -> None:
+        self._open((self._pages() > 0) & (self._dues <= until))
+
+    def rows(self) -> list[pa.RecordBatch]:
+        return self._rows
+
+    def replace(self, rows: Sequence[pa.RecordBatch]) -> None:
+        self._changed = True
+        self._rows[:] = [batch for batch in rows if batch.num_rows]
+
+    def nextDue(self) -> int | None:
+        times = [first_due(rows) for rows in self._rows]
+        if self._catalogue is not None:
+            stored = self._pages() > 0
+            if self._opened is not None:
+                stored &= ~self._opened
+            times += self._dues[stored].tolist()
+        return min(times, default=None)
+
+    def __len__(self) -> int:
+        if self._opened is None:
+            return 0 if self._catalogue is None else int(self._catalogue[0])
+        opened: int = sum(rows.num_rows for rows in self._rows)
+        return opened + int(self._counts[~self._opened].sum())
+
+    def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
+        self._catalogue = catalogue
+        self._counts: NDArray[np.int64] = _NO_PAGES
+        self._dues: NDArray[np.int64] = _NO_PAGES
+        self._opened: NDArray[np.bool_] | None = None
+        self._rows: list[pa.RecordBatch] = []
+        self._changed = False
+
+    def _pages(self) -> NDArray[np.int64]:
+        """The number of rows of each page; decoded at the first call."""
+        if not len(self._counts):
+            if self._catalogue is None:
+                self._counts, self._dues = _no_rows(1)
+            else:
+                _, _, counts, dues = self._catalogue
+                self._counts = np.frombuffer(counts, dtype=np.int64)
+                self._dues = np.frombuffer(dues, dtype=np.int64)
+        return self._counts
+
+    def _open(self, wanted: NDArray[np.bool_]) -> None:
+        if self._opened is None:
+            self._opened = np.zeros(len(self._pages()), dtype=np.bool_)
+        new = wanted & ~self._opened
+        self._opened |= wanted
+        numbers = np.flatnonzero(new & (self._counts > 0)).tolist()
+        if numbers:
+            read = chain.from_iterable(map(self._read, numbers))
+            self._rows = joined_by_schema(chain(self._rows, read))
+
+    def _read(self, number: int) -> Iterator[pa.RecordBatch]:
+        (batches,) = self._space.codec.decode(self._space.read(b"%x" % number))
+        return (RowColumns.ofBytes(data).batch for data in batches)
+
+    def _write(self) -> tuple[Any, ...] | None:
+        """Write the opened rows, into more or fewer pages where there are many or few, and return the
+        catalogue."""
+        size, before = len(self), len(self._pages())
+        pages = before
+        while size > pages * ROWS_A_PAGE * 2:
+            pages *= 2
+        while pages > 1 and size * 8 < pages * ROWS_A_PAGE:
+            pages //= 2
+        counts, dues = _no_rows(pages)
+        if pages != before:
+            self._open(np.ones(before, dtype=np.bool_))
+        assert self._opened is not None
+        if pages == before:
+            counts[~self._opened] = self._counts[~self._opened]
+            dues[~self._opened] = self._dues[~self._opened]
+        contents: dict[int, list[bytes]] = {}
+        for batch in self._rows:
+            for number, part in _by_page(batch, pages):
+                contents.setdefault(number, []).append(RowColumns(part).toBytes())
+                counts[number] += part.num_rows
+                dues[number] = min(dues[number], first_due(part))
+        for number, batches in contents.items():
+            self._space.write(b"%x" % number, self._space.codec.encode(_SECTIONS, (batches,)))
+        for number in np.flatnonzero(self._opened & (self._counts > 0)).tolist():
+            if number not in contents:
+                self._space.remove(b"%x" % number)
+        if not size:
+            return None
+        return size, len(np.flatnonzero(counts)), counts.tobytes(), dues.tobytes()
+
+
+_NO_PAGES = np.zeros(0, dtype=np.int64)
+
+
+def _no_rows(pages: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of rows, and when they are due, of so many empty pages."""
+    return np.zeros(pages, dtype=np.int64), np.full(pages, MAX_TIMESTAMP, dtype=np.int64)
+
+
+def _by_page(rows: pa.RecordBatch, pages: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The parts of ``rows`` that belong into each page."""
+    if pages == 1:
+        yield 0, rows
+        return
+    numbers = _page_numbers(rows.column(HASH).to_numpy(), pages)
+    order = np.argsort(numbers, kind="stable")
+    rows = rows.take(pa.array(order))
+    present, begins = np.unique(numbers[order], return_index=True)
+    for number, (begin, end) in zip(present.tolist(), pairwise([*begins.tolist(), len(order)])):
+        yield number, rows.slice(begin, end - begin)
+
+
+def _page_numbers(hashes: Hashes, pages: int) -> NDArray[np.uint32]:
+    return (hashes ^ hashes >> np.uint32(16)) & np.uint32(pages - 1)
+
+
+def joined_by_schema(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """``batches``, those of one schema as one."""
+    found: list[list[pa.RecordBatch]] = []
+    for batch in batches:
+        for same in found:
+            if same[0].schema.equals(batch.schema, check_metadata=True):
+                same.append(batch)
+                break
+        else:
+            found.append([batch])
+    return [same[0] if len(same) == 1 else pa.concat_batches(same) for same in found]
