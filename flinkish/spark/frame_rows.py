@@ -7,14 +7,30 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from flinkish.runtime.task.gates import FrameRow
 
-FRAME_SCHEMA = (
-    "level int, target string, key_group int, gate int, slice long, sequence int, clock long,"
-    " frame binary"
+FRAME_SCHEMA = StructType(
+    [
+        StructField("level", IntegerType()),
+        StructField("target", StringType()),
+        StructField("key_group", IntegerType()),
+        StructField("gate", IntegerType()),
+        StructField("slice", LongType()),
+        StructField("sequence", IntegerType()),
+        StructField("clock", LongType()),
+        StructField("frame", BinaryType()),
+    ]
 )
-"""The columns of a FrameRow."""
+"""The columns of a FrameRow; as text the JVM would have to parse them for each job."""
 
 _ARROW_SCHEMA = pa.schema(
     [
