@@ -193,7 +193,13 @@ def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type:
             f"FileSource: there is no file or directory {source.path}. Create it, or fix the path."
         )
     planner = FilePlanner(
-        path, source.filesPerBatch, source.maxFileAge, source.monitored, format_.splits, 1
+        path,
+        source.filesPerBatch,
+        source.bytesPerBatch,
+        source.maxFileAge,
+        source.monitored,
+        format_.splits,
+        1,
     )
     return PlannedSource(planner, _ranges_of(format_))
 

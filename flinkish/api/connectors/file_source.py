@@ -27,9 +27,9 @@ class FileSource(Source[T_co]):
     """Files of a directory, or of a path with wildcards (Flink: ``FileSource``).
 
     Made by ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``. The files of a directory and all
-    below it are read oldest first, by the time they were changed and then by path, and all that are
-    there in one batch unless ``withFilesPerBatch`` says otherwise. What begins with ``_`` or ``.`` is
-    passed over. A file is read once: let it appear whole, by renaming. ``options`` are those of Spark's
+    below it are read oldest first, by the time they were changed and then by path: all that are there in one
+    batch up to a gigabyte, unless ``withFilesPerBatch`` or ``withBytesPerBatch`` says otherwise. What begins
+    with ``_`` or ``.`` is passed over. A file is read once: let it appear whole, by renaming. ``options`` are those of Spark's
     reader of the format.
 
     >>> source = FileSource.forCsv("flights/", "origin string, at long").withFilesPerBatch(1)
@@ -43,6 +43,7 @@ class FileSource(Source[T_co]):
     options: dict[str, str] = field(default_factory=dict)
     monitored: bool = False
     filesPerBatch: int | None = None
+    bytesPerBatch: int = 1 << 30
     maxFileAge: int | None = None
     malformedRecords: OutputTag[MalformedRecord] | None = None
 
@@ -93,6 +94,11 @@ class FileSource(Source[T_co]):
     def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
         """Read at most so many files a batch, in the order of their modification times."""
         return replace(self, filesPerBatch=positive("withFilesPerBatch", files))
+
+    def withBytesPerBatch(self, size: int) -> FileSource[T_co]:
+        """Read files of at most ``size`` bytes a batch, a gigabyte by default; a larger file is a batch by
+        itself. So a job that begins with a large backlog does not read it all at once."""
+        return replace(self, bytesPerBatch=positive("withBytesPerBatch", size))
 
     def withMaxFileAge(self, age: TimeLike) -> FileSource[T_co]:
         """Leave files out that are older than the newest by more than ``age``; a warning counts them.

@@ -8,6 +8,7 @@ workers read the pieces themselves.
 
 from __future__ import annotations
 
+import copy
 import glob
 import json
 import os
@@ -17,6 +18,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any
 
 Piece = Sequence[Any]
@@ -104,8 +106,8 @@ class FilePlanner(SourcePlanner):
     """The files at ``path``, each once, oldest first.
 
     ``path`` is a file, a directory with all below it, or a pattern; names that begin with ``_`` or
-    ``.`` are skipped. A step has up to ``filesPerBatch`` files, None for all. Files older than the newest
-    by more than ``maxAge`` ms are skipped; None: none are. Unless ``monitored``, the source ends when
+    ``.`` are skipped. A step has up to ``filesPerBatch`` files, None for all, and no more than
+    ``bytesPerBatch`` in them unless it is a single file. Files older than the newest by more than ``maxAge`` ms are skipped; None: none are. Unless ``monitored``, the source ends when
     all files have been read; a job restarted after that reads the files that came since. ``splits`` tells
     whether the file of a path may be cut into ranges for several of ``parallelism`` tasks.
     """
@@ -114,6 +116,7 @@ class FilePlanner(SourcePlanner):
         self,
         path: str,
         filesPerBatch: int | None,
+        bytesPerBatch: int,
         maxAge: int | None,
         monitored: bool,
         splits: Callable[[str], bool],
@@ -121,6 +124,7 @@ class FilePlanner(SourcePlanner):
     ) -> None:
         self._path = path
         self._filesPerBatch = filesPerBatch
+        self._bytesPerBatch = bytesPerBatch
         self._maxAge = maxAge
         self._monitored = monitored
         self._splits = splits
@@ -140,7 +144,7 @@ class FilePlanner(SourcePlanner):
             self._look()
         if not self._waiting and (self._monitored or self._had_ended):
             return None
-        count = self._filesPerBatch or len(self._waiting)
+        count = self._next_count()
         files, self._waiting = self._waiting[:count], self._waiting[count:]
         self._take(files)
         if not self._waiting and not self._monitored:
@@ -148,6 +152,20 @@ class FilePlanner(SourcePlanner):
             self._look()
             self._ended = not self._waiting
         return Step([(file.changed, file.path, file.size) for file in files], self._ended)
+
+    def _next_count(self) -> int:
+        """How many of the files that wait are in the next step."""
+        most = min(self._filesPerBatch or len(self._waiting), len(self._waiting))
+        sizes = accumulate(file.size for file in self._waiting[:most])
+        within = sum(1 for _ in takewhile(lambda size: size <= self._bytesPerBatch, sizes))
+        return max(within, min(most, 1))
+
+    @property
+    def isOneStep(self) -> bool:
+        """Whether all files that are there now fit into one step."""
+        looked = copy.deepcopy(self)
+        looked._look()
+        return looked._next_count() == len(looked._waiting)
 
     def freeze(self) -> None:
         self._next_look = 0.0

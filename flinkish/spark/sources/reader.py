@@ -218,12 +218,15 @@ class SourceReader:
         planner = FilePlanner(
             path,
             source.filesPerBatch,
+            source.bytesPerBatch,
             source.maxFileAge,
             source.monitored,
             format_.splits,
             self._tasks,
         )
         whole = source.bounded and source.filesPerBatch is None
+        if whole and not self._has(f"sources/{uid}/descriptors"):
+            whole = not self._has(f"sources/{uid}/plan") and planner.isOneStep
         return self._planned(planner, FilePieceDecoder(format_), uid, whole)
 
     def _planned(
@@ -240,6 +243,11 @@ class SourceReader:
             self._storage.child(f"sources/{uid}/descriptors")
         )
         return SourceStream(descriptors.select(DESCRIPTOR), decoder, True, endsItself=True)
+
+    def _has(self, name: str) -> bool:
+        """Whether the checkpoint, which is on this machine, has a file or directory of that name."""
+        assert self._local is not None
+        return os.path.exists(os.path.join(self._local, name))
 
     def _files_of_spark(self, source: FileSource[Any], format_: FileFormat | None) -> SourceStream:
         if source.schema is None:
@@ -271,7 +279,10 @@ class SourceReader:
     def _reader(self, source: FileSource[Any]) -> DataStreamReader:
         reader = self._session.readStream
         if source.filesPerBatch is not None:
+            # Spark takes only one of the two limits
             reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
+        else:
+            reader = reader.option("maxBytesPerTrigger", source.bytesPerBatch)
         age = EVERY_AGE if source.maxFileAge is None else f"{source.maxFileAge}ms"
         return reader.option("maxFileAge", age)
 

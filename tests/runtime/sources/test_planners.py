@@ -34,10 +34,13 @@ def write(directory, name, changed, content="x\n"):
     return file
 
 
-def files(path, a_batch=None, *, age=None, monitored=False, splits=True, parallelism=2):
+def files(
+    path, a_batch=None, *, size=10**9, age=None, monitored=False, splits=True, parallelism=2
+):
     return FilePlanner(
         str(path),
         a_batch,
+        size,
         age,
         monitored,
         lambda name: splits and name.endswith("txt"),
@@ -65,6 +68,17 @@ def test_files_come_oldest_first_and_by_path_where_the_time_is_one(tmp_path):
     steps = steps_of(files(tmp_path, 2))
     assert [names(step) for step in steps] == [["d", "c"], ["a", "b"], ["big"]]
     assert [step.last for step in steps] == [False, False, True]
+
+
+def test_a_step_has_files_up_to_a_size_or_one_that_is_larger(tmp_path):
+    for number, size in enumerate([3, 4, 20, 2, 2, 6]):
+        write(tmp_path, f"{number}", number, "x" * size)
+    steps = steps_of(files(tmp_path, size=10))
+    assert [names(step) for step in steps] == [["0", "1"], ["2"], ["3", "4", "5"]]
+    steps = steps_of(files(tmp_path, 2, size=10))
+    assert [names(step) for step in steps] == [["0", "1"], ["2"], ["3", "4"], ["5"]]
+    assert not files(tmp_path, size=36).isOneStep
+    assert files(tmp_path, size=37).isOneStep
 
 
 def test_directories_are_read_to_their_depth_and_hidden_names_are_passed_over(tmp_path):

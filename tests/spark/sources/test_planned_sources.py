@@ -109,6 +109,27 @@ def test_spark_reads_old_files_too_and_in_order_where_the_options_are_its_own(en
     assert list(env.fromSource(source).executeAndCollect()) == expected
 
 
+@pytest.mark.parametrize("options", [{}, {"pathGlobFilter": "*"}], ids=["flinkish", "Spark"])
+def test_a_backlog_is_read_in_batches_of_a_size(env, tmp_path, options):
+    expected = []
+    for number in range(4):
+        lines = [f"{number} {i}" for i in range(100)]
+        write(tmp_path / "in", f"{number}", 1000 + number, lines)
+        expected.append(lines)
+    source = fl.FileSource.forLines(str(tmp_path / "in"), **options).withBytesPerBatch(1200)
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+
+    def batches():
+        seen = []
+        env.fromSource(source).forEachBatch(lambda values, _: seen.append(values))
+        env.execute()
+        return [values for values in seen if values]
+
+    assert batches() == [[*expected[0], *expected[1]], [*expected[2], *expected[3]]]
+    write(tmp_path / "in", "new", 2000, ["new"])
+    assert batches() == [["new"]]
+
+
 def test_a_directory_of_many_small_files(env, tmp_path):
     expected = []
     for number in range(2000):
