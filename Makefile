@@ -43,9 +43,10 @@ test-notebooks: $(READY)
 soak: $(READY)
 	$(BIN)/pytest -m soak tests/reliability
 
-# Without Spark. There is no Java, so that a test that starts one and has no mark fails.
+# Without Spark, slow tests and most examples of properties: in about a minute. There is no Java, so that a test
+# that starts one and has no mark fails.
 test-fast: $(READY)
-	JAVA_HOME=/nonexistent $(BIN)/pytest -n 2 -m "not spark"
+	JAVA_HOME=/nonexistent $(BIN)/pytest -n 2 -m "not spark and not slow" --hypothesis-profile fast
 
 # All tests, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
 coverage: $(READY)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # The limit below is on a whole test: one example may be slow, as the first is that imports a library.
 hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
 
 collect_ignore = ["spark/job_life.py", "benchmarks/pyflink_job.py"]
 """Scripts that run their jobs as they are read."""

@@ -42,6 +42,7 @@ def timed(stream):
     return stream.assignTimestampsAndWatermarks(MONOTONOUS).keyBy(lambda e: e[0]).process(Timers())
 
 
+@pytest.mark.thorough("a million timers")
 @pytest.mark.slow("a million timers")
 def test_a_million_timers_half_of_them_deleted_fire_once_each_in_order():
     """Every batch is a restart here: tasks are made anew, and know only what the pages hold. Two
@@ -115,6 +116,7 @@ class Lookups(fl.KeyedProcessFunction):
             self.map.remove(number)
 
 
+@pytest.mark.thorough("a million entries")
 @pytest.mark.slow("a million entries")
 def test_a_map_of_a_million_entries_is_not_read_whole():
     job = MicroBatches(lambda stream: stream.keyBy(lambda e: e[0]).process(Lookups()), 2)
