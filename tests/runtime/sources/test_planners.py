@@ -34,9 +34,7 @@ def write(directory, name, changed, content="x\n"):
     return file
 
 
-def files(
-    path, a_batch=None, *, size=10**9, age=None, monitored=False, splits=True, parallelism=2
-):
+def files(path, a_batch=None, *, size=10**9, age=None, monitored=False, splits=True, parallelism=2):
     return FilePlanner(
         str(path),
         a_batch,
