@@ -22,12 +22,14 @@ from flinkish.api.errors import (
     FlinkishError,
     IllegalStateError,
     JobExecutionError,
-    NotSupportedError,
     hide_elements,
     said_by,
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
-from flinkish.api.execution.details import JobDetails
+from flinkish.api.execution.details import JobDetails, SourceDetails
+from flinkish.deployment.status.batch_history import BatchHistory
+from flinkish.deployment.status.job_details import JobDetailsView
+from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.local.sinks import opened_sink
@@ -61,6 +63,8 @@ class LocalJob:
 
     def __init__(self, graph: JobGraph, settings: TaskSettings, config: ExecutionConfig) -> None:
         self.metrics = MetricsTotals()
+        self.monitor = JobMonitor(graph, self.metrics, BatchHistory(None))
+        self.view = JobDetailsView(graph, settings, self.monitor, config, None, False)
         self._settings = settings
         self._config = config
         self._cancelled = threading.Event()
@@ -107,19 +111,19 @@ class LocalJob:
     def _run_batches(self) -> None:
         while True:
             began = time.monotonic()
-            clock = round(time.time() * 1000)
+            now = clock()
             rows: list[FrameRow] = []
             read = False
             for uid, source in self._sources.items():
                 results = None if source.ended else source.nextBatch()
                 if results is not None:
-                    rows += self._read(uid, results, source, clock)
+                    rows += self._read(uid, results, source, now)
                     read = True
-            due = self.metrics.due(clock) if self._unbounded else {}
+            due = self.metrics.due(now) if self._unbounded else {}
             if due:
-                rows += self._ticks(clock, due)
+                rows += self._ticks(now, due)
             if read or due:
-                self._run_stages(rows)
+                self._run_stages(rows, now)
             if all(source.ended for source in self._sources.values()):
                 return
             pause = began + self._config.triggerInterval / 1000 - time.monotonic()
@@ -128,7 +132,7 @@ class LocalJob:
                 raise _Cancelled
 
     def _read(
-        self, uid: str, results: Iterator[ReadResult], source: LocalSource, clock: int
+        self, uid: str, results: Iterator[ReadResult], source: LocalSource, now: int
     ) -> list[FrameRow]:
         """What a source has in this batch, through the chain that follows it."""
         task = self._source_tasks.get(uid)
@@ -137,7 +141,7 @@ class LocalJob:
             self._source_tasks[uid] = task
             task.open()
         rows: list[FrameRow] = []
-        task.begin(Slice(_DATA_SLICE, clock))
+        task.begin(Slice(_DATA_SLICE, now))
         for result in results:
             self._check_cancelled()
             if isinstance(result, MalformedRecord):
@@ -146,7 +150,7 @@ class LocalJob:
                 rows += task.process(result)
         rows += self._finished(task)
         if source.ended:
-            task.begin(Slice(_END_SLICE, clock))
+            task.begin(Slice(_END_SLICE, now))
             task.endInput()
             rows += self._finished(task)
         self._changes.warn(changes := task.attributeChanges())
@@ -162,15 +166,16 @@ class LocalJob:
         self.metrics.add(reports)
         return rows
 
-    def _ticks(self, clock: int, due: dict[str, list[int]]) -> list[FrameRow]:
+    def _ticks(self, now: int, due: dict[str, list[int]]) -> list[FrameRow]:
         plans = [
             plan for level in self._levels for plan in cloudpickle.loads(self._stage_plans[level])
         ]
-        return clock_ticks(plans, self._settings, clock, due)
+        return clock_ticks(plans, self._settings, now, due)
 
-    def _run_stages(self, rows: list[FrameRow]) -> None:
+    def _run_stages(self, rows: list[FrameRow], began: int) -> None:
         for level in self._levels:
             rows = self._run_stage(level, rows)
+        stages = clock()
         by_sink: dict[str, list[FrameRow]] = {}
         for row in sorted(rows, key=lambda row: (row.gate, row.slice, row.sequence)):
             by_sink.setdefault(row.target, []).append(row)
@@ -183,7 +188,13 @@ class LocalJob:
                 self._check_cancelled()
                 runs = [decode_frame(row.frame).records for row in by_sink[uid]]
                 sink.write(runs, self._batch)
-        self.metrics.endBatch()
+        ended = clock()
+        self.metrics.endBatch(ended)
+        self.monitor.readUpTo = {
+            uid: SourceDetails(None, source.position, None) for uid, source in self._sources.items()
+        }
+        self.monitor.stateBytes = sum(store.bytes for store in self._stores.values())
+        self.monitor.endBatch(self._batch, began / 1000, stages / 1000, ended / 1000)
         self._batch += 1
 
     def _run_stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:
@@ -236,6 +247,7 @@ class LocalJobClient(JobClient):
         self._status = JobStatus.RUNNING
         self._error: BaseException | None = None
         self._runtime = 0
+        self._startTime = clock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
         self._thread.start()
@@ -250,10 +262,8 @@ class LocalJobClient(JobClient):
         return self._job.metrics.metrics()
 
     def getJobDetails(self) -> JobDetails:
-        raise NotSupportedError(
-            "getJobDetails is of jobs on Spark. Use getMetrics(), or run the job without"
-            " setLocalExecution."
-        )
+        ended = self._startTime + self._runtime if self._ended.is_set() else None
+        return self._job.view.details(self._id, self._name, self._status, self._startTime, ended)
 
     def cancel(self) -> None:
         self._job.cancel()
@@ -279,15 +289,18 @@ class LocalJobClient(JobClient):
 
     def _run(self) -> None:
         began = time.monotonic()
+        status = JobStatus.FAILED
         try:
             finished = self._job.run()
-            self._status = JobStatus.FINISHED if finished else JobStatus.CANCELED
+            status = JobStatus.FINISHED if finished else JobStatus.CANCELED
         except FlinkishError as error:
-            self._error, self._status = error, JobStatus.FAILED
+            self._error = error
         except BaseException as error:
-            failure = JobExecutionError(f"the job failed: {said_by(error)}")
-            failure.__cause__ = error
-            self._error, self._status = failure, JobStatus.FAILED
+            self._error = JobExecutionError(f"the job failed: {said_by(error)}")
+            self._error.__cause__ = error
         finally:
+            failed = None if self._error is None else self._job.view.exception(self._error)
+            self._job.monitor.end(failed)
             self._runtime = round((time.monotonic() - began) * 1000)
+            self._status = status
             self._ended.set()

@@ -52,6 +52,9 @@ class LocalSource(ABC):
     ended: bool = False
     """Whether nothing comes any more after what was read last."""
 
+    position: str | None = None
+    """How far it has been read, as JSON; None where that cannot be said."""
+
     @abstractmethod
     def nextBatch(self) -> Iterator[ReadResult] | None:
         """What the next batch reads, None if there is nothing now; sets ``ended``."""
@@ -66,12 +69,15 @@ class PlannedSource(LocalSource):
     def __init__(self, planner: SourcePlanner, read: Callable[..., Iterator[ReadResult]]) -> None:
         self._planner = planner
         self._read = read
+        self._steps = 0
 
     def nextBatch(self) -> Iterator[ReadResult] | None:
         step = self._planner.plan()
         if step is None:
             return None
         self.ended = step.last
+        self._steps += 1
+        self.position = f'{{"step":{self._steps}}}'
         pieces = [piece for task in self._planner.tasks(step) for piece in task]
         return (result for piece in pieces for result in self._read(*piece))
 
@@ -88,6 +94,7 @@ class CollectionReader(LocalSource):
     def nextBatch(self) -> Iterator[ReadResult] | None:
         start, self._next = self._next, self._next + self._per_batch
         self.ended = self._next >= len(self._values)
+        self.position = f'{{"element":{min(self._next, len(self._values))}}}'
         return self._read(start, min(self._next, len(self._values)))
 
     def _read(self, start: int, end: int) -> Iterator[ReadResult]:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
-from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.status.batch_history import BatchHistory
+from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
@@ -48,9 +49,8 @@ from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sources.reader import SourceReader, SourceStream
-from flinkish.spark.status.batch_history import BatchHistory
-from flinkish.spark.status.job_details import JobDetailsView
-from flinkish.spark.status.monitor import JobMonitor
+from flinkish.spark.status.checkpoint_history import history_log
+from flinkish.spark.status.query_monitor import QueryMonitor
 from flinkish.spark.translation import translate
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ class SparkPipelineExecutor:
                     frames, graph, sources, control, settings = self._frames(
                         session, environment, sinks, storage, plan, parallelism, run
                     )
-                    monitor = _monitor(graph, storage if given else None)
-                    view = JobDetailsView(graph, settings, monitor, given, _shown(config))
+                    history = BatchHistory(history_log(storage) if given else None)
+                    monitor = QueryMonitor(graph, MetricsTotals(), history)
+                    view = JobDetailsView(graph, settings, monitor, config, given, True)
                     batch_sinks = BatchSinks(
                         [v.head for v in graph.sinks],
                         monitor.metrics,
@@ -201,28 +202,6 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
     directory = TemporaryDirectory()
     # A URI, as Spark may read a plain path on another file system
     return directory.path.as_uri(), directory.remove
-
-
-def _monitor(graph: JobGraph, storage: CheckpointStorage | None) -> JobMonitor:
-    """Follows the run; the history is in ``storage``, if that is on this machine's file system."""
-    local = None if storage is None else storage.local
-    history = BatchHistory(None if local is None else local / "history" / "batches.jsonl")
-    sources = frozenset(vertex.uid for vertex in graph.sources)
-    sinks = frozenset(vertex.uid for vertex in graph.sinks)
-    return JobMonitor(MetricsTotals(), history, sources, sinks)
-
-
-def _shown(config: ExecutionConfig) -> dict[str, str]:
-    """The settings of a job to show."""
-    return {
-        "parallelism": str(config.parallelism or "default"),
-        "maxParallelism": str(config.maxParallelism or "default"),
-        "triggerInterval": f"{config.triggerInterval} ms",
-        "autoWatermarkInterval": f"{config.autoWatermarkInterval} ms",
-        "elementsPerBatch": str(config.elementsPerBatch or "default"),
-        "objectReuse": str(config.isObjectReuseEnabled()).lower(),
-        "elementsHiddenInErrors": str(config.elementsHiddenInErrors).lower(),
-    }
 
 
 def _parallelism(

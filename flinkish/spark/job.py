@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
+from flinkish.deployment.status.job_details import JobDetailsView
+from flinkish.deployment.status.job_monitor import clock
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
 from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
@@ -20,8 +22,7 @@ from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
 from flinkish.spark.sinks.batch_sinks import BatchSinks
 from flinkish.spark.sources.plan_log import PlanLog
-from flinkish.spark.status.job_details import JobDetailsView
-from flinkish.spark.status.monitor import JobMonitor, clock
+from flinkish.spark.status.query_monitor import QueryMonitor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +56,7 @@ class SparkJobClient(JobClient):
         sources: JobSources,
         control: ControlStream,
         sinks: BatchSinks,
-        monitor: JobMonitor,
+        monitor: QueryMonitor,
         view: JobDetailsView,
         checkpoint: str | None,
         cleanUp: Callable[[], None],
@@ -172,6 +173,7 @@ class SparkJobClient(JobClient):
 
     def _run(self) -> None:
         error: BaseException | None = None
+        status = JobStatus.FAILED
         try:
             with quiet_py4j():
                 self._drive()
@@ -183,15 +185,15 @@ class SparkJobClient(JobClient):
             error = self._sinks.failure or error
             lost = error is not None and jvm_is_gone(self._session)
             if error is None or (self._cancelled and not lost):
-                self._status = JobStatus.CANCELED if self._cancelled else JobStatus.FINISHED
+                status = JobStatus.CANCELED if self._cancelled else JobStatus.FINISHED
             else:
                 self._error = (
                     jvm_gone_error() if lost else translated(error, self._sinks.elementsHidden)
                 )
-                self._status = JobStatus.FAILED
-            self._runtime = round((time.monotonic() - self._began) * 1000)
             failed = None if self._error is None else self._view.exception(self._error)
-            self._monitor.end(self._query, failed)
+            self._monitor.end(failed)
+            self._runtime = round((time.monotonic() - self._began) * 1000)
+            self._status = status
             with quiet_py4j(), suppress(Exception):
                 self._cleanUp()
         finally:

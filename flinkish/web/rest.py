@@ -209,7 +209,9 @@ def selected(values: dict[str, float], names: str | None) -> list[dict[str, str]
 
 
 def checkpoints(details: JobDetails) -> dict[str, Any]:
-    """``/jobs/:jobid/checkpoints``: each batch is a checkpoint."""
+    """``/jobs/:jobid/checkpoints``: each batch is a checkpoint. Raises LookupError, as Flink answers, if the
+    job takes none."""
+    _check_checkpointed(details)
     found, failed = details.checkpoint, int(details.status is JobStatus.FAILED)
     durations = [_checkpoint_duration(batch) for batch in details.batches]
     sizes = [batch.stateBytes for batch in details.batches]
@@ -244,6 +246,7 @@ def checkpoints(details: JobDetails) -> dict[str, Any]:
 
 def checkpoint_config(details: JobDetails) -> dict[str, Any]:
     """``/jobs/:jobid/checkpoints/config``."""
+    _check_checkpointed(details)
     return {
         "mode": "exactly_once",
         "interval": 0,
@@ -257,6 +260,11 @@ def checkpoint_config(details: JobDetails) -> dict[str, Any]:
         "state_backend": "RocksDB",
         "checkpoint_storage": details.checkpoint.directory or "",
     }
+
+
+def _check_checkpointed(details: JobDetails) -> None:
+    if not details.checkpoint.enabled:
+        raise LookupError(f"the job {details.jid} runs locally, and takes no checkpoints")
 
 
 def exceptions(details: JobDetails) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
 import threading
 import time
 import warnings
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
@@ -143,3 +146,66 @@ def test_there_is_no_savepoint(local):
     with pytest.raises(fl.IllegalStateError, match="runs locally"):
         client.stopWithSavepoint()
     client.cancel()
+
+
+def test_a_job_knows_itself_as_on_spark(local):
+    local.getConfig().setElementsPerBatch(2)
+    at = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
+    source = local.fromCollection([("a", 1), ("b", 2), ("a", 13)]).assignTimestampsAndWatermarks(at)
+    windows = source.keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(10)).reduce(max)
+    windows.name("windows").forEachBatch(lambda values, batch: None)
+    client = local.executeAsync("seen")
+    client.getJobExecutionResult()
+    details = client.getJobDetails()
+    assert (details.jid, details.name) == (client.getJobID(), "seen")
+    assert (details.status, details.completedBatches) == (fl.JobStatus.FINISHED, 2)
+    assert details.startTime <= (details.endTime or 0) <= details.now
+    read, window, sink = details.vertices
+    assert (read.isSource, window.name, sink.isSink) == (True, "windows", True)
+    assert (read.numRecordsIn, window.numRecordsIn, sink.numRecordsIn) == (3, 3, 3)
+    assert [(e.shipStrategy, e.records) for e in details.edges] == [("HASH", 3), ("FORWARD", 3)]
+    assert read.source is not None
+    assert read.source.endOffset == '{"element":3}'
+    assert window.currentWatermark == 2**63 - 1
+    (only,) = window.operators[0].inputs
+    assert details.startTime <= only.since <= details.now
+    assert [batch.recordsIn for batch in details.batches] == [2, 1]
+    assert details.batches[0].stateBytes > details.batches[1].stateBytes > 0
+    assert set(details.batches[0].phases) == {"stages", "sinks"}
+    checkpoint = details.checkpoint
+    assert (checkpoint.enabled, checkpoint.completed, checkpoint.latest) == (False, 0, None)
+
+
+def test_a_job_that_failed_knows_where(local):
+    local.fromData(1, 3).map(lambda n: 1 // (n - 3)).name("careful").print()
+    client = local.executeAsync()
+    with pytest.raises(fl.UserFunctionError):
+        client.getJobExecutionResult()
+    (failed,) = client.getJobDetails().exceptions
+    assert (failed.type, failed.operator, failed.element) == ("UserFunctionError", "careful", "3")
+
+
+def test_a_preview_of_an_unbounded_stream_ends(local):
+    numbers = local.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=100))
+    first = numbers.preview(3)
+    assert (first, first.isComplete) == ([0, 1, 2], False)
+    silent = numbers.filter(lambda n: n < 0).preview(3, seconds=0.2)
+    assert (silent, silent.isComplete) == ([], False)
+
+
+def test_the_web_page_shows_it(local):
+    web = local.enableWebUI()
+    try:
+        local.fromData(1).print()
+        client = local.executeAsync("here")
+        client.getJobExecutionResult()
+        address = web.url.partition("#")[0]
+        with urlopen(f"{address}api/jobs/{client.getJobID()}/details") as answer:
+            told = json.load(answer)
+        assert (told["name"], told["status"], told["completedBatches"]) == ("here", "FINISHED", 1)
+        for path in ("checkpoints", "checkpoints/config"):
+            with pytest.raises(HTTPError, match="404") as refused:
+                urlopen(f"{address}api/jobs/{client.getJobID()}/{path}")
+            assert b"runs locally" in refused.value.read()
+    finally:
+        web.close()

@@ -51,7 +51,7 @@ class OperatorDetails:
 
 @dataclass(frozen=True)
 class SourceDetails:
-    """How far a source has been read, as Spark says it: JSON texts, None where Spark has none."""
+    """How far a source has been read, as the engine says it: JSON texts, None where it has none."""
 
     startOffset: str | None
     endOffset: str | None
@@ -104,7 +104,7 @@ class EdgeDetails:
 
 @dataclass(frozen=True)
 class BatchDetails:
-    """A batch, which is also a checkpoint."""
+    """A batch, which is also a checkpoint, unless the job runs locally."""
 
     id: int
     startTime: int
@@ -113,8 +113,8 @@ class BatchDetails:
     """ms."""
     phases: Mapping[str, int] = field(default_factory=dict)
     """Milliseconds by phase: Spark's own (``latestOffset``, ``walCommit``, ``getBatch``, ``queryPlanning``,
-    ``addBatch``, ``commitOffsets``), and of ``addBatch`` the part in the stages and the one in the
-    ``sinks``."""
+    ``addBatch``, ``commitOffsets``), and of ``addBatch`` the part in the ``stages`` and the one in the
+    ``sinks``, which are the phases of a job that runs locally."""
     recordsIn: int = 0
     """What the sources read."""
     recordsOut: int = 0
@@ -123,7 +123,7 @@ class BatchDetails:
     skew: float = 1.0
     """The highest over the vertices."""
     stateBytes: int = 0
-    """The state in RocksDB, in memory and in files."""
+    """The state in RocksDB, in memory and in files; of a job that runs locally, its pages."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,8 @@ class CheckpointDetails:
     latest: BatchDetails | None
     restored: int | None
     """The batch after which this run went on; None if it began anew, or there is no history of it."""
+    enabled: bool = True
+    """False for a job that runs locally, which takes none."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,8 @@ class JobDetails:
     exceptions: tuple[ExceptionDetails, ...]
     """Those that ended runs, of earlier runs too, the last first."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    completedBatches: int = 0
+    """In this run."""
 
     @property
     def operators(self) -> dict[str, OperatorDetails]:

@@ -71,12 +71,12 @@ def facts(details: JobDetails) -> dict[str, str]:
     """What to know of a job, in a few words each."""
     read = sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSource)
     late = sum(o.metrics.numLateRecordsDropped for o in details.operators.values())
-    last = details.batches[-1] if details.checkpoint.completed else None
+    last = details.batches[-1] if details.completedBatches else None
     seconds = ((details.endTime or details.now) - details.startTime) / 1000
     told = {
         "status": details.status.value,
         "running for": f"{seconds:.0f} s",
-        "batches": f"{details.checkpoint.completed:,}",
+        "batches": f"{details.completedBatches:,}",
         "records in": f"{read:,} ({read / seconds if seconds > 0 else 0:,.0f}/s)",
         "late dropped": f"{late:,}",
         "watermark": _watermark(details),

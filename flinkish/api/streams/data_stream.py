@@ -617,7 +617,7 @@ def _stop_after(client: JobClient, seconds: float, timedOut: threading.Event) ->
     """Cancel the job ``seconds`` after its first batch, unless it has ended by then."""
     until: float | None = None
     while client.getJobStatus() is JobStatus.RUNNING:
-        if until is None and client.getJobDetails().checkpoint.completed:
+        if until is None and client.getJobDetails().completedBatches:
             until = time.monotonic() + seconds
         if until is not None and time.monotonic() >= until:
             timedOut.set()

@@ -31,11 +31,11 @@ class PageStore(Protocol):
 
 
 class DictPageStore:
-    """Pages in a dict, with a count of the calls."""
+    """Pages in a dict, with a count of the calls and of the ``bytes`` in all pages."""
 
     def __init__(self) -> None:
         self.pages: dict[bytes, bytes] = {}
-        self.gets = self.puts = self.removes = 0
+        self.gets = self.puts = self.removes = self.bytes = 0
 
     def get(self, page: bytes) -> bytes | None:
         self.gets += 1
@@ -43,11 +43,12 @@ class DictPageStore:
 
     def put(self, page: bytes, content: bytes) -> None:
         self.puts += 1
+        self.bytes += len(content) - len(self.pages.get(page, b""))
         self.pages[page] = content
 
     def remove(self, page: bytes) -> None:
         self.removes += 1
-        del self.pages[page]
+        self.bytes -= len(self.pages.pop(page))
 
     def takeCalls(self) -> tuple[int, int, int]:
         """The numbers of calls of ``get``, ``put`` and ``remove`` since the last call of this."""

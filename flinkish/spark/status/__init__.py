@@ -1,4 +1,4 @@
-"""What the driver knows about a job while it runs: its history of batches, and its details for whoever looks.
+"""What only Spark knows about a job while it runs, and its history in the checkpoint.
 
 May be imported from ``flinkish.spark``.
 """

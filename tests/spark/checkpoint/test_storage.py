@@ -7,23 +7,6 @@ import pytest
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 
 
-@pytest.fixture(scope="module")
-def jobs(tmp_path_factory):
-    """What is ``/jobs`` elsewhere."""
-    return tmp_path_factory.mktemp("jobs")
-
-
-@pytest.fixture(scope="module")
-def elsewhere(spark, jobs):
-    """A session whose plain paths are on a file system of its own."""
-    session = spark.newSession()
-    session.conf.set("fs.defaultFS", "viewfs://cluster/")
-    session.conf.set("fs.viewfs.mounttable.cluster.link./jobs", jobs.as_uri())
-    yield session
-    # The session that made a DataFrame last is the active one.
-    spark.createDataFrame([], "nothing int")
-
-
 @pytest.mark.parametrize(
     ("path", "for_spark"),
     [

@@ -1,15 +1,13 @@
-"""``JobMonitor``: gathers what a job knows about itself, off the path of its batches.
+"""``QueryMonitor``: what a job on Spark knows about itself besides what its tasks report.
 
-The sinks tell it when a batch begins and ends, ``MetricsTotals`` has what the workers reported. How long
-Spark took for the phases of a batch is in the progress of the query, which a thread of its own reads
-once Spark has it: a call that returns a text.
+How long Spark took for the phases of a batch, and how far its sources are, is in the progress of the query,
+which a thread of its own reads once Spark has it: a call that returns a text.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,9 +15,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.execution.details import BatchDetails, ExceptionDetails, SourceDetails
+from flinkish.deployment.status.batch_history import BatchHistory
+from flinkish.deployment.status.job_monitor import JobMonitor
+from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.spark.session.quiet_logs import quiet_py4j
-from flinkish.spark.status.batch_history import BatchHistory
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -30,76 +30,42 @@ _PROGRESS_SECONDS = 0.1
 _TOTAL = "triggerExecution"
 
 
-class JobMonitor:
-    """Follows one run of a job. ``sources`` and ``sinks`` are the uids of their vertices."""
+class QueryMonitor(JobMonitor):
+    """Follows one run of a job on Spark."""
 
-    def __init__(
-        self,
-        metrics: MetricsTotals,
-        history: BatchHistory,
-        sources: frozenset[str],
-        sinks: frozenset[str],
-    ) -> None:
-        self.metrics = metrics
-        self.history = history
-        earlier = history.batches
-        self.restored = earlier[-1].id if earlier else None
-        """The last batch of earlier runs."""
-        self.completed = 0
-        """How many batches this run has finished."""
-        self.readUpTo: list[SourceDetails] = []
-        """How far each source is, in their order; empty before the first progress."""
-        self._sources = sources
-        self._sinks = sinks
+    def __init__(self, graph: JobGraph, metrics: MetricsTotals, history: BatchHistory) -> None:
+        super().__init__(graph, metrics, history)
+        self._order = [vertex.uid for vertex in graph.sources]
+        self._query: StreamingQuery | None = None
         self._pending: dict[int, BatchDetails] = {}
-        self._out = 0
-        self._late = 0
         self._batch_ended = threading.Event()
         self._job_ended = threading.Event()
         self._lock = threading.Lock()
 
-    def endBatch(self, number: int, began: float, stages: float, ended: float) -> None:
-        """Called when the sinks have written a batch: when (s since the epoch) it came to them, had run
-        through all stages, and was written."""
-        loads = self.metrics.loads
-        out = sum(n for (target, _), n in list(loads.edges.items()) if target in self._sinks)
-        late = self.metrics.numLateRecordsDropped
-        batch = BatchDetails(
-            number,
-            round(began * 1000),
-            round((ended - began) * 1000),
-            {"stages": round((stages - began) * 1000), "sinks": round((ended - stages) * 1000)},
-            sum(loads.vertices[uid].lastRecords for uid in self._sources if uid in loads.vertices),
-            out - self._out,
-            late - self._late,
-            max((load.skew for load in loads.vertices.values()), default=1.0),
-        )
-        self._out, self._late = out, late
+    def _note(self, batch: BatchDetails) -> None:
         with self._lock:
-            self._pending[number] = batch
+            self._pending[batch.id] = batch
         self.history.add(batch, whole=False)
-        self.completed += 1
         self._batch_ended.set()
 
     def follow(self, query: StreamingQuery) -> None:
         """Read the progress of ``query`` from now on, in a thread."""
+        self._query = query
         threading.Thread(
             target=self._follow, args=(query,), name="flinkish progress", daemon=True
         ).start()
 
-    def end(self, query: StreamingQuery, exception: ExceptionDetails | None) -> None:
-        """Called when the job has ended."""
+    def end(self, exception: ExceptionDetails | None) -> None:
         self._job_ended.set()
         self._batch_ended.set()
-        if exception is not None:
-            self.history.addException(exception)
-        if self._pending:
+        if self._pending and self._query is not None:
             with quiet_py4j(), suppress(Exception):
-                self._read(query)
+                self._read(self._query)
         with self._lock:
             pending, self._pending = self._pending, {}
         for batch in pending.values():
             self.history.add(batch, whole=True)
+        super().end(exception)
 
     def _follow(self, query: StreamingQuery) -> None:
         while not self._job_ended.is_set():
@@ -137,18 +103,21 @@ class JobMonitor:
             startTime=round(datetime.fromisoformat(progress["timestamp"]).timestamp() * 1000),
             duration=duration,
             phases={**spark, **batch.phases},
-            stateBytes=sum(_state_bytes(state) for state in progress["stateOperators"]),
+            stateBytes=sum(_bytes_of(state) for state in progress["stateOperators"]),
         )
         self.history.add(whole, whole=True)
-        self.readUpTo = [
+        read = [
             SourceDetails(
                 *(_text(source[name]) for name in ("startOffset", "endOffset", "latestOffset"))
             )
             for source in progress["sources"]
         ]
+        # Spark lists them in the order of the graph, and the control stream behind them
+        if len(read) == len(self._order) + 1:
+            self.readUpTo = dict(zip(self._order, read))
 
 
-def _state_bytes(state: Mapping[str, Any]) -> int:
+def _bytes_of(state: Mapping[str, Any]) -> int:
     files = dict(state["customMetrics"]).get("rocksdbSstFileSize", 0)
     return int(state["memoryUsedBytes"]) + int(files)
 
@@ -157,8 +126,3 @@ def _text(offset: object) -> str | None:
     if offset is None or offset == "null":
         return None
     return offset if isinstance(offset, str) else json.dumps(offset)
-
-
-def clock() -> int:
-    """The time (ms since the epoch)."""
-    return round(time.time() * 1000)

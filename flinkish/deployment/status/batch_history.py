@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from flinkish.api.execution.details import BatchDetails, ExceptionDetails
 
@@ -21,20 +20,33 @@ _BATCH = "batch"
 _EXCEPTION = "exception"
 
 
+class HistoryLog(Protocol):
+    """Where a history is kept, as lines. What it cannot read or write it leaves out, and raises nothing."""
+
+    def read(self) -> Iterator[str]:
+        """The lines that were kept, the oldest first; one may come twice."""
+
+    def append(self, line: str, whole: Callable[[], list[str]]) -> None:
+        """Keep a line. ``whole`` gives all lines to keep, this one among them."""
+
+    def flush(self, whole: Callable[[], list[str]]) -> None:
+        """Called at the end of a run."""
+
+
 class BatchHistory:
-    """Batches and errors, in a file of a line of JSON for each; ``file`` is None where it is not kept.
+    """Batches and errors, a line of JSON each; ``log`` is None where they are not kept.
 
     It is there to be looked at, and no job depends on it: what is damaged or cannot be written is left out.
     """
 
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
+    def __init__(self, log: HistoryLog | None) -> None:
+        self._log = log
         self._lock = threading.Lock()
+        # Apart, as whoever looks at the batches is not to wait for a write
+        self._writing = threading.Lock()
         self._batches: dict[int, BatchDetails] = {}
         self._exceptions: deque[ExceptionDetails] = deque(maxlen=EXCEPTIONS_KEPT)
-        self._lines = 0
-        for line in _lines(file):
-            self._lines += 1
+        for line in () if log is None else log.read():
             # A line may be cut off where the job was killed, or be of another version
             with suppress(ValueError, TypeError, KeyError):
                 self._take(json.loads(line))
@@ -55,20 +67,28 @@ class BatchHistory:
         """Note a batch; it replaces one of its id. It is written when it is ``whole``."""
         with self._lock:
             self._keep(batch)
-            if whole:
-                self._write({_BATCH: asdict(batch)})
+        if whole:
+            self._write({_BATCH: asdict(batch)})
 
     def addException(self, exception: ExceptionDetails) -> None:
         """Note an error that ended a run."""
         with self._lock:
             self._exceptions.append(exception)
-            self._write({_EXCEPTION: asdict(exception)})
+        self._write({_EXCEPTION: asdict(exception)})
+
+    def flush(self) -> None:
+        """Called at the end of a run."""
+        if self._log is not None:
+            with self._writing:
+                self._log.flush(self._lines)
 
     def _take(self, line: dict[str, Any]) -> None:
         if _BATCH in line:
             self._keep(BatchDetails(**line[_BATCH]))
         else:
-            self._exceptions.append(ExceptionDetails(**line[_EXCEPTION]))
+            exception = ExceptionDetails(**line[_EXCEPTION])
+            if exception not in self._exceptions:
+                self._exceptions.append(exception)
 
     def _keep(self, batch: BatchDetails) -> None:
         # A job that went back to a copy of its checkpoint runs later batches again
@@ -80,29 +100,11 @@ class BatchHistory:
             del self._batches[next(iter(self._batches))]
 
     def _write(self, line: dict[str, Any]) -> None:
-        if self._file is None:
-            return
-        # A full disk must not end the job for the sake of its history
-        with suppress(OSError):
-            if self._lines >= 2 * BATCHES_KEPT:
-                self._rewrite(self._file)
-                return
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._file.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(line) + "\n")
-            self._lines += 1
+        if self._log is not None:
+            with self._writing:
+                self._log.append(json.dumps(line), self._lines)
 
-    def _rewrite(self, file: Path) -> None:
-        lines: list[dict[str, Any]] = [{_EXCEPTION: asdict(e)} for e in self._exceptions]
-        lines += [{_BATCH: asdict(batch)} for batch in self._batches.values()]
-        draft = file.with_name(f".{file.name}.draft")
-        draft.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-        draft.rename(file)
-        self._lines = len(lines)
-
-
-def _lines(file: Path | None) -> Iterator[str]:
-    if file is None:
-        return
-    with suppress(OSError, UnicodeDecodeError), file.open(encoding="utf-8") as stream:
-        yield from stream
+    def _lines(self) -> list[str]:
+        lines: list[dict[str, Any]] = [{_EXCEPTION: asdict(e)} for e in reversed(self.exceptions)]
+        lines += [{_BATCH: asdict(batch)} for batch in self.batches]
+        return [json.dumps(line) for line in lines]

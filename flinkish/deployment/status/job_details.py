@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import UserFunctionError
 from flinkish.api.execution.client import JobStatus, OperatorMetrics
 from flinkish.api.execution.details import (
@@ -14,37 +15,42 @@ from flinkish.api.execution.details import (
     InputDetails,
     JobDetails,
     OperatorDetails,
-    SourceDetails,
     VertexDetails,
     WatermarkHold,
 )
 from flinkish.api.plan.partitioning import Partitioning
+from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.progress import InputWatermark, VertexLoad, lowest, visible
 from flinkish.runtime.task.plan import TaskSettings
-from flinkish.spark.status.monitor import JobMonitor, clock
 
 _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
 
 class JobDetailsView:
-    """The details of one run of a job, made when they are asked for."""
+    """The details of one run of a job, made when they are asked for.
+
+    ``directory`` is that of its checkpoint, None if that is a temporary one; ``checkpointed``: whether its
+    batches are checkpoints at all.
+    """
 
     def __init__(
         self,
         graph: JobGraph,
         settings: TaskSettings,
         monitor: JobMonitor,
+        config: ExecutionConfig,
         directory: str | None,
-        shown: dict[str, str],
+        checkpointed: bool,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._monitor = monitor
         self._directory = directory
-        self._shown = shown
+        self._checkpointed = checkpointed
+        self._shown = _shown(config)
         self._single = {v.uid: vertex_plan(v).single for v in graph.vertices if not v.head.isSource}
 
     def details(
@@ -54,7 +60,8 @@ class JobDetailsView:
         monitor = self._monitor
         batches = monitor.history.batches
         metrics = {found.uid: found for found in monitor.metrics.metrics().values()}
-        duration = batches[-1].duration if batches and monitor.completed else 0
+        last = batches[-1] if batches and monitor.completed else None
+        checkpointed = self._checkpointed
         return JobDetails(
             jid,
             name,
@@ -64,17 +71,21 @@ class JobDetailsView:
             clock(),
             self._settings.parallelism,
             self._settings.maxParallelism,
-            tuple(self._vertex(v, metrics, duration) for v in self._graph.vertices),
+            tuple(
+                self._vertex(v, metrics, last.duration if last else 0) for v in self._graph.vertices
+            ),
             tuple(self._edge(edge) for v in self._graph.vertices for edge in v.inputs),
             batches,
             CheckpointDetails(
                 self._directory,
-                monitor.completed,
-                batches[-1] if batches and monitor.completed else None,
+                monitor.completed if checkpointed else 0,
+                last if checkpointed else None,
                 monitor.restored,
+                checkpointed,
             ),
             monitor.history.exceptions,
             self._shown,
+            monitor.completed,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:
@@ -113,7 +124,7 @@ class JobDetailsView:
             tuple(
                 self._operator(vertex, node, metrics) for node in vertex.nodes if not node.isSink
             ),
-            self._source(vertex) if head.isSource else None,
+            self._monitor.readUpTo.get(vertex.uid),
         )
 
     def _operator(
@@ -157,12 +168,18 @@ class JobDetailsView:
     def _records(self, edge: JobEdge) -> int:
         return self._monitor.metrics.loads.edges.get((edge.target.uid, edge.name), 0)
 
-    def _source(self, vertex: JobVertex) -> SourceDetails | None:
-        read, sources = self._monitor.readUpTo, self._graph.sources
-        # Spark lists them in the order of the graph, and the control stream behind them
-        if len(read) != len(sources) + 1:
-            return None
-        return read[sources.index(vertex)]
+
+def _shown(config: ExecutionConfig) -> dict[str, str]:
+    """The settings of a job to show."""
+    return {
+        "parallelism": str(config.parallelism or "default"),
+        "maxParallelism": str(config.maxParallelism or "default"),
+        "triggerInterval": f"{config.triggerInterval} ms",
+        "autoWatermarkInterval": f"{config.autoWatermarkInterval} ms",
+        "elementsPerBatch": str(config.elementsPerBatch or "default"),
+        "objectReuse": str(config.isObjectReuseEnabled()).lower(),
+        "elementsHiddenInErrors": str(config.elementsHiddenInErrors).lower(),
+    }
 
 
 def _writer(edge: JobEdge) -> StreamNode:

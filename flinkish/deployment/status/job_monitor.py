@@ -1,0 +1,69 @@
+"""``JobMonitor``: gathers what a job knows about itself, off the path of its batches.
+
+The engine tells it when a batch has ended, and ``MetricsTotals`` has what the tasks reported.
+"""
+
+from __future__ import annotations
+
+import time
+
+from flinkish.api.execution.details import BatchDetails, ExceptionDetails, SourceDetails
+from flinkish.deployment.status.batch_history import BatchHistory
+from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.metrics import MetricsTotals
+
+
+class JobMonitor:
+    """Follows one run of a job."""
+
+    def __init__(self, graph: JobGraph, metrics: MetricsTotals, history: BatchHistory) -> None:
+        self.metrics = metrics
+        self.history = history
+        earlier = history.batches
+        self.restored = earlier[-1].id if earlier else None
+        """The last batch of earlier runs."""
+        self.completed = 0
+        """How many batches this run has finished."""
+        self.readUpTo: dict[str, SourceDetails] = {}
+        """How far each source is, by the uid of its vertex."""
+        self.stateBytes = 0
+        """How large the state is after the last batch, if the engine knows it by then."""
+        self._sources = frozenset(vertex.uid for vertex in graph.sources)
+        self._sinks = frozenset(vertex.uid for vertex in graph.sinks)
+        self._out = 0
+        self._late = 0
+
+    def endBatch(self, number: int, began: float, stages: float, ended: float) -> None:
+        """Called when the sinks have written a batch: when (s since the epoch) it came to them, had run
+        through all stages, and was written."""
+        loads = self.metrics.loads
+        out = sum(n for (target, _), n in list(loads.edges.items()) if target in self._sinks)
+        late = self.metrics.numLateRecordsDropped
+        batch = BatchDetails(
+            number,
+            round(began * 1000),
+            round((ended - began) * 1000),
+            {"stages": round((stages - began) * 1000), "sinks": round((ended - stages) * 1000)},
+            sum(loads.vertices[uid].lastRecords for uid in self._sources if uid in loads.vertices),
+            out - self._out,
+            late - self._late,
+            max((load.skew for load in loads.vertices.values()), default=1.0),
+            self.stateBytes,
+        )
+        self._out, self._late = out, late
+        self._note(batch)
+        self.completed += 1
+
+    def end(self, exception: ExceptionDetails | None) -> None:
+        """Called when the job has ended."""
+        if exception is not None:
+            self.history.addException(exception)
+        self.history.flush()
+
+    def _note(self, batch: BatchDetails) -> None:
+        self.history.add(batch, whole=True)
+
+
+def clock() -> int:
+    """The time (ms since the epoch)."""
+    return round(time.time() * 1000)
