@@ -14,12 +14,11 @@ from typing import Any
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.details import (
     BatchDetails,
-    EdgeDetails,
     ExceptionDetails,
     JobDetails,
     VertexDetails,
 )
-from flinkish.api.execution.drawing import Arrow, Box, drawing
+from flinkish.api.execution.job_drawing import PHASES
 
 _STATES = (
     "created",
@@ -323,30 +322,8 @@ def everything(details: JobDetails, batches: int | None = None) -> dict[str, Any
         "batches": [vars(batch) for batch in shown],
         "checkpoint": {**vars(found), "latest": found.latest and vars(found.latest)},
         "exceptions": [vars(error) for error in details.exceptions],
+        "phases": PHASES,
     }
-
-
-def graph(details: JobDetails) -> str:
-    """``/jobs/:jobid/graph.svg``, which Flink does not have."""
-    boxes = [
-        Box(
-            vertex.id,
-            vertex.name.split(" -> "),
-            vertex.level,
-            [("records", ""), ("busy", ""), ("watermark", "")]
-            if not vertex.isSink
-            else [("records", "")],
-        )
-        for vertex in details.vertices
-    ]
-    arrows = [Arrow(edge.source, edge.target, edge_label(edge)) for edge in details.edges]
-    return drawing(boxes, arrows, f"The graph of the job {details.name}")
-
-
-def edge_label(edge: EdgeDetails) -> str:
-    """What an edge is called in a drawing."""
-    side = "" if edge.sideOutput is None else f" · {edge.sideOutput}"
-    return f"{edge.shipStrategy}{side}"
 
 
 def _vertex(details: JobDetails, found: VertexDetails) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from flinkish.api.arguments import instance
 from flinkish.api.errors import FlinkishError, IllegalArgumentError
 from flinkish.api.execution.client import JobClient, JobStatus
 from flinkish.api.execution.details import JobDetails, VertexDetails
+from flinkish.api.execution.job_drawing import JOB_STYLE, job_drawing
 from flinkish.web import rest
 from flinkish.web.prometheus import CONTENT_TYPE, exposition
 
@@ -172,7 +173,7 @@ class WebServer:
 
     def graph(self, jid: str) -> str:
         """The drawing of a job."""
-        return rest.graph(self._job(jid))
+        return job_drawing(self._job(jid))
 
     def cancel(self, jid: str) -> dict[str, Any]:
         """``PATCH /jobs/:jobid``."""
@@ -355,7 +356,8 @@ def _vertex(details: JobDetails, uid: str) -> VertexDetails:
 
 
 def _asset(name: str) -> bytes:
-    return (resources.files("flinkish.web") / "static" / name).read_bytes()
+    content = (resources.files("flinkish.web") / "static" / name).read_bytes()
+    return content + JOB_STYLE.encode() if name == "style.css" else content
 
 
 def _version() -> str:

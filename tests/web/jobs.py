@@ -81,6 +81,7 @@ def details(
         CheckpointDetails(directory, batches, _batch(batches - 1, now) if batches else None, 3),
         (ExceptionDetails(now - 5_000, "UserFunctionError", f"Map: on {MARKUP}", "Map", MARKUP),),
         {"objectReuse": "false"},
+        batches,
     )
 
 

@@ -68,7 +68,7 @@ def test_all_jobs_and_then_one_as_flink_shows_it(page, server):
     page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
     page.wait_for("/in 900 · out 90/.test(document.querySelector('.flinkish-graph').textContent)")
     text = page.text()
-    for shown in ("RUNNING", "81 %", "Source: slow, since", "HASH", "FORWARD · late", "Cancel job"):
+    for shown in ("RUNNING", "81 %", "Source: slow, since", "Event time waits for Source: slow", "HASH", "FORWARD · late", "Cancel job"):
         assert shown in text, shown
     page.click("td button", "windows -> Map")
     page.wait_for("/Records by key group/.test(document.body.innerText)")
@@ -179,6 +179,8 @@ def test_a_phone_needs_no_scrolling_sideways(page, server):
     page.wait_for("/Records by key group/.test(document.body.innerText)")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.screenshot(PICTURES / "phone.png")
+    overlapping = """[...document.querySelectorAll('td')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"""
+    assert page.evaluate(overlapping) == 0
     for tab in ("Batches", "Exceptions"):
         page.click("[role=tab]", tab)
         page.wait_for(f"location.hash.endsWith('{tab.lower()}')")

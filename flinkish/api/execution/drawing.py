@@ -1,7 +1,7 @@
-"""Draws a job graph as inline SVG: a box for each vertex, in columns by the number of shuffles before it.
+"""Draws a job graph as inline SVG: a box for each vertex, and an edge for each shuffle and sink.
 
-The web page and the notebook show the same drawing. It has no styles of its own but the classes that
-``STYLE`` is for, and takes its colours from where it stands, so that it fits dark and light.
+The web page and the notebook show the same drawing in the same ``STYLE``. It takes its colours from where it
+stands, so that it fits dark and light.
 """
 
 from __future__ import annotations
@@ -11,37 +11,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape as html_escape
 
+from flinkish.api.execution.graph_layout import BoxSize, LabelledEdge, Point, laid_out
+
 STYLE = """
-.flinkish-graph text{font:12px system-ui,sans-serif;fill:currentColor}
-.flinkish-graph .title{font-weight:600}
-.flinkish-graph .small{font-size:11px;opacity:.75}
-.flinkish-graph .box{fill:transparent;stroke:currentColor;stroke-opacity:.45;stroke-width:1.5}
-.flinkish-graph .edge{fill:none;stroke:currentColor;stroke-opacity:.45;stroke-width:1.5}
+.flinkish-graph { display: block; max-width: none; }
+.flinkish-graph text { font: 12px system-ui, sans-serif; fill: var(--text, currentColor); }
+.flinkish-graph .title { font-weight: 600; }
+.flinkish-graph .small { font-size: 11px; fill: var(--quiet, currentColor); }
+.flinkish-graph .link .small { paint-order: stroke; stroke: var(--card, transparent); stroke-width: 5px; stroke-linejoin: round; }
+.flinkish-graph .box { fill: var(--card, transparent); stroke: var(--line, #8886); stroke-width: 1.5; }
+.flinkish-graph .edge { fill: none; stroke: var(--quiet, currentColor); stroke-opacity: .55; stroke-width: 1.5; }
+.flinkish-graph .head { fill: var(--quiet, currentColor); }
+.flinkish-graph .meter { fill: var(--quiet, #888); fill-opacity: .18; }
+.flinkish-graph .busy { fill: var(--accent, #2f7ed8); }
+.flinkish-graph .half .busy { fill: var(--busy-half, #d98a1f); }
+.flinkish-graph .full .busy { fill: var(--busy, #d9534f); }
 """
-"""The style of a drawing that stands alone."""
+"""The style of drawings. The variables are those of the page; elsewhere the colours behind them count."""
 
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 WIDTH = 232
 """Of a box."""
 
-_GAP_X = 112
-_GAP_Y = 26
 _LINE = 17
 _PADDING = 11
 _CHARACTERS = 29
 _LINES = 4
+_METER = 5
+_METER_WIDTH = WIDTH - 24
+_HALF, _FULL = 0.35, 0.7
+_LABEL_HEIGHT = 34
+_CHARACTER_WIDTH = 6.4
+_HEAD = 7
 
 
 @dataclass(frozen=True)
 class Box:
-    """A vertex: what it is called, the column it is in, and lines to show below, each with a name by
-    which a page finds it again."""
+    """A vertex: what it is called, the column it is in, lines to show below, each with a name by which a page
+    finds it again, and how busy it is, from 0 to 1, if that is known."""
 
     id: str
     title: Sequence[str]
     column: int
     lines: Sequence[tuple[str, str]] = ()
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,54 +70,32 @@ class Arrow:
 
 def drawing(boxes: Sequence[Box], arrows: Sequence[Arrow], label: str) -> str:
     """The SVG of a graph; ``label`` says to a screen reader what it is."""
-    columns = _ordered(boxes, arrows)
-    heights = {box.id: _height(box) for box in boxes}
-    total = max((sum(heights[b.id] + _GAP_Y for b in column) for column in columns), default=0)
-    places: dict[str, tuple[float, float]] = {}
-    for number, column in enumerate(columns):
-        y = (total - sum(heights[box.id] + _GAP_Y for box in column)) / 2 + _GAP_Y / 2
-        for box in column:
-            places[box.id] = (number * (WIDTH + _GAP_X) + 2, y)
-            y += heights[box.id] + _GAP_Y
-    width = len(columns) * (WIDTH + _GAP_X) - _GAP_X + 4
+    index = {box.id: number for number, box in enumerate(boxes)}
+    layout = laid_out(
+        [BoxSize(WIDTH, _height(box), box.column) for box in boxes],
+        [
+            LabelledEdge(
+                index[arrow.source], index[arrow.target], _label_width(arrow), _LABEL_HEIGHT
+            )
+            for arrow in arrows
+        ],
+    )
     parts = [
-        f'<svg class="flinkish-graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width}'
-        f' {total:.0f}" width="{width}" height="{total:.0f}" role="group"'
-        f' aria-label="{_escaped(label)}">'
+        '<svg class="flinkish-graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0'
+        f' {layout.width:.0f} {layout.height:.0f}" width="{layout.width:.0f}"'
+        f' height="{layout.height:.0f}" role="group" aria-label="{_escaped(label)}">'
     ]
-    for number, arrow in enumerate(arrows):
-        parts.append(_arrow(number, arrow, places, heights))
-    parts += [_box(box, *places[box.id], heights[box.id]) for box in boxes]
+    parts += [
+        _arrow(number, arrow, points, middle)
+        for number, (arrow, points, middle) in enumerate(zip(arrows, layout.edges, layout.labels))
+    ]
+    parts += [_box(box, x, y) for box, (x, y) in zip(boxes, layout.boxes)]
     return "".join([*parts, "</svg>"])
 
 
 def _escaped(text: str) -> str:
     """``text`` in XML, which has no control characters."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", html_escape(text))
-
-
-def _ordered(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> list[list[Box]]:
-    """The boxes of each column, ordered so that few edges cross: by the mean place of what they read."""
-    numbers = sorted({box.column for box in boxes})
-    columns = [[box for box in boxes if box.column == number] for number in numbers]
-    for forward in (True, False, True):
-        place = {box.id: n / len(column) for column in columns for n, box in enumerate(column)}
-        for column in columns:
-            near = {
-                box.id: [
-                    place[arrow.source if forward else arrow.target]
-                    for arrow in arrows
-                    if (arrow.target if forward else arrow.source) == box.id
-                ]
-                for box in column
-            }
-            column.sort(
-                key=lambda box: (
-                    sum(near[box.id]) / len(near[box.id]) if near[box.id] else place[box.id]
-                )
-            )
-            place.update({box.id: n / len(column) for n, box in enumerate(column)})
-    return columns
 
 
 def _title(box: Box) -> list[str]:
@@ -114,15 +106,27 @@ def _title(box: Box) -> list[str]:
 
 
 def _height(box: Box) -> int:
-    return (len(_title(box)) + len(box.lines)) * _LINE + 2 * _PADDING
+    meter = 0 if box.share is None else _METER
+    return (len(_title(box)) + len(box.lines)) * _LINE + 2 * _PADDING + meter
 
 
-def _box(box: Box, x: float, y: float, height: int) -> str:
-    name = " -> ".join(box.title)
+def _load(share: float | None) -> str:
+    """The class of a box that is so busy."""
+    if share is None or share < _HALF:
+        return "calm"
+    return "half" if share < _FULL else "full"
+
+
+def _label_width(arrow: Arrow) -> float:
+    return _CHARACTER_WIDTH * max(len(arrow.label), len(arrow.count), 8)
+
+
+def _box(box: Box, x: float, y: float) -> str:
+    name, height = " -> ".join(box.title), _height(box)
     parts = [
-        f'<g class="vertex" data-vertex="{_escaped(box.id)}" aria-label="{_escaped(name)}">'
-        f"<title>{_escaped(name)}</title>"
-        f'<rect class="box" x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{height}" rx="6"/>'
+        f'<g class="vertex {_load(box.share)}" data-vertex="{_escaped(box.id)}"'
+        f' aria-label="{_escaped(name)}"><title>{_escaped(name)}</title>'
+        f'<rect class="box" x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{height}" rx="7"/>'
     ]
     baseline = y + _PADDING + _LINE - 5
     for line in _title(box):
@@ -136,25 +140,36 @@ def _box(box: Box, x: float, y: float, height: int) -> str:
             f' y="{baseline:.0f}">{_escaped(line)}</text>'
         )
         baseline += _LINE
+    if box.share is not None:
+        place = f'x="{x + 12:.0f}" y="{y + height - 12:.0f}" height="{_METER}" rx="2.5"'
+        parts.append(
+            f'<rect class="meter" {place} width="{_METER_WIDTH}"/>'
+            f'<rect class="busy" data-field="share" {place} width="{_METER_WIDTH * box.share:.0f}"/>'
+        )
     return "".join([*parts, "</g>"])
 
 
-def _arrow(
-    number: int, arrow: Arrow, places: dict[str, tuple[float, float]], heights: dict[str, int]
-) -> str:
-    (x1, y1), (x2, y2) = places[arrow.source], places[arrow.target]
-    x1, y1, y2 = x1 + WIDTH, y1 + heights[arrow.source] / 2, y2 + heights[arrow.target] / 2
-    x2 -= 7
-    bend = min(_GAP_X, x2 - x1) / 2
-    # The labels of edges into one box stand where those still lie apart
-    x, y = x1 + _GAP_X / 2 - 3, y1 + (y2 - y1) * (0.5 if x2 - x1 < 2 * _GAP_X else 0.1)
+def _arrow(number: int, arrow: Arrow, points: Sequence[Point], middle: Point) -> str:
+    *before, (end_x, end_y) = points
+    curve = _curve([*before, (end_x - _HEAD, end_y)])
+    x, y = middle
     return (
-        f'<g class="link" data-edge="{number}"><path class="edge" d="M{x1:.0f},{y1:.0f}'
-        f' C{x1 + bend:.0f},{y1:.0f} {x2 - bend:.0f},{y2:.0f} {x2:.0f},{y2:.0f}"/>'
-        f'<path class="head" fill="currentColor" fill-opacity=".6"'
-        f' d="M{x2:.0f},{y2 - 4:.0f} l7,4 l-7,4 z"/>'
+        f'<g class="link" data-edge="{number}"><path class="edge" d="{curve}"/>'
+        f'<path class="head" fill-opacity=".6"'
+        f' d="M{end_x - _HEAD:.0f},{end_y - 4:.0f} l7,4 l-7,4 z"/>'
         f'<text class="small" text-anchor="middle" x="{x:.0f}" y="{y - 6:.0f}">'
         f"{_escaped(arrow.label)}</text>"
         f'<text class="small" data-field="records" text-anchor="middle" x="{x:.0f}" y="{y + 14:.0f}">'
         f"{_escaped(arrow.count)}</text></g>"
     )
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """A path through ``points`` that is level at each of them."""
+    (x1, y1), *others = points
+    parts = [f"M{x1:.0f},{y1:.0f}"]
+    for x2, y2 in others:
+        bend = (x2 - x1) / 2
+        parts.append(f"C{x1 + bend:.0f},{y1:.0f} {x2 - bend:.0f},{y2:.0f} {x2:.0f},{y2:.0f}")
+        x1, y1 = x2, y2
+    return " ".join(parts)

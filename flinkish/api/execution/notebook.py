@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.execution.drawing import STYLE, Arrow, Box, drawing
+from flinkish.api.execution.job_drawing import JOB_STYLE, batch_chart, job_drawing, watermark
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -29,28 +28,18 @@ def in_notebook() -> bool:
 
 def graph_html(svg: str) -> str:
     """A drawing with its style."""
-    return f"<style>{STYLE}</style><div style='overflow-x:auto'>{svg}</div>"
+    return f"<style>{JOB_STYLE}</style><div style='overflow-x:auto'>{svg}</div>"
 
 
 def job_html(details: JobDetails) -> str:
     """A job: its status, its graph, and its last batches."""
-    boxes = [
-        Box(
-            vertex.id,
-            vertex.name.split(" -> "),
-            vertex.level,
-            [("records", f"in {vertex.numRecordsIn:,} · out {vertex.numRecordsOut:,}")]
-            + ([] if vertex.isSink else [("busy", f"busy {vertex.busyShare:.0%}")]),
-        )
-        for vertex in details.vertices
-    ]
-    arrows = [Arrow(e.source, e.target, e.shipStrategy, f"{e.records:,}") for e in details.edges]
     rows = "".join(
         f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(value)}</td></tr>"
         for name, value in facts(details).items()
     )
-    svg = drawing(boxes, arrows, f"The graph of the job {details.name}")
-    return f"<b>{escape(details.name)}</b><table>{rows}</table>{_bars(details)}{graph_html(svg)}"
+    chart = batch_chart(details.batches[-_BARS:]) if details.batches else ""
+    graph = graph_html(job_drawing(details))
+    return f"<b>{escape(details.name)}</b><table>{rows}</table>{chart}{graph}"
 
 
 def result_html(result: JobExecutionResult) -> str:
@@ -145,27 +134,4 @@ def _watermark(details: JobDetails) -> str:
     lowest = min(watermarks)
     if lowest == MAX_TIMESTAMP:
         return "end of input"
-    behind = (details.now - lowest) / 1000
-    try:
-        at = datetime.fromtimestamp(lowest / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return f"{lowest} ms"
-    return f"{at}, {behind:,.0f} s behind the clock"
-
-
-def _bars(details: JobDetails) -> str:
-    """The durations of the last batches, as bars."""
-    batches = details.batches[-_BARS:]
-    if not batches:
-        return ""
-    most = max(max(batch.duration for batch in batches), 1)
-    bars = "".join(
-        f"<rect x='{4 * number}' y='{40 - 40 * batch.duration / most:.1f}' width='3'"
-        f" height='{40 * batch.duration / most:.1f}'><title>batch {batch.id}: {batch.duration} ms"
-        "</title></rect>"
-        for number, batch in enumerate(batches)
-    )
-    return (
-        f"<svg width='{4 * len(batches)}' height='40' fill='currentColor' fill-opacity='.5' role='img'"
-        f" aria-label='Durations of the last {len(batches)} batches'>{bars}</svg>"
-    )
+    return f"{watermark(lowest)}, {(details.now - lowest) / 1000:,.0f} s behind the clock"

@@ -9,10 +9,6 @@ const TABS = [
   ["checkpoints", "Checkpoints"], ["exceptions", "Exceptions"], ["metrics", "Metrics"],
   ["configuration", "Configuration"],
 ];
-const PHASES = [
-  ["Find input", ["latestOffset", "getBatch"]], ["Plan", ["queryPlanning"]], ["Stages", ["stages"]],
-  ["Sinks", ["sinks"]], ["Commit", ["walCommit", "commitOffsets"]],
-];
 const view = { shell: null, picked: null, graph: null };
 
 // ---------------------------------------------------------------- the token, the theme, the server
@@ -102,10 +98,18 @@ function date(ms) {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}.${pad(at.getMilliseconds(), 3)}`;
 }
 
+/** A date that is not broken across lines; `since` adds how long ago it was at that time. */
+function moment(ms, since) {
+  const [day, time] = date(ms).split(" ");
+  const shown = element("span", { class: "moment" }, element("span", { class: "quiet" }, day), ` ${time}`);
+  return since === undefined ? shown : element("span", {}, shown, " ", element("span", { class: "quiet moment" }, `${duration(since - ms)} ago`));
+}
+
 function watermark(value) {
   if (value === null || value === undefined) return "none yet";
   return BigInt(value) === MAX ? "end of input" : date(value);
 }
+const dated = (value) => (value === null || value === undefined || BigInt(value) === MAX ? watermark(value) : moment(value));
 
 function lag(value, now) {
   if (value === null || value === undefined || BigInt(value) === MAX) return "–";
@@ -119,7 +123,7 @@ function table(heads, rows, empty) {
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, element("table", {},
     element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col", class: kind(head) }, head.replace("#", ""))))),
     element("tbody", {}, ...rows.map((row) => element("tr", row.attributes || {}, ...(row.cells || row).map((cell, index) =>
-      element("td", { class: kind(heads[index]) || (index ? null : "name") }, cell instanceof Node ? cell : String(cell))))))));
+      element("td", { class: `${kind(heads[index]) || (index ? "" : "name")}${cell === "–" ? " none" : ""}`, "data-label": heads[index].replace("#", "") }, cell instanceof Node ? cell : String(cell))))))));
 }
 
 const facts = (pairs) => element("dl", { class: "facts" }, ...pairs.map(([name, value]) =>
@@ -142,8 +146,8 @@ function showJobs(jobs) {
   view.shell = null;
   document.title = "flinkish";
   const rows = (some) => some.map((job) => [
-    element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}`, "data-key": job.jid }, job.name), state(job.state), date(job["start-time"]),
-    duration(job.duration), job["end-time"] < 0 ? "–" : date(job["end-time"]), job.jid,
+    element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}`, "data-key": job.jid }, job.name), state(job.state), moment(job["start-time"]),
+    duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.jid),
   ]);
   const heads = ["Job", "Status", "Start time", "#Duration", "End time", "ID"];
   const running = jobs.filter((job) => job.state === "RUNNING");
@@ -205,18 +209,74 @@ function header(job) {
   const actions = running && token ? element("div", { class: "actions" },
     job.checkpoint.directory ? element("button", { type: "button", class: "action", "data-key": "stop", onclick: () => ask(job, "stop") }, "Stop after this batch") : null,
     element("button", { type: "button", class: "action danger", "data-key": "cancel", onclick: () => ask(job, "cancel") }, "Cancel job")) : null;
-  const late = job.vertices.flatMap((v) => v.operators).reduce((sum, o) => sum + o.metrics.numLateRecordsDropped, 0);
-  const last = job.batches[job.batches.length - 1];
   const error = job.exceptions[0];
   return [
     element("div", { class: "title" }, element("h1", {}, job.name), state(job.status), actions),
     facts([
-      ["ID", job.jid], ["Start time", date(job.startTime)], job.endTime ? ["End time", date(job.endTime)] : null, ["Duration", duration(job.duration)],
-      ["Batches", number(job.checkpoint.completed)], ["Last batch", last ? duration(last.duration) : "–"],
-      ["Late records dropped", number(late)], ["State", last ? bytes(last.stateBytes) : "–"],
+      ["ID", job.jid], ["Start time", moment(job.startTime)], job.endTime ? ["End time", moment(job.endTime)] : null, ["Duration", duration(job.duration)],
+      ["Batches", number(job.completedBatches)],
     ].filter(Boolean)),
-    job.status === "FAILED" && error ? element("p", { class: "bad" }, `${error.type}${error.operator ? ` in ${error.operator}` : ""}. See Exceptions.`) : null,
+    tiles(job),
+    job.status === "FAILED" && error ? element("p", { class: "notice bad" }, `${error.type}${error.operator ? ` in ${error.operator}` : ""}. `, element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/exceptions` }, "See Exceptions")) : null,
+    running ? waiting(job) : null,
   ].filter(Boolean);
+}
+
+/** What to look at first, each with how it went in the last batches. */
+function tiles(job) {
+  const recent = job.batches.slice(-50), last = recent[recent.length - 1];
+  const operators = job.vertices.flatMap((vertex) => vertex.operators);
+  const late = operators.reduce((sum, operator) => sum + operator.metrics.numLateRecordsDropped, 0);
+  const known = operators.map((operator) => operator.metrics.currentWatermark).filter((value) => value !== null).map(BigInt);
+  const lowest = known.length ? known.reduce((a, b) => (a < b ? a : b)) : null;
+  const sized = recent.filter((batch) => batch.stateBytes);
+  return element("div", { class: "tiles" },
+    tile("Records a second", last ? number(Math.round(rate(recent, job))) : "–", recent.map((batch) => batch.recordsIn), "Records in"),
+    tile("Last batch", last ? duration(last.duration) : "–", recent.map((batch) => batch.duration), "Milliseconds"),
+    tile("Behind the clock", lag(lowest, job.now), null, null, watermark(lowest)),
+    tile("Late records dropped", number(late), recent.map((batch) => batch.lateRecordsDropped), "Late records", null, late > 0),
+    tile("State", sized.length ? bytes(sized[sized.length - 1].stateBytes) : "–", sized.map((batch) => batch.stateBytes), "Bytes"));
+}
+
+/** Of the batches of the last minute. */
+function rate(batches, job) {
+  const until = job.endTime || job.now;
+  const recent = batches.filter((batch) => batch.startTime >= Math.max(until - 60000, job.startTime));
+  if (!recent.length) return 0;
+  const took = until - recent[0].startTime;
+  return took > 0 ? (1000 * recent.reduce((sum, batch) => sum + batch.recordsIn, 0)) / took : 0;
+}
+
+function tile(name, value, course, unit, below, alarming) {
+  return element("div", { class: alarming ? "tile alarming" : "tile" }, element("div", { class: "quiet" }, name), element("strong", {}, value),
+    course && course.length > 1 ? sparkline(course, unit) : below ? element("div", { class: "quiet small" }, below) : null);
+}
+
+function sparkline(values, unit) {
+  const width = 120, height = 26, most = Math.max(1, ...values), step = width / (values.length - 1);
+  const points = values.map((value, index) => `${(index * step).toFixed(1)},${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`).join(" ");
+  return svg("svg", { class: "sparkline", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${unit} of the last ${values.length} batches, at most ${number(most)}` },
+    svg("polyline", { points, "vector-effect": "non-scaling-stroke" }));
+}
+
+const STUCK_MS = 10000;
+
+/** Which source or split keeps event time from going on, if one does. */
+function waiting(job) {
+  const holds = new Map();
+  for (const { operators } of job.vertices) {
+    for (const { heldBackBy: hold, inputs } of operators) {
+      if (!hold || job.now - hold.since < STUCK_MS) continue;
+      const { currentWatermark } = hold, behind = inputs.some((input) => input.holdsBack);
+      // Without any watermark, and no input that is ahead, the job may have no event time at all
+      if (currentWatermark === null ? behind : BigInt(currentWatermark) !== MAX) holds.set(`${hold.operator} ${hold.split}`, hold);
+    }
+  }
+  if (!holds.size) return null;
+  return element("p", { class: "notice hold" }, "Event time waits for ", ...[...holds.values()].flatMap((hold, index) => [
+    index ? ", and for " : "", element("strong", {}, hold.operator + (hold.split === null ? "" : `, split ${hold.split}`)),
+    `, whose watermark (${watermark(hold.currentWatermark)}) has not moved for ${duration(job.now - hold.since)}`]), ". ",
+  element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/watermarks` }, "See Watermarks"));
 }
 
 function ask(job, how) {
@@ -266,6 +326,7 @@ async function overview(job, panel) {
     set("records", vertex.isSink ? `in ${number(vertex.numRecordsIn)}` : `in ${number(vertex.numRecordsIn)} · out ${number(vertex.numRecordsOut)}`);
     set("busy", `busy ${percent(vertex.busyShare)} · parallelism ${vertex.parallelism}`);
     set("watermark", `watermark ${watermark(vertex.currentWatermark)}`);
+    box.querySelector("[data-field=share]")?.setAttribute("width", Math.round(vertex.busyShare * box.querySelector(".meter").getAttribute("width")));
     box.classList.toggle("full", vertex.busyShare >= 0.7);
     box.classList.toggle("half", vertex.busyShare >= 0.35 && vertex.busyShare < 0.7);
     box.classList.toggle("picked", vertex.id === view.picked);
@@ -275,14 +336,14 @@ async function overview(job, panel) {
     view.graph.querySelector(`[data-edge="${index}"] [data-field="records"]`).textContent = number(edge.records);
   });
   fill(document.getElementById("vertices"), card(null, table(
-    ["Name", "Status", "#Records received", "#Records sent", "#Busy", "#Skew", "#Parallelism", "Watermark", "#Lag", "Waits for"],
+    ["Name", "#Records received", "#Records sent", "#Busy", "#Skew", "#Parallelism", "Watermark", "#Lag", "Waits for"],
     job.vertices.map((vertex) => ({
       attributes: vertex.id === view.picked ? { class: "picked" } : {},
       cells: [
         element("button", { type: "button", class: "link", "data-key": vertex.id, onclick: () => pick(vertex.id) }, vertex.name),
-        state(job.status), number(vertex.numRecordsIn), vertex.isSink ? "–" : number(vertex.numRecordsOut),
+        number(vertex.numRecordsIn), vertex.isSink ? "–" : number(vertex.numRecordsOut),
         vertex.isSink ? "–" : percent(vertex.busyShare), Object.keys(vertex.keyGroups).length > 1 ? vertex.skew.toFixed(1) : "–",
-        vertex.parallelism, vertex.isSink ? "–" : watermark(vertex.currentWatermark),
+        vertex.parallelism, vertex.isSink ? "–" : dated(vertex.currentWatermark),
         vertex.isSink ? "–" : lag(vertex.currentWatermark, job.now), held(vertex, job.now),
       ],
     })))));
@@ -298,7 +359,7 @@ function pick(id) {
 function held(vertex, now) {
   const hold = vertex.operators.find((operator) => operator.heldBackBy)?.heldBackBy;
   if (!hold || (hold.currentWatermark !== null && BigInt(hold.currentWatermark) === MAX)) return "–";
-  return `${hold.operator}${hold.split === null ? "" : `, split ${hold.split}`}, since ${date(hold.since)} (${duration(now - hold.since)})`;
+  return element("span", {}, `${hold.operator}${hold.split === null ? "" : `, split ${hold.split}`}, since `, moment(hold.since, now));
 }
 
 const sum = (vertex, name) => vertex.operators.reduce((total, operator) => total + operator.metrics[name], 0);
@@ -327,13 +388,13 @@ function vertexCard(vertex, job) {
 function operatorTable(operators, job) {
   return table(["Operator", "#Records in", "#Records out", "#Late dropped", "#Timers", "#State entries", "Watermark", "#Lag"], operators.map(({ metrics }) => [
     metrics.name, number(metrics.numRecordsIn), number(metrics.numRecordsOut), number(metrics.numLateRecordsDropped), number(metrics.timers), number(metrics.stateEntries),
-    watermark(metrics.currentWatermark), lag(metrics.currentWatermark, job.now)]));
+    dated(metrics.currentWatermark), lag(metrics.currentWatermark, job.now)]));
 }
 
 function inputTable(vertices, job) {
   const rows = vertices.flatMap((vertex) => vertex.operators.flatMap((operator) => operator.inputs.map((input) => [
-    operator.metrics.name, `${input.isSplit ? "split " : ""}${input.name}`, watermark(input.currentWatermark), lag(input.currentWatermark, job.now),
-    `${date(input.since)} (${duration(job.now - input.since)})`,
+    operator.metrics.name, `${input.isSplit ? "split " : ""}${input.name}`, dated(input.currentWatermark), lag(input.currentWatermark, job.now),
+    moment(input.since, job.now),
     input.idle ? element("span", { class: "tag quiet" }, "idle") : input.holdsBack ? element("span", { class: "tag hold" }, "holds the others back") : "active"])));
   return table(["Operator", "Input", "Watermark", "#Lag", "Unchanged since", "Status"], rows, "No operator after a shuffle yet.");
 }
@@ -343,27 +404,29 @@ function inputTable(vertices, job) {
 const PANELS = {
   watermarks: (job) => [
     card("Watermarks", table(["Operator", "Watermark", "#Lag to the clock", "Waits for"], job.vertices.filter((vertex) => !vertex.isSink).flatMap((vertex) =>
-      vertex.operators.map((operator) => [operator.metrics.name, watermark(operator.metrics.currentWatermark), lag(operator.metrics.currentWatermark, job.now), held({ operators: [operator] }, job.now)])))),
+      vertex.operators.map((operator) => [operator.metrics.name, dated(operator.metrics.currentWatermark), lag(operator.metrics.currentWatermark, job.now), held({ operators: [operator] }, job.now)])))),
     card("Inputs and splits", inputTable(job.vertices, job)),
   ],
   batches: (job) => [
-    card("Duration by phase", chart(job.batches), element("ul", { class: "legend" }, ...PHASES.map(([label], index) => element("li", { class: `phase-${index}` }, label)))),
-    card("Last batches", table(["Batch", "Start time", "#Duration", "#Records in", "#Records out", "#Late dropped", "#Skew", ...PHASES.map(([label]) => `#${label}`)],
+    card("Duration by phase", chart(job.batches, (batch) => job.phases.map(([, names]) => phase(batch, names)), duration),
+      element("ul", { class: "flinkish-legend" }, ...job.phases.map(([label], index) => element("li", { class: `flinkish-phase-${index}` }, label)))),
+    card("Records in", chart(job.batches, (batch) => [0, 0, batch.recordsIn], number)),
+    card("Last batches", table(["#Batch", "Start time", "#Duration", "#Records in", "#Records out", "#Late dropped", "#Skew", ...job.phases.map(([label]) => `#${label}`)],
       job.batches.slice(-50).reverse().map((batch) => [
-        batch.id, date(batch.startTime), duration(batch.duration), number(batch.recordsIn), number(batch.recordsOut), number(batch.lateRecordsDropped), batch.skew.toFixed(1),
-        ...PHASES.map(([, names]) => duration(phase(batch, names)))]), "No batch has ended yet.")),
+        batch.id, moment(batch.startTime), duration(batch.duration), number(batch.recordsIn), number(batch.recordsOut), number(batch.lateRecordsDropped), batch.skew.toFixed(1),
+        ...job.phases.map(([, names]) => duration(phase(batch, names)))]), "No batch has ended yet.")),
   ],
-  checkpoints: (job) => [
+  checkpoints: (job) => job.checkpoint.enabled ? [
     card("Checkpoints", facts([
       ["Completed in this run", number(job.checkpoint.completed)], ["Latest", job.checkpoint.latest ? `batch ${job.checkpoint.latest.id}, ${date(job.checkpoint.latest.startTime)}` : "–"],
       ["Restored", job.checkpoint.restored === null ? "began anew" : `after batch ${job.checkpoint.restored}`],
       ["Directory", job.checkpoint.directory ?? "temporary: goes with the job"]]),
       element("p", { class: "quiet" }, "Each batch is a checkpoint: offsets, state and output are committed together.")),
-    card("History", table(["Batch", "Trigger time", "#Commit", "#State size"], job.batches.slice(-50).reverse().map((batch) => [
-      batch.id, date(batch.startTime), duration(phase(batch, ["walCommit", "commitOffsets"])), bytes(batch.stateBytes)]))),
-  ],
+    card("History", table(["#Batch", "Trigger time", "#Commit", "#State size"], job.batches.slice(-50).reverse().map((batch) => [
+      batch.id, moment(batch.startTime), duration(phase(batch, ["walCommit", "commitOffsets"])), bytes(batch.stateBytes)]))),
+  ] : [card(null, element("p", { class: "quiet" }, "The job runs locally, and takes no checkpoints."))],
   exceptions: (job) => job.exceptions.length ? job.exceptions.map((error, index) => card(`${index ? "" : "Root exception: "}${error.type}`,
-    facts([["Time", date(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message))))
+    facts([["Time", moment(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message))))
     : [card(null, element("p", { class: "quiet" }, "No run of this job has failed."))],
   metrics: (job) => [
     card("Operators", operatorTable(job.vertices.flatMap((vertex) => vertex.operators), job)),
@@ -376,22 +439,29 @@ const PANELS = {
 
 const phase = (batch, names) => names.reduce((total, name) => total + (batch.phases[name] || 0), 0);
 
-function chart(batches) {
+/** A bar for each batch, of the `parts` one upon the other. */
+function chart(batches, parts, shown) {
   if (!batches.length) return element("p", { class: "quiet" }, "No batch has ended yet.");
-  const shown = batches.slice(-600), width = 1200, height = 150, most = Math.max(1, ...shown.map((batch) => batch.duration));
-  const step = width / Math.max(shown.length, 30), parts = [];
-  shown.forEach((batch, index) => {
-    let y = height - 4;
-    const bar = svg("g", {}, svg("title", {}, `Batch ${batch.id}: ${duration(batch.duration)}, ${number(batch.recordsIn)} records`));
-    PHASES.forEach(([, names], kind) => {
-      const tall = (phase(batch, names) / most) * (height - 24);
+  const width = 1200, height = 130, sums = batches.map((batch) => parts(batch).reduce((a, b) => a + b, 0)), most = Math.max(1, ...sums);
+  const step = width / Math.max(batches.length, 60);
+  const bars = batches.map((batch, index) => {
+    let y = height;
+    const bar = svg("g", {}, svg("title", {}, `Batch ${batch.id}, ${date(batch.startTime)}: ${shown(sums[index])}, ${number(batch.recordsIn)} records`));
+    parts(batch).forEach((part, kind) => {
+      const tall = (part / most) * height;
       y -= tall;
-      if (tall > 0.2) bar.append(svg("rect", { class: `phase-${kind}`, x: index * step, y, width: Math.max(step - 1, 0.8), height: tall }));
+      if (tall > 0.2) bar.append(svg("rect", { class: `flinkish-phase-${kind}`, x: index * step, y, width: Math.max(step - 1, 0.8), height: tall }));
     });
-    parts.push(bar);
+    return bar;
   });
-  return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `Durations of the last ${shown.length} batches, the longest ${duration(most)}` },
-    svg("line", { x1: 0, x2: width, y1: 20, y2: 20 }), svg("line", { x1: 0, x2: width, y1: height - 4, y2: height - 4 }), ...parts, svg("text", { x: 2, y: 14 }, `longest ${duration(most)}`));
+  const lines = [0, 0.5, 1].map((part) => svg("line", { x1: 0, x2: width, y1: height * part, y2: height * part, "vector-effect": "non-scaling-stroke" }));
+  const first = batches[0], last = batches[batches.length - 1], caption = element("figcaption", {}, element("span", {}, `batch ${first.id}, ${date(first.startTime).slice(0, -4)}`),
+    batches.length > 1 ? element("span", {}, `batch ${last.id}, ${date(last.startTime).slice(0, -4)}`) : null);
+  caption.style.width = `max(${(100 * step * batches.length) / width}%, min(100%, 330px))`;
+  return element("figure", { class: "chart" },
+    element("div", { class: "scale" }, ...[most, most / 2, 0].map((value) => element("span", {}, shown(Math.round(value))))),
+    svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `The last ${batches.length} batches, at most ${shown(most)}` }, ...lines, ...bars),
+    caption);
 }
 
 // ---------------------------------------------------------------- once a second

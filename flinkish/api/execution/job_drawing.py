@@ -1,0 +1,101 @@
+"""Draws a running job: its graph with the records, and its batches. The web page and the notebook show both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from flinkish.api.execution.details import BatchDetails, EdgeDetails, JobDetails, VertexDetails
+from flinkish.api.execution.drawing import STYLE, Arrow, Box, drawing
+from flinkish.api.time.elements import MAX_TIMESTAMP
+
+PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
+    ("Find input", ("latestOffset", "getBatch")),
+    ("Plan", ("queryPlanning",)),
+    ("Stages", ("stages",)),
+    ("Sinks", ("sinks",)),
+    ("Commit", ("walCommit", "commitOffsets")),
+)
+"""The phases of a batch as they are shown, and their names in ``BatchDetails.phases``."""
+
+JOB_STYLE = f"""{STYLE}
+.flinkish-phase-0 {{ --phase: #8593a6; fill: var(--phase); }}
+.flinkish-phase-1 {{ --phase: #a678d8; fill: var(--phase); }}
+.flinkish-phase-2 {{ --phase: #3f8be0; fill: var(--phase); }}
+.flinkish-phase-3 {{ --phase: #35ab77; fill: var(--phase); }}
+.flinkish-phase-4 {{ --phase: #e09a35; fill: var(--phase); }}
+.flinkish-legend {{ display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 12px; margin: 6px 0 0; padding: 0; list-style: none; }}
+.flinkish-legend li::before {{ content: ""; display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; background: var(--phase); }}
+"""
+"""The style of what is drawn of a job."""
+
+
+def job_drawing(details: JobDetails) -> str:
+    """The SVG of a job's graph."""
+    boxes = [
+        Box(
+            vertex.id,
+            vertex.name.split(" -> "),
+            vertex.level,
+            _lines(vertex),
+            None if vertex.isSink else vertex.busyShare,
+        )
+        for vertex in details.vertices
+    ]
+    arrows = [Arrow(e.source, e.target, _label(e), f"{e.records:,}") for e in details.edges]
+    return drawing(boxes, arrows, f"The graph of the job {details.name}")
+
+
+def _lines(vertex: VertexDetails) -> list[tuple[str, str]]:
+    if vertex.isSink:
+        return [("records", f"in {vertex.numRecordsIn:,}")]
+    return [
+        ("records", f"in {vertex.numRecordsIn:,} · out {vertex.numRecordsOut:,}"),
+        ("busy", f"busy {vertex.busyShare:.0%} · parallelism {vertex.parallelism}"),
+        ("watermark", f"watermark {watermark(vertex.currentWatermark)}"),
+    ]
+
+
+def _label(edge: EdgeDetails) -> str:
+    return edge.shipStrategy + ("" if edge.sideOutput is None else f" · {edge.sideOutput}")
+
+
+def watermark(value: int | None) -> str:
+    """A watermark as a date."""
+    if value is None:
+        return "none yet"
+    if value == MAX_TIMESTAMP:
+        return "end of input"
+    try:
+        return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{value} ms"
+
+
+def batch_chart(batches: Sequence[BatchDetails], width: int = 480, height: int = 90) -> str:
+    """The durations of ``batches`` by phase, as bars."""
+    most = max((batch.duration for batch in batches), default=0) or 1
+    step = width / max(len(batches), 30)
+    bars = []
+    for number, batch in enumerate(batches):
+        y = float(height)
+        parts = []
+        for kind, (_, names) in enumerate(PHASES):
+            tall = sum(batch.phases.get(name, 0) for name in names) / most * height
+            y -= tall
+            parts.append(
+                f'<rect class="flinkish-phase-{kind}" x="{number * step:.1f}" y="{y:.1f}"'
+                f' width="{max(step - 1, 0.8):.1f}" height="{tall:.1f}"/>'
+            )
+        bars.append(
+            f"<g><title>batch {batch.id}: {batch.duration:,} ms, {batch.recordsIn:,} records</title>"
+            f"{''.join(parts)}</g>"
+        )
+    legend = "".join(
+        f'<li class="flinkish-phase-{n}">{label}</li>' for n, (label, _) in enumerate(PHASES)
+    )
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
+        f' aria-label="Durations of the last {len(batches)} batches, the longest {most:,} ms">'
+        f'{"".join(bars)}</svg><ul class="flinkish-legend">{legend}</ul>'
+    )
