@@ -6,6 +6,7 @@ Flink's would not start without it.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +20,9 @@ from flinkish.api.execution.details import (
     VertexDetails,
 )
 from flinkish.api.execution.job_drawing import PHASES
+
+_MOST_BATCHES = 600
+"""As many batches as a job keeps."""
 
 _STATES = (
     "created",
@@ -304,13 +308,11 @@ def job_config(details: JobDetails) -> dict[str, Any]:
     }
 
 
-def everything(details: JobDetails, batches: int | None = None) -> dict[str, Any]:
-    """``/jobs/:jobid/details``, which Flink does not have: all there is, or only so many ``batches``."""
-    found, shown = details.checkpoint, details.batches
-    if batches is not None:
-        shown = shown[-batches:] if batches > 0 else ()
+def everything(details: JobDetails) -> dict[str, Any]:
+    """``/jobs/:jobid/details``, which Flink does not have: all there is but the batches."""
+    found = details.checkpoint
     return {
-        **vars(details),
+        **{name: value for name, value in vars(details).items() if name != "batches"},
         "status": details.status.value,
         "duration": _duration(details),
         "vertices": [
@@ -318,12 +320,31 @@ def everything(details: JobDetails, batches: int | None = None) -> dict[str, Any
             for vertex in details.vertices
         ],
         "edges": [vars(edge) for edge in details.edges],
-        # asdict copies in depth, which takes 30 ms for all batches
-        "batches": [vars(batch) for batch in shown],
         "checkpoint": {**vars(found), "latest": found.latest and vars(found.latest)},
         "exceptions": [vars(error) for error in details.exceptions],
         "phases": PHASES,
     }
+
+
+class EncodedBatches:
+    """The batches of a job as JSON. To encode all takes longer than a call may, so each is encoded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[BatchDetails, str]] = {}
+
+    def of(self, batches: Sequence[BatchDetails]) -> str:
+        """``batches`` as a list."""
+        texts = []
+        for batch in batches:
+            known = self._known.get(batch.id)
+            # By identity, as a batch that is noted again is another object
+            if known is None or known[0] is not batch:
+                known = (batch, json.dumps(vars(batch), separators=(",", ":")))
+                self._known[batch.id] = known
+            texts.append(known[1])
+        if len(self._known) > 2 * _MOST_BATCHES:
+            self._known = {batch.id: self._known[batch.id] for batch in batches}
+        return f"[{','.join(texts)}]"
 
 
 def _vertex(details: JobDetails, found: VertexDetails) -> dict[str, Any]:

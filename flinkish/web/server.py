@@ -64,6 +64,7 @@ class WebServer:
         self._host = host
         self._jobs: dict[str, JobClient] = {}
         self._stopped: dict[str, str] = {}
+        self._batches: dict[str, rest.EncodedBatches] = {}
         self._lock = threading.Lock()
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -113,6 +114,7 @@ class WebServer:
             ]
             for jid in ended[:-JOBS_KEPT]:
                 del self._jobs[jid]
+                self._batches.pop(jid, None)
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -156,9 +158,6 @@ class WebServer:
                 return self._savepoint(jid)
             case ["jobs", jid, "checkpoints", "config"]:
                 return rest.checkpoint_config(self._job(jid))
-            case ["jobs", jid, "details"]:
-                number = query.get("batches", "")
-                return rest.everything(self._job(jid), int(number) if number.isdecimal() else None)
             case ["jobs", jid, name] if name in _OF_A_JOB:
                 return _OF_A_JOB[name](self._job(jid))
             case ["jobs", jid, "vertices", uid]:
@@ -170,6 +169,15 @@ class WebServer:
                 values = rest.vertex_metrics(_vertex(self._job(jid), uid))
                 return rest.selected(values, query.get("get"))
         raise LookupError(f"there is nothing at /{'/'.join(path)}")
+
+    def details(self, jid: str, number: str | None) -> str:
+        """``/jobs/:jobid/details`` as JSON, with the last ``number`` batches, or all."""
+        found = self._job(jid)
+        first = max(len(found.batches) - int(number), 0) if number and number.isdecimal() else 0
+        with self._lock:
+            encoded = self._batches.setdefault(jid, rest.EncodedBatches())
+            batches = encoded.of(found.batches[first:])
+        return f'{_encoded(rest.everything(found))[:-1]},"batches":{batches}}}'
 
     def graph(self, jid: str) -> str:
         """The drawing of a job."""
@@ -267,6 +275,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, exposition(self._web.jobs()).encode(), CONTENT_TYPE)
             return
         match _parts(path):
+            case ["jobs", jid, "details"]:
+                self._send_json(HTTPStatus.OK, self._web.details(jid, query.get("batches")))
             case ["jobs", jid, "graph.svg"]:
                 self._send(HTTPStatus.OK, self._web.graph(jid).encode(), "image/svg+xml")
             case parts:
@@ -322,8 +332,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(status, {"errors": [message]})
 
     def _json(self, status: HTTPStatus, document: Any) -> None:
-        content = json.dumps(document, default=str, separators=(",", ":")).encode()
-        self._send(status, content, "application/json; charset=utf-8")
+        self._send_json(status, _encoded(document))
+
+    def _send_json(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, text.encode(), "application/json; charset=utf-8")
 
     def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
         self.send_response(status)
@@ -338,6 +350,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """The page asks once a second, which is not to fill a log."""
+
+
+def _encoded(document: Any) -> str:
+    return json.dumps(document, default=str, separators=(",", ":"))
 
 
 def _parts(path: str) -> list[str]:

@@ -68,7 +68,15 @@ def test_all_jobs_and_then_one_as_flink_shows_it(page, server):
     page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 4")
     page.wait_for("/in 900 · out 90/.test(document.querySelector('.flinkish-graph').textContent)")
     text = page.text()
-    for shown in ("RUNNING", "81 %", "Source: slow, since", "Event time waits for Source: slow", "HASH", "FORWARD · late", "Cancel job"):
+    for shown in (
+        "RUNNING",
+        "81 %",
+        "Source: slow, since",
+        "Event time waits for Source: slow",
+        "HASH",
+        "FORWARD · late",
+        "Cancel job",
+    ):
         assert shown in text, shown
     page.click("td button", "windows -> Map")
     page.wait_for("/Records by key group/.test(document.body.innerText)")

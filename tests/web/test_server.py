@@ -279,7 +279,17 @@ def test_all_that_is_known_or_only_some_batches(server, client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/jobs/overview", "/api/jobs/a1/details?batches=50", "/metrics"]
+    "path",
+    [
+        "/api/jobs/overview",
+        "/api/jobs/a1",
+        "/api/jobs/a1/details?batches=50",
+        "/api/jobs/a1/details?batches=600",
+        "/api/jobs/a1/checkpoints",
+        "/api/jobs/a1/vertices/w/watermarks",
+        "/api/jobs/a1/graph.svg",
+        "/metrics",
+    ],
 )
 def test_a_call_is_quick(server, path):
     server.addJob(Client(details(batches=600)))

@@ -84,7 +84,7 @@ def laid_out(boxes: Sequence[BoxSize], edges: Sequence[LabelledEdge]) -> GraphLa
 
 _OPTIONS: dict[str, Any] = {
     "direction": "leftright",
-    "routing": {"style": "diagonal", "bundle_parallel": False},
+    "routing": {"style": "diagonal", "bundle_parallel": False, "port_sides": "facing_only"},
     "labels": {"placement": "gap_centre"},
     "spacing": {"layer_gap": GAP, "node_gap": _BELOW, "edge_label_margin": 4},
 }

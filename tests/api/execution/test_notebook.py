@@ -98,6 +98,7 @@ def test_any_graph_is_drawn_with_no_box_over_another(named, data):
     places = [
         (float(r.get("x")), float(r.get("y")), float(r.get("width")), float(r.get("height")))
         for r in root.iter("{http://www.w3.org/2000/svg}rect")
+        if r.get("class") == "box"
     ]
     assert len(places) == len(drawn)
     for n, (x, y, w, h) in enumerate(places):
