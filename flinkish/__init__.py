@@ -22,6 +22,14 @@ from flinkish.api.connectors.sink import DiscardingSink as DiscardingSink
 from flinkish.api.connectors.sink import ForEachBatchSink as ForEachBatchSink
 from flinkish.api.connectors.sink import PrintSink as PrintSink
 from flinkish.api.connectors.sink import Sink as Sink
+from flinkish.api.connectors.sink_writer import CommitRequest as CommitRequest
+from flinkish.api.connectors.sink_writer import Committer as Committer
+from flinkish.api.connectors.sink_writer import CommitterInitContext as CommitterInitContext
+from flinkish.api.connectors.sink_writer import CommittingSinkWriter as CommittingSinkWriter
+from flinkish.api.connectors.sink_writer import SinkWriter as SinkWriter
+from flinkish.api.connectors.sink_writer import SinkWriterContext as SinkWriterContext
+from flinkish.api.connectors.sink_writer import SupportsCommitter as SupportsCommitter
+from flinkish.api.connectors.sink_writer import WriterInitContext as WriterInitContext
 from flinkish.api.connectors.source import DataGeneratorSource as DataGeneratorSource
 from flinkish.api.connectors.source import RateLimiterStrategy as RateLimiterStrategy
 from flinkish.api.connectors.source import Source as Source
@@ -100,6 +108,12 @@ from flinkish.api.functions.broadcast import (
 )
 from flinkish.api.functions.broadcast import KeyedStateFunction as KeyedStateFunction
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as ReadOnlyBroadcastState
+from flinkish.api.functions.checkpointed import CheckpointedFunction as CheckpointedFunction
+from flinkish.api.functions.checkpointed import (
+    FunctionInitializationContext as FunctionInitializationContext,
+)
+from flinkish.api.functions.checkpointed import FunctionSnapshotContext as FunctionSnapshotContext
+from flinkish.api.functions.checkpointed import OperatorStateStore as OperatorStateStore
 from flinkish.api.functions.functions import AggregateFunction as AggregateFunction
 from flinkish.api.functions.functions import Collector as Collector
 from flinkish.api.functions.functions import FilterFunction as FilterFunction

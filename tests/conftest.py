@@ -20,7 +20,11 @@ hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")
 hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
 
-collect_ignore = ["spark/job_life.py", "benchmarks/pyflink_job.py"]
+collect_ignore = [
+    "spark/job_life.py",
+    "spark/sources/user_source_job.py",
+    "benchmarks/pyflink_job.py",
+]
 """Scripts that run their jobs as they are read."""
 
 LONGEST_SECONDS = 10.0

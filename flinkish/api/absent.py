@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from flinkish.api.errors import NotSupportedError
 
 _SINK = (
-    "Write stream.forEachBatch(function), which is called with the batch's id so that a batch that is"
-    " run again can be recognised, or stream.sinkTo(FileSink...)."
+    "Derive from Sink and write createWriter(context), and for exactly once from SupportsCommitter too;"
+    " or call stream.forEachBatch(function), which is called with the batch's id."
 )
 _SOURCE = (
-    "Read with Spark and pass the DataFrame to env.fromDataFrame(df), or use FileSource, env.fromData"
-    " or DataGeneratorSource."
+    "Derive from Source and write read(position), a generator of elements with their positions; or"
+    " read with Spark and pass the DataFrame to env.fromDataFrame(df)."
 )
 _KAFKA_SOURCE = (
     'Read with Spark\'s connector: df = spark.readStream.format("kafka").option(...).load(), then'
@@ -72,15 +72,10 @@ ABSENT_NAMES: dict[str, str] = {
     "SerializationSchema": _SCHEMA,
     "JsonDeserializationSchema": _SCHEMA,
     "JsonSerializationSchema": _SCHEMA,
-    "CheckpointedFunction": (
-        "Keep what must survive in keyed state: keyBy, and a ValueState or ListState in open()."
-    ),
     "CountWindow": "Write countWindow(size), or countWindowAll(size); its windows are GlobalWindows.",
     "SourceReader": _SOURCE,
     "SplitEnumerator": _SOURCE,
-    "SinkWriter": _SINK,
-    "Committer": _SINK,
-    "ListCheckpointed": "Keep what must survive in keyed state: keyBy, and a ListState in open().",
+    "ListCheckpointed": "Derive from CheckpointedFunction: initializeState and snapshotState.",
     "CheckpointListener": "Write stream.forEachBatch(function), which is called for each batch with its id.",
     "RestartStrategies": _RESTART,
     "RestartStrategyOptions": _RESTART,
@@ -207,7 +202,7 @@ ABSENT_METHODS: dict[str, str] = {
     "addDefaultKryoSerializer": "leave it out: elements are pickled, or Arrow columns",
     "registerType": "leave it out: elements are pickled, or Arrow columns",
     "registerTypeWithKryoSerializer": "leave it out: elements are pickled, or Arrow columns",
-    "setGlobalJobParameters": "pass settings to the constructors of your functions",
+    "setGlobalJobParameters": "write env.getConfig().setGlobalJobParameters(parameters)",
     "getStreamGraph": "write explain() or getExecutionPlan()",
 }
 """What to write instead of a method of an older Flink, or of one that flinkish lacks."""

@@ -203,13 +203,6 @@ class RefusedRuntimeContextMethods:
             " JobClient.getJobID() in the driver, and give the function the job's name if it needs it."
         )
 
-    def getGlobalJobParameters(self) -> NoReturn:
-        """Not supported: a function is shipped with what it refers to."""
-        raise NotSupportedError(
-            "getGlobalJobParameters is not supported: a function is shipped with what it refers to."
-            " Use an attribute of the function, or a variable around it."
-        )
-
     def getDistributedCache(self) -> NoReturn:
         """Not supported: Spark ships files itself."""
         raise NotSupportedError(

@@ -30,4 +30,5 @@ def task_settings(
         config.isObjectReuseEnabled(),
         config.elementsHiddenInErrors,
         config.isFunctionTracingEnabled(),
+        jobParameters=config.getGlobalJobParameters(),
     )

@@ -8,6 +8,8 @@ from typing import Any
 import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.sink import Sink
+from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.api.plan.windows import WindowOperatorDescription
@@ -103,6 +105,28 @@ def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
             for function in node.operator.userFunctions:
                 _check_ships(node.name, function)
         raise InvalidProgramError(f"the job cannot be pickled for the workers: {error}") from error
+
+
+def shipped_source(source: Source[Any]) -> bytes:
+    """A source of the user's own as bytes. Raises InvalidProgramError if it cannot be pickled."""
+    try:
+        return bytes(cloudpickle.dumps(source))
+    except Exception as error:
+        raise InvalidProgramError(
+            f"{type(source).__name__}: the source cannot be pickled for the process that reads it:"
+            f" {error}. It probably has a lock, a file or a connection: open that in read()."
+        ) from error
+
+
+def shipped_sink(name: str, sink: Sink[Any]) -> bytes:
+    """A sink of the user's own as bytes. Raises InvalidProgramError if it cannot be pickled."""
+    try:
+        return bytes(cloudpickle.dumps(sink))
+    except Exception as error:
+        raise InvalidProgramError(
+            f"{name}: the {type(sink).__name__} cannot be pickled for the workers: {error}. It probably"
+            " has a lock, a file or a connection: create that in createWriter(context)."
+        ) from error
 
 
 def _check_ships(operator: str, function: Any) -> None:

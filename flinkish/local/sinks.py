@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -18,13 +19,16 @@ import pyarrow.parquet as pq
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
+from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.deployment.sink_columns import sink_columns
+from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.formats.csv_lines import csv_line
 from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
+from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
 
 class LocalSink(ABC):
@@ -121,6 +125,18 @@ class FileWriter(LocalSink):
         return csv_line(values.batch.schema.names, separator=self._options.get("sep", ","))
 
 
+class UserSinkWriter(LocalSink):
+    """A sink of the user's own, as a copy of the user's: written and committed batch by batch."""
+
+    def __init__(self, sink: Sink[Any], name: str) -> None:
+        self._sink = pickle.loads(shipped_sink(name, sink))
+        self._name = name
+
+    def write(self, runs: Sequence[Records], batchId: int) -> None:
+        context = BatchContext(TaskInfo(self._name), batchId)
+        commit(self._name, self._sink, write(self._name, self._sink, runs, context), context)
+
+
 def _values(runs: Sequence[Records]) -> list[Any]:
     return list(chain.from_iterable(run.values for run in runs))
 
@@ -133,6 +149,8 @@ def opened_sink(node: StreamNode) -> LocalSink:
 
 @singledispatch
 def _opened(sink: Sink[Any], node: StreamNode) -> LocalSink:
+    if sink.isUsers:
+        return UserSinkWriter(sink, node.name)
     raise NotSupportedError(
         f"{type(sink).__name__} is not a sink that local execution can write. Use a FileSink, print(),"
         " or forEachBatch(function), or leave setLocalExecution out."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import socket
 import threading
@@ -26,6 +27,7 @@ from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
+from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
 from flinkish.runtime.records.copies import copied_values
@@ -39,6 +41,7 @@ from flinkish.runtime.sources.planners import (
     SourcePlanner,
     is_pattern,
 )
+from flinkish.runtime.sources.user_sources import ELEMENTS_A_BATCH, ReadAhead, frames_of
 
 NUMBERS_A_BATCH = 1_000_000
 
@@ -141,9 +144,30 @@ class SocketReader(LocalSource):
         self._socket.close()
 
 
+class UserSourceReader(LocalSource):
+    """A source of the user's own, from its beginning, as a copy of the user's."""
+
+    def __init__(self, source: Source[Any], perBatch: int | None) -> None:
+        self._name = type(source).__name__
+        copied = pickle.loads(shipped_source(source))
+        self._reading = ReadAhead(self._name, copied, None, perBatch or ELEMENTS_A_BATCH)
+
+    def nextBatch(self) -> Iterator[ReadResult] | None:
+        portion = self._reading.take()
+        if portion is None:
+            return None
+        self.ended = portion.last
+        return (decode_frame(data).records for data in frames_of(self._name, portion.records))
+
+    def close(self) -> None:
+        self._reading.close()
+
+
 @singledispatch
 def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
     """``source``, ready to be read."""
+    if source.isUsers:
+        return UserSourceReader(source, config.elementsPerBatch)
     raise NotSupportedError(
         f"{type(source).__name__} is not a source that local execution can read. Leave"
         " setLocalExecution out, so that the job runs on Spark, or read from a collection."

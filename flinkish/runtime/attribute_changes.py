@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import ChangedAttributeWarning
+from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function
 
 MOST_BYTES = 1 << 18
@@ -168,6 +169,9 @@ class _Walk:
         elif _is_ours(type(value)):
             # It keeps nothing, but it may refer to what does.
             yield from self._all(held for _, held in _of_instance(value))
+        elif isinstance(value, CheckpointedFunction):
+            # What its attributes hold comes from its state, and goes back there.
+            yield from self._all(type(value).__mro__)
         elif isinstance(value, Function) or _is_users(_class(value)):
             parts = [held for _, held in _of_instance(value) if _is_function(held)]
             of_parts = frozenset(map(id, parts))

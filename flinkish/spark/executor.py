@@ -94,6 +94,7 @@ class SparkPipelineExecutor:
                         [v.head for v in graph.sinks],
                         monitor.metrics,
                         plan,
+                        storage,
                         config.elementsHiddenInErrors,
                         monitor.endBatch,
                     )
@@ -175,7 +176,9 @@ class SparkPipelineExecutor:
             logLevel=logging.getLogger().getEffectiveLevel(),
         )
         plan.goOn(session, graph, settings)
-        reader = SourceReader(session, storage, config.elementsPerBatch)
+        reader = SourceReader(
+            session, storage, config.elementsPerBatch, config.elementsHiddenInErrors
+        )
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         whole = all(stream.whole or stream.endsItself for stream in sources.values())
         control = ControlStream(storage, endWithFirstBatch=whole)

@@ -76,6 +76,7 @@ class StreamTestHarness:
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
         self._traces_functions = config.isFunctionTracingEnabled()
+        self._job_parameters = config.getGlobalJobParameters()
         self._side_outputs: dict[str, list[StreamRecord[Any]]] = {}
         self._sinks = {node.uid: _RecordingSink() for node in graph if node.isSink}
         self._backends: dict[str, HeapKeyedStateBackend] = {
@@ -99,6 +100,7 @@ class StreamTestHarness:
         with closed_on_error(self._chain):
             self._chain.open()
             self._chain.restore(snapshot and snapshot["chain"])
+            self._chain.initializeFunctions(0)
         for harness_input, state in zip(self._inputs, snapshot["inputs"] if snapshot else ()):
             harness_input.watermark, harness_input.status = state
 
@@ -245,6 +247,7 @@ class StreamTestHarness:
             TaskInfo(node.name),
             self._interval,
             tracesFunctions=self._traces_functions,
+            jobParameters=self._job_parameters,
         )
 
 

@@ -3,7 +3,7 @@ is run, and nothing is ignored: tests/api/test_typing.py says what must be in it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, assert_type
 
 from flinkish import (
@@ -14,18 +14,27 @@ from flinkish import (
     AsyncDataStream,
     AsyncFunction,
     BroadcastProcessFunction,
+    CheckpointedFunction,
     CoFlatMapFunction,
     CoGroupFunction,
     Collector,
     CoMapFunction,
+    CommitRequest,
+    Committer,
+    CommitterInitContext,
+    CommittingSinkWriter,
     CoProcessFunction,
     DataStream,
+    DataStreamSink,
+    DataStreamSource,
     DeltaFunction,
     DeltaTrigger,
     EventTimeSessionWindows,
     FilterFunction,
     FlatJoinFunction,
     FlatMapFunction,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
     GlobalWindows,
     JoinFunction,
     KeyedBroadcastProcessFunction,
@@ -34,6 +43,8 @@ from flinkish import (
     KeyedStateFunction,
     KeyedStream,
     KeySelector,
+    ListState,
+    ListStateDescriptor,
     MapFunction,
     MapPartitionFunction,
     MapStateDescriptor,
@@ -65,6 +76,12 @@ from flinkish import (
     RuntimeContext,
     SessionWindowTimeGapExtractor,
     SingleOutputStreamOperator,
+    Sink,
+    SinkWriter,
+    SinkWriterContext,
+    Source,
+    StreamExecutionEnvironment,
+    SupportsCommitter,
     Time,
     TimeWindow,
     TumblingEventTimeWindows,
@@ -72,6 +89,7 @@ from flinkish import (
     ValueStateDescriptor,
     WindowContext,
     WindowFunction,
+    WriterInitContext,
 )
 from flinkish.compat.storm import Count, PolicyWindow, PolicyWindowedStream, PolicyWindowFunction
 
@@ -487,6 +505,57 @@ def of_two_streams(
     assert_type(grouped.window(HOUR).apply(CountedSides()), SingleOutputStreamOperator[int])
     near = keyed.intervalJoin(keyed_weather).between(Time.hours(-1), Time.hours(0))
     assert_type(near.process(Near()), SingleOutputStreamOperator[int])
+
+
+class Waiting(FlatMapFunction[str, str], CheckpointedFunction):
+    def initializeState(self, context: FunctionInitializationContext) -> None:
+        descriptor = ListStateDescriptor("waiting", str)
+        self.state = context.getOperatorStateStore().getListState(descriptor)
+        assert_type(self.state, ListState[str])
+        self.waiting = list(self.state.get()) if context.isRestored() else []
+
+    def snapshotState(self, context: FunctionSnapshotContext) -> None:
+        self.state.update(self.waiting)
+
+    def flatMap(self, value: str, out: Collector[str]) -> None:
+        self.waiting.append(value)
+
+
+class Lines(Source[str]):
+    def read(self, position: int | None) -> Iterator[tuple[str, int]]:
+        yield "first", 1
+
+
+class Ledger(Sink[str], SupportsCommitter[int]):
+    def createWriter(self, context: WriterInitContext) -> SinkWriter[str]:
+        return Page(context.getBatchId())
+
+    def createCommitter(self, context: CommitterInitContext) -> Committer[int]:
+        return Signature()
+
+
+class Page(CommittingSinkWriter[str, int]):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def write(self, element: str, context: SinkWriterContext) -> None:
+        assert_type(context.timestamp(), int | None)
+
+    def prepareCommit(self) -> list[int]:
+        return [self.number]
+
+
+class Signature(Committer[int]):
+    def commit(self, committables: Collection[CommitRequest[int]]) -> None:
+        for request in committables:
+            assert_type(request.getCommittable(), int)
+
+
+def connectors(env: StreamExecutionEnvironment) -> None:
+    lines = env.fromSource(Lines())
+    assert_type(lines, DataStreamSource[str])
+    assert_type(lines.flatMap(Waiting()), SingleOutputStreamOperator[str])
+    assert_type(lines.sinkTo(Ledger()), DataStreamSink[str])
 
 
 class Located(AsyncFunction[str, tuple[str, int]]):

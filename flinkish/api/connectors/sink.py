@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from flinkish.api.arguments import instance
-from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.connectors.sink_writer import SinkWriter, WriterInitContext
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.types.columns import is_schema
 
@@ -20,9 +21,30 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Sink(Generic[T_contra]):
-    """Base of all sinks (Flink: ``Sink``). ``kind`` begins their uids, and stays what it is."""
+    """Base of all sinks (Flink: ``Sink``), and of one of your own: derive from it and write ``createWriter``.
+
+    A sink whose elements must count exactly once also derives from ``SupportsCommitter``. ``kind`` begins
+    the uids of its nodes, and stays what it is: the name of the class, unless it has another.
+    """
 
     kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "kind"):
+            cls.kind = cls.__name__
+
+    @property
+    def isUsers(self) -> bool:
+        """Whether it is a sink of the user's own, written by a ``SinkWriter``."""
+        return type(self).createWriter is not Sink.createWriter
+
+    def createWriter(self, context: WriterInitContext) -> SinkWriter[T_contra]:
+        """A new writer, for the elements that a subtask has in a batch."""
+        raise NotSupportedError(
+            f"{type(self).__name__}: only a sink of your own has a SinkWriter: derive from Sink and"
+            " write createWriter(context)."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Union
 
 from flinkish.api.arguments import integer, number, positive, text, whole_number
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    InvalidProgramError,
+    NotSupportedError,
+    shown,
+)
 from flinkish.api.functions.adapt import checked_callable, key_call
 from flinkish.api.functions.function_types import returned_type
-from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, StreamRecord
 from flinkish.api.types.columns import type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation, Types, type_of_samples
@@ -27,7 +33,26 @@ SplitLike = Union[str, Callable[[Any], Any]]
 
 @dataclass(frozen=True, eq=False)
 class Source(Generic[T_co]):
-    """Base of all sources (Flink: ``Source``). ``kind`` begins their uids, and stays what it is."""
+    """Base of all sources (Flink: ``Source``), and of one of your own: derive from it and write ``read``.
+
+    ``read`` is a generator of pairs, each an element and the position after it. A position is anything that
+    can be pickled. It is kept in the checkpoint, and ``read`` is called with it to go on there, with None
+    at first. An element may be a ``StreamRecord``, which has a timestamp. ``bounded = False`` is for a source
+    that does not end by itself. ``kind`` begins the uids of its nodes, and stays what it is: the name of the
+    class, unless it has another.
+
+    The generator runs in one process, ahead of the batches, and may wait for what it reads. Each element
+    counts once, also if the source cannot give it a second time once its position is kept.
+
+    >>> class Squares(Source[int]):
+    ...     def __init__(self, count):
+    ...         self.count = count
+    ...     def read(self, position):
+    ...         for number in range(position or 0, self.count):
+    ...             yield number * number, number + 1
+    >>> list(Squares(5).read(3))
+    [(9, 4), (16, 5)]
+    """
 
     kind: ClassVar[str]
 
@@ -43,12 +68,31 @@ class Source(Generic[T_co]):
         the splits that are not idle (Flink: ``SourceOutputWithWatermarks``). A split counts from
         the batch on that first has an element of it.
         """
-        return replace(self, splitOf=key_call(split, "withSplits"))
+        clone = copy(self)
+        object.__setattr__(clone, "splitOf", key_call(split, "withSplits"))
+        return clone
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "kind"):
+            cls.kind = cls.__name__
 
     @property
     def bounded(self) -> bool:
         """Whether the source ends by itself (Flink: ``Boundedness``)."""
         return True
+
+    @property
+    def isUsers(self) -> bool:
+        """Whether it is a source of the user's own, read by its ``read``."""
+        return type(self).read is not Source.read
+
+    def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co], Any]]:
+        """The elements after ``position``, each with the position after it; of all if it is None."""
+        raise NotSupportedError(
+            f"{type(self).__name__}: only a source of your own is read by read(position): derive from"
+            " Source and write it."
+        )
 
     def getProducedType(self) -> TypeInformation[Any] | None:
         """The type of the elements, if the source knows it (Flink: ``ResultTypeQueryable``)."""

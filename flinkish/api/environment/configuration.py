@@ -15,6 +15,7 @@ from flinkish.api.arguments import (
     positive_length,
     text,
 )
+from flinkish.api.environment.parameter_tool import ParameterTool
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
@@ -50,13 +51,14 @@ class Configuration(Mapping[str, Any]):
         "execution.runtime-mode",
         "parallelism.default",
         "pipeline.auto-watermark-interval",
+        "pipeline.global-job-parameters",
         "pipeline.max-parallelism",
         "pipeline.object-reuse",
         "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
         "rest.port",
     )
-    """The supported options. Times are int ms or a Duration; ``rest.port`` is of
+    """The supported options. Times are int ms or a Duration, the parameters a dict; ``rest.port`` is of
     ``createLocalEnvironmentWithWebUI``."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -106,6 +108,7 @@ class ExecutionConfig:
         self._function_tracing = True
         self._object_reuse = False
         self.elementsHiddenInErrors = False
+        self._job_parameters: dict[str, str] = {}
 
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
         """How often generators emit periodic watermarks on the harness, in ms.
@@ -190,6 +193,26 @@ class ExecutionConfig:
     def isFunctionTracingEnabled(self) -> bool:
         """Whether functions that only compute run over columns."""
         return self._function_tracing
+
+    def setGlobalJobParameters(
+        self, globalJobParameters: ParameterTool | Mapping[str, str]
+    ) -> ExecutionConfig:
+        """Settings that every function reads with ``getRuntimeContext().getGlobalJobParameters()``, as
+        they are when the job starts."""
+        parameters = globalJobParameters
+        if isinstance(parameters, ParameterTool):
+            parameters = parameters.toMap()
+        fix = "Pass a ParameterTool, or a dict of strings."
+        instance("setGlobalJobParameters", parameters, Mapping, fix)
+        for name, value in parameters.items():
+            instance("setGlobalJobParameters: a name", name, str, fix)
+            instance(f"setGlobalJobParameters: {name}", value, str, fix)
+        self._job_parameters = dict(parameters)
+        return self
+
+    def getGlobalJobParameters(self) -> dict[str, str]:
+        """The settings that were set for all functions."""
+        return dict(self._job_parameters)
 
     def hideElementsInErrors(self) -> ExecutionConfig:
         """Show only the types of elements in errors, neither their values nor the messages of user

@@ -216,6 +216,8 @@ class EnvironmentSettings:
             self.setMaxParallelism(value)
         elif option == "pipeline.auto-watermark-interval":
             self._config.setAutoWatermarkInterval(value)
+        elif option == "pipeline.global-job-parameters":
+            self._config.setGlobalJobParameters(value)
         elif option == "pipeline.object-reuse":
             config = self._config
             config.enableObjectReuse() if value else config.disableObjectReuse()

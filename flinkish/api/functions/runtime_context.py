@@ -114,6 +114,10 @@ class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
     def isObjectReuseEnabled(self) -> bool:
         """Whether elements are passed between chained operators without a copy."""
 
+    @abstractmethod
+    def getGlobalJobParameters(self) -> dict[str, str]:
+        """What ``env.getConfig().setGlobalJobParameters`` set when the job was started."""
+
     # PyFlink has these on the context itself
 
     def getTaskName(self) -> str:

@@ -22,6 +22,7 @@ from flinkish.api.eventtime.watermarks import (
 )
 from flinkish.api.functions.adapt import check_methods, key_call, positional_arity
 from flinkish.api.functions.async_function import AsyncRetryStrategy
+from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function, RichFunction
 from flinkish.api.functions.process import KeyedProcessFunction, ProcessFunction
 from flinkish.api.functions.state import MapStateDescriptor
@@ -71,7 +72,7 @@ class OperatorDescription(ABC):
     @property
     def stateful(self) -> bool:
         """Whether the operator needs a stage of its own."""
-        return self.keyed
+        return self.keyed or any(isinstance(f, CheckpointedFunction) for f in self.userFunctions)
 
     @property
     @abstractmethod
@@ -389,7 +390,8 @@ _RICH_UNDER_KEY = (MapDescription, FilterDescription, FlatMapDescription, Proces
 
 def under_key(operator: OperatorDescription) -> OperatorDescription:
     """``operator`` as it is on a keyed stream: a rich function gets keyed state there."""
-    rich = any(isinstance(function, RichFunction) for function in operator.userFunctions)
+    has_state = (RichFunction, CheckpointedFunction)
+    rich = any(isinstance(function, has_state) for function in operator.userFunctions)
     return replace(operator, keyed=True) if rich and type(operator) in _RICH_UNDER_KEY else operator
 
 

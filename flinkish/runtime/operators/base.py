@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.errors import IllegalStateError
+from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.functions.runtime_context import (
     KeyedStateStore,
@@ -33,6 +34,7 @@ from flinkish.api.metrics import MetricGroup
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import OperatorMetricGroup
+from flinkish.runtime.operators.checkpointed import CheckpointedFunctionRunner
 from flinkish.runtime.operators.output import Input, Output, TimestampedCollector
 from flinkish.runtime.records.copies import keeps_nothing
 from flinkish.runtime.records.records import Records
@@ -61,6 +63,9 @@ class StreamingRuntimeContext(RuntimeContext):
 
     def isObjectReuseEnabled(self) -> bool:
         return self._operator.output.reusesObjects
+
+    def getGlobalJobParameters(self) -> dict[str, str]:
+        return dict(self._operator.jobParameters)
 
     def getState(self, stateProperties: ValueStateDescriptor[Any]) -> ValueState[Any]:
         return self._keyed().getState(stateProperties)
@@ -107,6 +112,8 @@ class OperatorContext:
     metrics: OperatorMetricGroup = field(default_factory=OperatorMetricGroup)
     tracesFunctions: bool = True
     """Whether functions that only compute run over columns."""
+    jobParameters: Mapping[str, str] = field(default_factory=dict)
+    """What functions see as the global parameters of the job."""
 
 
 class StreamOperator(ABC):
@@ -125,10 +132,14 @@ class StreamOperator(ABC):
         self.metrics = context.metrics
         self.taskInfo = context.taskInfo
         self.tracesFunctions = context.tracesFunctions
+        self.jobParameters = context.jobParameters
         self.currentWatermark = MIN_TIMESTAMP
         self.inFirstKeyGroup = True
         """Whether this is the first key group, as it always is if there is only one."""
         self._opened: list[RichFunction] = []
+        self._checkpointed: list[CheckpointedFunctionRunner] = []
+        self._function_states: list[dict[str, Any]] | None = None
+        self._key_group = 0
 
     # ------------------------------------------------------------------ life cycle
 
@@ -139,15 +150,27 @@ class StreamOperator(ABC):
         """Called once, at the end, also after an error, even of ``open``."""
         opened, self._opened = self._opened, []
         with user_method_of(self.name, "close()"):
-            close_all(reversed(opened))
+            close_all([*self._checkpointed, *reversed(opened)])
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         """Load the state of a key group: a result of ``snapshot``, or None for a new one."""
         self.currentWatermark = MIN_TIMESTAMP if snapshot is None else snapshot["watermark"]
+        self._function_states = None if snapshot is None else snapshot.get("functions")
+
+    def initializeFunctions(self, keyGroup: int) -> None:
+        """Give the functions with operator state what was restored for ``keyGroup``."""
+        self._key_group = keyGroup
+        states = self._function_states or [None] * len(self._checkpointed)
+        for function, state in zip(self._checkpointed, states):
+            function.initialize(keyGroup, state)
 
     def snapshot(self) -> dict[str, Any]:
         """The state besides keyed state and timers; must be picklable."""
-        return {"watermark": self.currentWatermark}
+        snapshot: dict[str, Any] = {"watermark": self.currentWatermark}
+        if self._checkpointed:
+            now = self.clock.getCurrentProcessingTime()
+            snapshot["functions"] = [f.snapshot(self._key_group, now) for f in self._checkpointed]
+        return snapshot
 
     # ------------------------------------------------------------------ inputs
 
@@ -193,8 +216,14 @@ class StreamOperator(ABC):
     # ------------------------------------------------------------------ for subclasses
 
     def openFunction(self, function: object) -> None:
-        """Open a user function if it has a life cycle."""
-        if isinstance(function, RichFunction):
+        """Open a user function if it has a life cycle; one with operator state is opened later, by
+        ``initializeFunctions``."""
+        if isinstance(function, CheckpointedFunction):
+            single = self.taskInfo.parallelism == 1
+            self._checkpointed.append(
+                CheckpointedFunctionRunner(self.name, function, self.runtimeContext, single)
+            )
+        elif isinstance(function, RichFunction):
             function.setRuntimeContext(self.runtimeContext())
             self._opened.append(function)
             with user_method_of(self.name, "open()"):
@@ -209,6 +238,9 @@ class StreamOperator(ABC):
     ) -> ColumnFunction | None:
         """``function`` over columns; None if functions are to be called element by element."""
         if function is None or not self.tracesFunctions:
+            return None
+        if isinstance(getattr(function, "__self__", None), CheckpointedFunction):
+            # What it computes depends on attributes that come and go with the key group
             return None
         return ColumnFunction(function, arguments)
 

@@ -34,6 +34,14 @@ class KeyedOperator(StreamOperator):
         self.backend.currentKey = NO_KEY
         super().openFunction(function)
 
+    def initializeFunctions(self, keyGroup: int) -> None:
+        self.backend.currentKey = NO_KEY
+        super().initializeFunctions(keyGroup)
+
+    def snapshot(self) -> dict[str, Any]:
+        self.backend.currentKey = NO_KEY
+        return super().snapshot()
+
     def runtimeContext(self) -> RuntimeContext:
         return StreamingRuntimeContext(self, self.states)
 

@@ -188,6 +188,11 @@ class OperatorChain:
             states = [known.get(_channel_name(edge), (MIN_TIMESTAMP, False)) for edge in channels]
             valve.restore([w for w, _ in states], [idle for _, idle in states], watermark)
 
+    def initializeFunctions(self, keyGroup: int) -> None:
+        """Give functions with operator state what was restored for ``keyGroup``."""
+        for operator in self.operators.values():
+            operator.initializeFunctions(keyGroup)
+
     def trim(self) -> None:
         """Called between batches: drop caches."""
         for keys in self._keys:

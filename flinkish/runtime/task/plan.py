@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.records.columns import ElementColumns
@@ -78,6 +78,8 @@ class TaskSettings:
     """Whether functions that only compute run over columns."""
     logLevel: int = logging.WARNING
     """From which level on the driver's log is to have what user code logs."""
+    jobParameters: Mapping[str, str] = field(default_factory=dict)
+    """The global parameters of the job, for user functions."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

@@ -157,6 +157,7 @@ class VertexTask:
             operator.metrics.reset()
             operator.output.emitted = 0
         self._chain.restore(snapshot)
+        self._chain.initializeFunctions(part.number)
         for writer in self._writers:
             writer.begin(part)
 
@@ -218,6 +219,7 @@ class VertexTask:
             self._settings.autoWatermarkInterval,
             emitsAfterSlices=True,
             tracesFunctions=self._settings.tracesFunctions,
+            jobParameters=self._settings.jobParameters,
         )
 
     def _task_info(self, name: str) -> TaskInfo:

@@ -24,10 +24,12 @@ from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
+from flinkish.spark.sinks.user_sinks import UserSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,6 +67,7 @@ class BatchSinks:
         sinks: Sequence[StreamNode],
         metrics: MetricsTotals,
         plan: CheckpointPlan,
+        storage: CheckpointStorage,
         elementsHidden: bool = False,
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
@@ -72,6 +75,12 @@ class BatchSinks:
         self._files = {
             node.uid: sink_schema(node) for node in sinks if isinstance(node.content, FileSink)
         }
+        self._users = {
+            node.uid: UserSink(node, storage, elementsHidden)
+            for node in sinks
+            if isinstance(node.content, Sink) and node.content.isUsers
+        }
+        self._written_by_workers = {*self._files, *self._users}
         self._metrics = metrics
         self._plan = plan
         self._batch_ended = batchEnded
@@ -136,13 +145,14 @@ class BatchSinks:
         from pyspark.sql import functions as F
 
         began = time.time()
-        if self._files:
-            # The files are written by other Spark jobs than the one that collects.
+        if self._written_by_workers:
+            # Workers write in other Spark jobs than the one that collects.
             frame = frame.persist()
         try:
             rows = frame
-            if self._files:
-                content = F.when(~F.col("target").isin(list(self._files)), F.col("frame"))
+            if self._written_by_workers:
+                by_workers = F.col("target").isin(list(self._written_by_workers))
+                content = F.when(~by_workers, F.col("frame"))
                 rows = frame.withColumn("frame", content)
             by_target: dict[str, list[Any]] = {}
             for row in sorted(frame_rows(rows.collect()), key=_place):
@@ -151,8 +161,11 @@ class BatchSinks:
             for uid in self._files:
                 if uid in by_target:
                     self._write_files(self._sinks[uid], frame, batchId)
+            for uid, sink in self._users.items():
+                if uid in by_target:
+                    sink.write(frame, batchId)
             for uid, node in self._sinks.items():
-                if uid in by_target and uid not in self._files:
+                if uid in by_target and uid not in self._written_by_workers:
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
@@ -170,14 +183,15 @@ class BatchSinks:
             if self._batch_ended is not None:
                 self._batch_ended(batchId, began, collected, ended)
         finally:
-            if self._files:
+            if self._written_by_workers:
                 frame.unpersist()
 
     @singledispatchmethod
     def _write(self, sink: Sink[Any], name: str, values: list[Any], batchId: int) -> None:
         raise NotSupportedError(
-            f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Use a FileSink,"
-            " print(), forEachBatch(function), or toDataFrame() and Spark's writers."
+            f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Write its"
+            " createWriter(context), or use a FileSink, print(), forEachBatch(function), or"
+            " toDataFrame() and Spark's writers."
         )
 
     @_write.register

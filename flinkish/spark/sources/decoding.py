@@ -21,6 +21,7 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamp
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.user_code import emitted
 from flinkish.runtime.sources.numbers import number_records
+from flinkish.runtime.sources.user_sources import read_frame
 
 END_OF_SOURCE = None
 """Returned in place of records: the source ends with this part."""
@@ -85,6 +86,14 @@ class FramePieceDecoder(PieceDecoder):
         with open(self.file, "rb") as frames:
             frames.seek(start)
             yield decode_frame(frames.read(length)).records
+
+
+@dataclass(frozen=True)
+class UserSourceDecoder(PieceDecoder):
+    """What a user's source gave, pickled into frames of a file for each step."""
+
+    def read(self, *piece: Any) -> Iterator[Records]:
+        yield read_frame(*piece)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from flinkish.api.connectors.source import (
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
+from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import LineFormat
 from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters, file_format
 from flinkish.runtime.records.copies import copied_values
@@ -51,6 +52,7 @@ from flinkish.runtime.sources.planners import (
     SourcePlanner,
     is_pattern,
 )
+from flinkish.runtime.sources.user_sources import UserSourcePlanner
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
 from flinkish.spark.sources.decoding import (
     DESCRIPTOR,
@@ -67,6 +69,7 @@ from flinkish.spark.sources.decoding import (
     RangeDecoder,
     RowDecoder,
     SingleColumnDecoder,
+    UserSourceDecoder,
 )
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_source import planned_stream
@@ -124,22 +127,45 @@ class SourceReader:
     """Opens the sources of one job."""
 
     def __init__(
-        self, session: SparkSession, storage: CheckpointStorage, elementsPerBatch: int | None
+        self,
+        session: SparkSession,
+        storage: CheckpointStorage,
+        elementsPerBatch: int | None,
+        elementsHidden: bool = False,
     ) -> None:
         self._session = session
         self._storage = storage
         self._local = storage.localPath
         self._elementsPerBatch = elementsPerBatch
+        self._elementsHidden = elementsHidden
         # As many tasks read a batch as run keyed operators.
         self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @singledispatchmethod
     def streamOf(self, source: Source[Any], uid: str) -> SourceStream:
         """The stream of ``source``, whose node has that uid."""
-        raise NotSupportedError(
-            f"{type(source).__name__} is not a source that flinkish can read on Spark. Read it with"
-            " Spark and pass the DataFrame to env.fromDataFrame(...)."
+        name = type(source).__name__
+        if not source.isUsers:
+            raise NotSupportedError(
+                f"{name} is not a source that flinkish can read on Spark. Write its read(position), or"
+                " read with Spark and pass the DataFrame to env.fromDataFrame(...)."
+            )
+        if self._local is None:
+            raise NotSupportedError(
+                f"{name}: what a source of your own gives is kept in the checkpoint, which must be on"
+                f" this machine's file system, and is at {self._storage.path}. Pass"
+                " enableCheckpointing(directory) a local directory."
+            )
+        frames = os.path.join(self._local, "sources", uid, "frames")
+        planner = UserSourcePlanner(
+            name,
+            shipped_source(source),
+            frames,
+            self._elementsPerBatch,
+            self._tasks,
+            self._elementsHidden,
         )
+        return self._planned(planner, UserSourceDecoder(), uid, whole=False)
 
     @streamOf.register
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]

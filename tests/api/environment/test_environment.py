@@ -22,6 +22,7 @@ def test_options_by_flinks_names(env):
                 "parallelism.default": 3,
                 "pipeline.max-parallelism": 12,
                 "pipeline.auto-watermark-interval": fl.Duration.ofMillis(50),
+                "pipeline.global-job-parameters": {"limit": "5"},
                 "pipeline.object-reuse": True,
                 "pipeline.function-tracing": False,
                 "pipeline.operator-chaining.enabled": False,
@@ -36,6 +37,7 @@ def test_options_by_flinks_names(env):
     )
     assert (env.getParallelism(), env.getMaxParallelism()) == (3, 12)
     assert env.getConfig().getAutoWatermarkInterval() == 50
+    assert env.getConfig().getGlobalJobParameters() == {"limit": "5"}
     assert (env.getConfig().getParallelism(), env.getConfig().getMaxParallelism()) == (3, 12)
     assert env.getConfig().isObjectReuseEnabled()
     assert not env.getConfig().isFunctionTracingEnabled()

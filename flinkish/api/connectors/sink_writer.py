@@ -1,0 +1,156 @@
+"""What a sink of one's own is made of: a writer, and a committer for what must count exactly once.
+
+A writer lives for a batch, which is a checkpoint. What it prepares at the end of the batch is noted in the
+checkpoint, and only then committed. So a batch that comes again after a crash is either written anew, as
+nothing of it was committed, or committed again from the note, and never both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from enum import Enum
+from typing import Generic, NoReturn, TypeVar
+
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.functions.runtime_context import TaskInfo
+
+T_contra = TypeVar("T_contra", contravariant=True)
+COMM = TypeVar("COMM")
+COMM_co = TypeVar("COMM_co", covariant=True)
+
+
+class WriterInitContext(ABC):
+    """The argument of ``Sink.createWriter`` (Flink: ``WriterInitContext``)."""
+
+    @abstractmethod
+    def getTaskInfo(self) -> TaskInfo:
+        """The subtask that the writer is of."""
+
+    @abstractmethod
+    def getBatchId(self) -> int:
+        """The id of the batch; one that comes again after a crash has the id that it had."""
+
+
+class SinkWriterContext(ABC):
+    """What a writer may ask about an element (Flink: ``SinkWriter.Context``)."""
+
+    @abstractmethod
+    def timestamp(self) -> int | None:
+        """The timestamp of the element in ms, None if it has none."""
+
+    def currentWatermark(self) -> NoReturn:
+        """Not supported: watermarks end before the sinks."""
+        raise NotSupportedError(
+            "currentWatermark is not supported in a SinkWriter. Put it into the elements by a"
+            " ProcessFunction before the sink: ctx.timerService().currentWatermark()."
+        )
+
+
+class SinkWriter(ABC, Generic[T_contra]):
+    """Writes the elements of a batch in one subtask (Flink: ``SinkWriter``)."""
+
+    @abstractmethod
+    def write(self, element: T_contra, context: SinkWriterContext) -> None:
+        """Write ``element``, or keep it until ``flush``."""
+
+    def flush(self, endOfInput: bool) -> None:
+        """Called at the end of the batch: write all that was kept. ``endOfInput`` is False."""
+
+    def close(self) -> None:
+        """Called at the end, also after an error."""
+
+
+class CommittingSinkWriter(SinkWriter[T_contra], Generic[T_contra, COMM_co]):
+    """A writer whose elements count only once they are committed (Flink: ``CommittingSinkWriter``)."""
+
+    @abstractmethod
+    def prepareCommit(self) -> Collection[COMM_co]:
+        """Called after ``flush``: what to commit, such as the names of the files that were written. It is
+        pickled into the checkpoint."""
+
+
+class CommitRequestState(Enum):
+    """What became of a committable."""
+
+    COMMITTED = "committed"
+    RETRY = "retry"
+    FAILED = "failed"
+
+
+class CommitRequest(Generic[COMM]):
+    """One thing to commit (Flink: ``Committer.CommitRequest``); it counts as committed unless the
+    committer says otherwise."""
+
+    def __init__(self, committable: COMM) -> None:
+        self._committable = committable
+        self._retries = 0
+        self.state = CommitRequestState.COMMITTED
+        self.reason: object = None
+
+    def getCommittable(self) -> COMM:
+        """What ``prepareCommit`` gave."""
+        return self._committable
+
+    def getNumberOfRetries(self) -> int:
+        """How often it was tried before."""
+        return self._retries
+
+    def retryLater(self) -> None:
+        """Try again."""
+        self.state = CommitRequestState.RETRY
+
+    def updateAndRetryLater(self, committable: COMM) -> None:
+        """Try again with ``committable``."""
+        self._committable = committable
+        self.retryLater()
+
+    def signalAlreadyCommitted(self) -> None:
+        """It was committed before, as after a crash it may have been."""
+        self.state = CommitRequestState.COMMITTED
+
+    def signalFailedWithKnownReason(self, reason: object) -> None:
+        """Give it up; a warning says so, and the job goes on."""
+        self.state, self.reason = CommitRequestState.COMMITTED, reason
+
+    def signalFailedWithUnknownReason(self, reason: object) -> None:
+        """Fail the job."""
+        self.state, self.reason = CommitRequestState.FAILED, reason
+
+    def tryAgain(self) -> None:
+        """Called before it is committed once more."""
+        self._retries += 1
+        self.state, self.reason = CommitRequestState.COMMITTED, None
+
+
+class Committer(ABC, Generic[COMM]):
+    """Commits what the writers of a batch prepared, in one place (Flink: ``Committer``)."""
+
+    @abstractmethod
+    def commit(self, committables: Collection[CommitRequest[COMM]]) -> None:
+        """Commit all of ``committables``. After a crash it may be called again with the same: what is
+        committed already is to be left as it is."""
+
+    def close(self) -> None:
+        """Called at the end of the batch, also after an error."""
+
+
+class CommitterInitContext(ABC):
+    """The argument of ``createCommitter`` (Flink: ``CommitterInitContext``)."""
+
+    @abstractmethod
+    def getTaskInfo(self) -> TaskInfo:
+        """The subtask that commits, the only one."""
+
+    @abstractmethod
+    def getBatchId(self) -> int:
+        """The id of the batch."""
+
+
+class SupportsCommitter(ABC, Generic[COMM]):
+    """A sink with a committer (Flink: ``SupportsCommitter``); derive from it beside ``Sink``. Its
+    ``createWriter`` returns a ``CommittingSinkWriter``."""
+
+    @abstractmethod
+    def createCommitter(self, context: CommitterInitContext) -> Committer[COMM]:
+        """A new committer, for a batch."""

@@ -1,0 +1,257 @@
+"""Reads a source that a user wrote: its generator, with the position after each element.
+
+The generator runs in a thread of one process and is read ahead of the batches. What a batch takes is written
+into a file of frames first, and the position after it goes into the plan log with the step. So a batch that
+is run again has the same elements, even if the source could not give them again, and the generator goes on
+after the last element that was planned.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import threading
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextvars import copy_context
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flinkish.api.connectors.source import Source
+from flinkish.api.errors import UnfitElementError, hide_elements, shown
+from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.time.elements import StreamRecord
+from flinkish.runtime.records.copies import ATOMS, copied
+from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.user_code import user_method_of
+from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
+
+ELEMENTS_A_BATCH = 100_000
+"""The most elements that a batch takes, unless the user says how many; so many are read ahead, too."""
+
+ELEMENTS_A_FRAME = 10_000
+
+_FRAMES = ".frames"
+
+_RETAINED = 200
+"""As many files of frames are kept as the plan log keeps steps."""
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What a batch takes of a source: the records, the position after them, and whether it has ended."""
+
+    records: Records
+    position: Any
+    last: bool
+
+
+class ReadAhead:
+    """Runs the generator of ``source`` from ``position`` on in a thread, up to ``most`` elements ahead.
+
+    An unbounded source gives what has come; a bounded one ``most`` at a time, so that its batches do not
+    depend on how quick it is.
+    """
+
+    def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
+        self._name = name
+        self._source = source
+        self._position = position
+        self._most = most
+        self._read: deque[tuple[Any, int, Any]] = deque()
+        self._ended = False
+        self._error: BaseException | None = None
+        self._room = threading.Event()
+        self._room.set()
+        self._closed = False
+        # Whether elements are hidden in errors is a variable of the context
+        context = copy_context()
+        threading.Thread(
+            target=context.run, args=(self._run,), name=f"read() of {name}", daemon=True
+        ).start()
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the source ends by itself."""
+        return self._source.bounded
+
+    @property
+    def waiting(self) -> int:
+        """How many elements have been read ahead."""
+        return len(self._read)
+
+    def take(self, most: int | None = None) -> Portion | None:
+        """The next portion, None if there is none yet. Raises what ``read`` raised, once all that came
+        before it is taken."""
+        ended = self._ended
+        count = min(len(self._read), self._most if most is None else most)
+        if not ended and (count == 0 or (self._source.bounded and count < self._most)):
+            return None
+        if count == 0 and self._error is not None:
+            raise self._error
+        values, timestamps = [], []
+        for _ in range(count):
+            value, timestamp, self._position = self._read.popleft()
+            values.append(value)
+            timestamps.append(timestamp)
+        self._room.set()
+        last = ended and self._error is None and not self._read
+        return Portion(Records(values, timestamps_of(timestamps)), self._position, last)
+
+    def close(self) -> None:
+        """Read no further."""
+        self._closed = True
+        self._room.set()
+
+    def _run(self) -> None:
+        try:
+            with user_method_of(self._name, "read()"):
+                elements = iter(self._source.read(self._position))
+                try:
+                    self._append_all(elements)
+                finally:
+                    close = getattr(elements, "close", None)
+                    if close is not None:
+                        close()
+        except BaseException as error:
+            self._error = error
+        self._ended = True
+
+    def _append_all(self, elements: Iterator[Any]) -> None:
+        for element in elements:
+            if type(element) is not tuple or len(element) != 2:
+                raise UnfitElementError(
+                    f"read() gave {shown(element)}, which is no pair. Write yield element, position,"
+                    " where position is what read(position) gets to go on after that element.",
+                    self._name,
+                )
+            value, position = element
+            timestamp = NO_TIMESTAMP
+            if type(value) is StreamRecord:
+                value, given = value.value, value.timestamp
+                timestamp = NO_TIMESTAMP if given is None else given
+            # As it is now: the generator may go on changing it
+            value = value if type(value) in ATOMS else copied(value)
+            position = position if type(position) in ATOMS else copied(position)
+            self._read.append((value, timestamp, position))
+            if len(self._read) >= self._most:
+                self._room.clear()
+                # Taken between the two
+                if len(self._read) >= self._most:
+                    self._room.wait()
+            if self._closed:
+                return
+
+
+class UserSourcePlanner(SourcePlanner):
+    """Plans what a user's source gives; the frames are files in ``directory``.
+
+    ``source`` is the pickled source. The first piece of a step is the number of the step and the position
+    after it; each of the others is a file, and where a frame is in it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: bytes,
+        directory: str,
+        perBatch: int | None,
+        parallelism: int,
+        elementsHidden: bool = False,
+    ) -> None:
+        self._name = name
+        self._source = source
+        self._directory = directory
+        self._most = perBatch or ELEMENTS_A_BATCH
+        self._parallelism = parallelism
+        self._hidden = elementsHidden
+        self._number = 0
+        self._position = _encoded(None)
+        self._ended = False
+        self._frozen: int | None = None
+        self._reading: ReadAhead | None = None
+
+    def plan(self) -> Step | None:
+        if self._ended:
+            return None
+        hide_elements(self._hidden)
+        reading = self._reader()
+        portion = reading.take(self._frozen)
+        if portion is None:
+            return None
+        if self._frozen is not None:
+            self._frozen -= len(portion.records)
+        self._number += 1
+        self._position = _encoded(portion.position)
+        self._ended = portion.last
+        frames = self._write(portion.records) if len(portion.records) else []
+        return Step([(self._number, self._position), *frames], portion.last)
+
+    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
+        if snapshot is not None:
+            [[self._number, self._position, self._ended]] = snapshot
+        for step in steps:
+            self._number, self._position = step.pieces[0]
+            self._ended = step.last
+
+    def snapshot(self) -> list[Any]:
+        for file in Path(self._directory).glob(f"*{_FRAMES}"):
+            if int(file.name.partition("-")[0]) <= self._number - _RETAINED:
+                file.unlink(missing_ok=True)
+        return [(self._number, self._position, self._ended)]
+
+    def freeze(self) -> None:
+        # A bounded source all exists
+        if not self._ended and not self._reader().bounded:
+            self._frozen = self._reader().waiting
+
+    def tasks(self, step: Step) -> list[Task]:
+        frames = list(step.pieces[1:])
+        each = -(-len(frames) // self._parallelism) or 1
+        return [frames[start : start + each] for start in range(0, len(frames), each)]
+
+    def _reader(self) -> ReadAhead:
+        if self._reading is None:
+            source = pickle.loads(self._source)
+            self._reading = ReadAhead(self._name, source, _decoded(self._position), self._most)
+        return self._reading
+
+    def _write(self, records: Records) -> list[tuple[str, int, int]]:
+        os.makedirs(self._directory, exist_ok=True)
+        # A planner that outlives its killed job for a moment must not write into the file of the next
+        name = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
+        path = os.path.join(self._directory, name)
+        places = []
+        with open(path, "wb") as file:
+            for frame in frames_of(self._name, records):
+                places.append((path, file.tell(), len(frame)))
+                file.write(frame)
+            file.flush()
+            os.fsync(file.fileno())
+        return places
+
+
+def frames_of(name: str, records: Records) -> Iterator[bytes]:
+    """``records`` of the source ``name`` in frames."""
+    for start in range(0, len(records), ELEMENTS_A_FRAME):
+        part = records.slice(start, min(start + ELEMENTS_A_FRAME, len(records)))
+        yield encode_frame(Frame(part, NO_MARKS), name, byValue=True)
+
+
+def read_frame(path: str, start: int, length: int) -> Records:
+    """The records of a frame in a file."""
+    with open(path, "rb") as frames:
+        frames.seek(start)
+        return decode_frame(frames.read(length)).records
+
+
+def _encoded(position: Any) -> str:
+    return base64.b64encode(pickled(position)).decode()
+
+
+def _decoded(position: str) -> Any:
+    return unpickled(base64.b64decode(position))

@@ -1,0 +1,106 @@
+"""Writes a batch to a sink that a user wrote: in the workers, and committed by the driver.
+
+What is to be committed is noted in the checkpoint between the two, with the id of the batch. A batch that
+comes again is written anew if there is no note of it, as nothing of it was committed; else it is committed
+from the note, or left alone if that was done.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from flinkish.api.connectors.sink import Sink
+from flinkish.api.errors import hide_elements
+from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.stored_names import pickled, unpickled
+from flinkish.deployment.vertex_plans import shipped_sink
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class WriteFunction:
+    """Rows of frames to what a writer prepares of them, for ``mapInArrow``."""
+
+    payload: bytes
+    name: str
+    batchId: int
+    elementsHidden: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        hide_elements(self.elementsHidden)
+        first = next((batch for batch in batches if batch.num_rows), None)
+        if first is None:
+            return
+        task = TaskContext.get()
+        index, attempt = (task.partitionId(), task.attemptNumber()) if task else (0, 0)
+        info = TaskInfo(self.name, index + 1, index + 1, index, attempt)
+        sink: Sink[Any] = pickle.loads(self.payload)
+        runs = self._runs(first, batches)
+        prepared = write(self.name, sink, runs, BatchContext(info, self.batchId))
+        yield pa.RecordBatch.from_pydict({"prepared": pa.array([pickled(prepared)], pa.binary())})
+
+    def _runs(self, first: pa.RecordBatch, more: Iterator[pa.RecordBatch]) -> Iterator[Records]:
+        yield from _records(first)
+        for batch in more:
+            yield from _records(batch)
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[Records]:
+    for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
+        yield decode_frame(data).records
+
+
+class UserSink:
+    """A sink of a job that a user wrote."""
+
+    def __init__(self, node: StreamNode, storage: CheckpointStorage, elementsHidden: bool) -> None:
+        assert isinstance(node.content, Sink)
+        self._sink = node.content
+        self._name = node.name
+        self._uid = node.uid
+        self._payload = shipped_sink(node.name, node.content)
+        self._storage = storage
+        self._note = f"sinks/{node.uid}"
+        self._hidden = elementsHidden
+
+    def write(self, frame: DataFrame, batchId: int) -> None:
+        """Write and commit the elements that ``frame`` has for this sink."""
+        note = json.loads(self._storage.readText(self._note) or "{}")
+        if note.get("batch") != batchId:
+            prepared = self._prepare(frame, batchId)
+            note = {"batch": batchId, "prepared": [_text(p) for p in prepared], "done": False}
+            if prepared:
+                self._storage.writeText(self._note, json.dumps(note))
+        if not note["done"]:
+            prepared = [unpickled(base64.b64decode(text)) for text in note["prepared"]]
+            context = BatchContext(TaskInfo(self._name), batchId)
+            commit(self._name, self._sink, prepared, context)
+            self._storage.writeText(self._note, json.dumps({**note, "prepared": [], "done": True}))
+
+    def _prepare(self, frame: DataFrame, batchId: int) -> list[Any]:
+        rows = frame.filter(frame["target"] == self._uid).sortWithinPartitions(
+            "gate", "slice", "sequence"
+        )
+        function = WriteFunction(self._payload, self._name, batchId, self._hidden)
+        found = rows.mapInArrow(function.__call__, "prepared binary").collect()
+        return [prepared for row in found for prepared in unpickled(bytes(row[0]))]
+
+
+def _text(prepared: Any) -> str:
+    return base64.b64encode(pickled(prepared)).decode()

@@ -1,0 +1,112 @@
+"""Sources that a user writes, on Spark: restarts, kills, errors, and jobs without an end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import UserFunctionError
+from tests.reliability.processes import tree_of
+from tests.spark.waiting import wait_for
+
+JOB = Path(__file__).with_name("user_source_job.py")
+
+
+class Numbers(fl.Source[int]):
+    """Numbers up to 10; as long as there is the file ``broken`` no further than 7."""
+
+    def __init__(self, broken):
+        self.broken = broken
+
+    def read(self, position):
+        for number in range(position or 0, 10):
+            if number == 7 and os.path.exists(self.broken):
+                raise OSError("unplugged")
+            yield number, number + 1
+
+
+def test_it_goes_on_after_the_last_position(env, tmp_path):
+    env.enableCheckpointing(str(tmp_path / "checkpoint")).getConfig().setElementsPerBatch(3)
+    broken = tmp_path / "broken"
+    broken.touch()
+    runs = []
+
+    def run():
+        runs.append([])
+        source = env.fromSource(Numbers(str(broken)), None, "numbers").uid("numbers")
+        source.forEachBatch(lambda values, batch: runs[-1].append(values))
+        env.execute()
+
+    with pytest.raises(UserFunctionError, match=r"Numbers: .*OSError: unplugged in read\(\)"):
+        run()
+    broken.unlink()
+    run()
+    assert runs[0] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert runs[1] == [[7, 8, 9]]
+    run()
+    assert runs[2] == []
+
+
+class Clock(fl.Source[int]):
+    """A number every millisecond, for ever."""
+
+    bounded = False
+
+    def read(self, position):
+        number = position or 0
+        while True:
+            yield fl.StreamRecord(number, number), number + 1
+            number += 1
+            time.sleep(0.001)
+
+
+def test_a_source_without_an_end_is_stopped_and_goes_on(env, tmp_path):
+    env.enableCheckpointing(str(tmp_path))
+    seen = []
+
+    def run(until):
+        stream = env.fromSource(Clock(), None, "clock").uid("clock")
+        stream.process(lambda value, ctx, out: out.collect((value, ctx.timestamp()))).forEachBatch(
+            lambda values, batch: seen.extend(values)
+        )
+        client = env.executeAsync()
+        wait_for(lambda: len(seen) > until)
+        client.stopWithSavepoint()
+
+    run(0)
+    run(len(seen) + 100)
+    assert seen == [(n, n) for n in range(len(seen))]
+
+
+@pytest.mark.slow("starts Spark twice, in processes of their own")
+def test_a_killed_job_reads_and_writes_each_element_once(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    arguments = [sys.executable, str(JOB), str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(JOB.parents[3])}
+    killed = subprocess.Popen(
+        [*arguments, "0.1"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: len(list(out.glob("[0-9]*"))) >= 2, 300)
+    for process in tree_of(killed.pid):
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    killed.wait()
+    assert len(list(out.glob("[0-9]*"))) < 12
+    ended = subprocess.run([*arguments, "0"], env=environment, capture_output=True, text=True)
+    assert ended.stdout.splitlines()[-1:] == ["ended"], ended.stderr
+    written = [int(line) for file in out.glob("[0-9]*") for line in file.read_text().split()]
+    sums = dict.fromkeys(range(3), 0)
+    expected = []
+    for number in range(60):
+        sums[number % 3] += number
+        expected.append(sums[number % 3])
+    assert sorted(written) == sorted(expected)
