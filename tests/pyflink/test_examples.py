@@ -6,7 +6,6 @@ import pytest
 
 from examples.pyflink import complaints, parcels, quiet_doors, turnstiles
 
-
 PRINTED = {
     complaints: ["(and,1)", "(bees,1)", "(full,2)", "(late,1)", "(of,1)"],
     parcels: [
@@ -40,14 +39,17 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize(
-    "example", PRINTED, ids=lambda example: example.__name__.rpartition(".")[2]
-)
-@pytest.mark.parametrize("engine", ["local", "spark"])
-def test_it_prints(example, engine, request, capsys):
-    if engine == "spark":
+@pytest.fixture(params=["local", "spark"])
+def local(request):
+    """Whether the example runs in this process; the session that it needs else is there."""
+    if request.param == "spark":
         request.getfixturevalue("spark")
-    example.main(local=engine == "local")
+    return request.param == "local"
+
+
+@pytest.mark.parametrize("example", PRINTED, ids=lambda kind: kind.__name__.rpartition(".")[2])
+def test_it_prints(example, local, capsys):
+    example.main(local=local)
     assert sorted(capsys.readouterr().out.splitlines()) == PRINTED[example]
 
 

@@ -466,3 +466,31 @@ def test_lengths_of_time_and_windows():
     assert Time.minutes(1).to_milliseconds() == 60_000
     assert TimeWindow(1, 5).max_timestamp() == 4
     assert TimeWindow(1, 5).cover(TimeWindow(3, 9)) == TimeWindow(1, 9)
+
+
+class Squares(flinkish.Source[int]):
+    def read(self, position):
+        for number in range(position or 0, 4):
+            yield number * number, number + 1
+
+
+class Noting(flinkish.Sink[int]):
+    seen: list[int] = []  # noqa: RUF012 - of the job's copy too, in this process
+
+    def createWriter(self, context):
+        return NotingWriter()
+
+
+class NotingWriter(flinkish.SinkWriter[int]):
+    def write(self, element, context):
+        Noting.seen.append(element)
+
+
+def test_a_source_and_a_sink_of_ones_own_go_through_pyflinks_door(local):
+    Noting.seen.clear()
+    squares = local.from_source(
+        Squares(), WatermarkStrategy.no_watermarks(), "squares", Types.INT()
+    )
+    squares.map(lambda n: n + 1, Types.INT()).sink_to(Noting())
+    local.execute()
+    assert Noting.seen == [1, 2, 5, 10]

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from flinkish.api.connectors.sink import Sink as CoreSinkKind
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.execution.client import CloseableIterator as CoreIterator
 from flinkish.api.streams.connected_streams import BroadcastStream as CoreBroadcastStream
@@ -406,9 +407,11 @@ class DataStream:
             " for_each_batch(function), which is called with each batch's elements and id."
         )
 
-    def sink_to(self, sink: Sink) -> DataStreamSink:
-        """Send the elements to ``sink``."""
+    def sink_to(self, sink: Sink | CoreSinkKind[Any]) -> DataStreamSink:
+        """Send the elements to ``sink``. It may be one of flinkish, or of your own."""
         stream = self._stream
+        if isinstance(sink, CoreSinkKind):
+            return DataStreamSink(stream.sinkTo(sink))
         if sink.takes_text:
             stream = stream.map(Call(self._dependencies, self._type.text_of)).name("Text")
         return DataStreamSink(stream.sinkTo(sink.core))

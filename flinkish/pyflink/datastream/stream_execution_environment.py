@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
 from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
 from flinkish.api.errors import NotSupportedError
@@ -290,13 +291,14 @@ class StreamExecutionEnvironment:
 
     def from_source(
         self,
-        source: Source,
+        source: Source | CoreSource[Any],
         watermark_strategy: WatermarkStrategy,
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """A stream of a source, with timestamps and watermarks."""
-        stream = self._core.fromSource(source.core, watermark_strategy.core, source_name)
+        """A stream of a source, with timestamps and watermarks. It may be one of flinkish, or of your own."""
+        core = source if isinstance(source, CoreSource) else source.core
+        stream = self._core.fromSource(core, watermark_strategy.core, source_name)
         return self._stream(stream, type_info)
 
     def from_data_frame(

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.errors import IllegalStateError
@@ -160,8 +161,8 @@ class StreamOperator(ABC):
     def initializeFunctions(self, keyGroup: int) -> None:
         """Give the functions with operator state what was restored for ``keyGroup``."""
         self._key_group = keyGroup
-        states = self._function_states or [None] * len(self._checkpointed)
-        for function, state in zip(self._checkpointed, states):
+        states = self._function_states or ()
+        for function, state in zip_longest(self._checkpointed, states):
             function.initialize(keyGroup, state)
 
     def snapshot(self) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class ReadAhead:
 
     def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
         self._name = name
-        self._source = source
+        self.bounded = source.bounded
+        """Whether the source ends by itself."""
         self._position = position
         self._most = most
         self._read: deque[tuple[Any, int, Any]] = deque()
@@ -71,13 +72,8 @@ class ReadAhead:
         # Whether elements are hidden in errors is a variable of the context
         context = copy_context()
         threading.Thread(
-            target=context.run, args=(self._run,), name=f"read() of {name}", daemon=True
+            target=context.run, args=(self._run, source), name=f"read() of {name}", daemon=True
         ).start()
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the source ends by itself."""
-        return self._source.bounded
 
     @property
     def waiting(self) -> int:
@@ -89,7 +85,7 @@ class ReadAhead:
         before it is taken."""
         ended = self._ended
         count = min(len(self._read), self._most if most is None else most)
-        if not ended and (count == 0 or (self._source.bounded and count < self._most)):
+        if not ended and (count == 0 or (self.bounded and count < self._most)):
             return None
         if count == 0 and self._error is not None:
             raise self._error
@@ -107,10 +103,10 @@ class ReadAhead:
         self._closed = True
         self._room.set()
 
-    def _run(self) -> None:
+    def _run(self, source: Source[Any]) -> None:
         try:
             with user_method_of(self._name, "read()"):
-                elements = iter(self._source.read(self._position))
+                elements = iter(source.read(self._position))
                 try:
                     self._append_all(elements)
                 finally:

@@ -192,10 +192,9 @@ def test_a_writer_does_not_know_the_watermark():
 
 
 def test_a_sink_that_cannot_be_pickled_is_named():
-    sink = OnePhase()
-    sink.lock = threading.Lock()
+    sink = TwoPhases(threading.Lock())
     with pytest.raises(
-        InvalidProgramError, match=r"ledger: the OnePhase cannot be pickled .*createW"
+        InvalidProgramError, match=r"ledger: the TwoPhases cannot be pickled .*createW"
     ):
         run(sink, 1)
 

@@ -228,8 +228,7 @@ def test_in_this_process_errors_name_the_source():
 
 
 def test_a_source_that_cannot_be_pickled_is_named():
-    source = Numbers(3)
-    source.lock = threading.Lock()
+    source = Numbers(3, stops=threading.Lock())
     with pytest.raises(
         InvalidProgramError, match=r"Numbers: the source cannot be pickled .* read\(\)"
     ):
@@ -242,3 +241,13 @@ def test_a_source_without_read_says_to_write_it():
 
     with pytest.raises(NotSupportedError, match="Empty"):
         list(local(Empty()).executeAndCollect())
+
+
+def test_what_a_source_keeps_while_it_reads_is_its_own(recwarn):
+    class Connected(fl.Source[int]):
+        def read(self, position):
+            self.connection = object()
+            yield from ((1, 1), (2, 2))
+
+    assert list(local(Connected(), 1).executeAndCollect()) == [1, 2]
+    assert [str(warning.message) for warning in recwarn] == []
