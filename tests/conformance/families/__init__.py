@@ -1,6 +1,7 @@
 """The families of cases, one module each."""
 
 from tests.conformance.cases import Case
+from tests.conformance.families.asynchronous import AsyncFamily
 from tests.conformance.families.interval_join import IntervalJoinFamily, TwoInputIntervalJoinFamily
 from tests.conformance.families.join import WindowJoinFamily
 from tests.conformance.families.keyed_process import KeyedProcessFamily
@@ -20,6 +21,7 @@ FAMILIES: tuple[Family, ...] = (
     TwoInputFamily(),
     TwoInputIntervalJoinFamily(),
     WatermarksFamily(),
+    AsyncFamily(),
 )
 
 

@@ -33,6 +33,7 @@ class Cases:
             "rolling": (self._rolling, 2),
             "windowRolling": (self._window_rolling, 2),
             "watermarks": (self._watermarks, 6),
+            "async": (self._asynchronous, 2),
         }
         chosen = [name for name in makers if not families or name in families]
         weights = [makers[name][1] for name in chosen]
@@ -143,6 +144,29 @@ class Cases:
         items = Inputs(random, scale, clocked=True).items(values=(-2, 30), watermarks=False)
         interval = random.choice((0, 1, 5, 10, 20, 200))
         return {"strategy": strategy, "interval": interval, "input": items}
+
+    def _asynchronous(self) -> Data:
+        """Requests that hang, or are tried again, keep their place only where results are in order."""
+        random = self._random
+        kind = random.choice(("ordered", "ordered", "unordered"))
+        function: Data = {"kind": kind}
+        if random.random() < 0.5:
+            function["attempts"] = random.choice((1, 2, 5))
+        endings = [0, 1, 2]
+        if kind == "ordered" and "attempts" not in function:
+            endings.append(4)
+        if kind == "ordered" and function.get("attempts", 0) > 2:
+            endings.append(3)
+        items = Inputs(random, Scale(random)).items(values=(0, 100))
+        values = iter(range(len(items)))
+        # Each element is asked about once: a value of its own, with an ending that the case may have
+        drawn = [
+            [*item[:2], 5 * next(values) + random.choice(endings), item[3]]
+            if item[0] == "e"
+            else item
+            for item in items
+        ]
+        return {"function": function, "input": drawn}
 
     # ------------------------------------------------------------------ pieces
 

@@ -16,6 +16,7 @@ import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.WindowedStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.co.ProcessJoinFunction;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperatorFactory;
 import org.apache.flink.streaming.api.operators.StreamGroupedReduceOperator;
 import org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator;
 import org.apache.flink.streaming.api.transformations.KeyedBroadcastStateTransformation;
@@ -57,6 +58,7 @@ final class Jobs {
                     case "join" -> join(pairs, others, testCase);
                     case "two" -> two(pairs, others, testCase);
                     case "rolling", "windowRolling" -> rolling(triples, testCase);
+                    case "async" -> AsyncFunctions.of(pairs, testCase.get("function"));
                     case "watermarks" ->
                             pairs.assignTimestampsAndWatermarks(
                                     Watermarks.of(testCase.get("strategy")));
@@ -223,6 +225,12 @@ final class Jobs {
     @SuppressWarnings({"unchecked", "rawtypes"})
     private static AbstractStreamOperatorTestHarness<?> harness(
             Transformation<?> last, JsonNode testCase) throws Exception {
+        if (testCase.get("family").asText().equals("async")) {
+            return new OneInputStreamOperatorTestHarness(
+                    (OneInputStreamOperatorFactory)
+                            ((OneInputTransformation) last).getOperatorFactory(),
+                    PAIR.createSerializer(null));
+        }
         if (last instanceof OneInputTransformation one) {
             return new KeyedOneInputStreamOperatorTestHarness(
                     one.getOperatorFactory(), one.getStateKeySelector(), one.getStateKeyType());
