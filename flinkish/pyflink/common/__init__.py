@@ -1,6 +1,9 @@
 """PyFlink's ``pyflink.common``."""
 
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.completable_future import CompletableFuture as CompletableFuture
+from flinkish.pyflink.common.config_options import ConfigOption as ConfigOption
+from flinkish.pyflink.common.config_options import ConfigOptions as ConfigOptions
 from flinkish.pyflink.common.configuration import Configuration as Configuration
 from flinkish.pyflink.common.execution_config import ExecutionConfig as ExecutionConfig
 from flinkish.pyflink.common.job_client import JobClient as JobClient
@@ -24,3 +27,5 @@ from flinkish.pyflink.common.typeinfo import Types as Types
 from flinkish.pyflink.common.types import Row as Row
 from flinkish.pyflink.common.types import RowKind as RowKind
 from flinkish.pyflink.common.watermark_strategy import WatermarkStrategy as WatermarkStrategy
+
+__getattr__ = absent_names(__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flinkish.pyflink.absent import absent_names
+
 __all__ = [
     "ByteArraySchema",
     "DeserializationSchema",
@@ -40,3 +42,6 @@ class Encoder:
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
         """A line of the text of each element."""
         return Encoder(charset_name)
+
+
+__getattr__ = absent_names(__name__)

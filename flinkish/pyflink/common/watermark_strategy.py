@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from flinkish.api.eventtime.watermarks import WatermarkStrategy as CoreStrategy
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Duration, milliseconds_of
 
@@ -56,3 +57,6 @@ class WatermarkStrategy:
     def no_watermarks() -> WatermarkStrategy:
         """Without watermarks."""
         return WatermarkStrategy(CoreStrategy.noWatermarks())
+
+
+__getattr__ = absent_names(__name__)

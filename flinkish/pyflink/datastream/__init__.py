@@ -1,5 +1,6 @@
 """PyFlink's ``pyflink.datastream``."""
 
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.datastream.async_data_stream import AsyncDataStream as AsyncDataStream
 from flinkish.pyflink.datastream.async_retry_strategies import (
     AsyncRetryPredicate as AsyncRetryPredicate,
@@ -8,6 +9,13 @@ from flinkish.pyflink.datastream.async_retry_strategies import (
     AsyncRetryStrategy as AsyncRetryStrategy,
 )
 from flinkish.pyflink.datastream.checkpoint_config import CheckpointConfig as CheckpointConfig
+from flinkish.pyflink.datastream.checkpoint_storage import CheckpointStorage as CheckpointStorage
+from flinkish.pyflink.datastream.checkpoint_storage import (
+    FileSystemCheckpointStorage as FileSystemCheckpointStorage,
+)
+from flinkish.pyflink.datastream.checkpoint_storage import (
+    JobManagerCheckpointStorage as JobManagerCheckpointStorage,
+)
 from flinkish.pyflink.datastream.checkpointing_mode import CheckpointingMode as CheckpointingMode
 from flinkish.pyflink.datastream.data_stream import (
     BroadcastConnectedStream as BroadcastConnectedStream,
@@ -68,3 +76,5 @@ from flinkish.pyflink.datastream.window import Trigger as Trigger
 from flinkish.pyflink.datastream.window import TriggerResult as TriggerResult
 from flinkish.pyflink.datastream.window import Window as Window
 from flinkish.pyflink.datastream.window import WindowAssigner as WindowAssigner
+
+__getattr__ = absent_names(__name__)

@@ -10,6 +10,7 @@ from flinkish.api.functions import ttl as core_ttl
 from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
@@ -522,3 +523,6 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
 
     def __delitem__(self, key: K) -> None:
         self.remove(key)
+
+
+__getattr__ = absent_names(__name__)

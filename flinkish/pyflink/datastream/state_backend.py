@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flinkish.pyflink.absent import absent_names
+
 
 class StateBackend:
     """Where state is kept (PyFlink: ``StateBackend``); it has no effect."""
@@ -16,3 +18,6 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
         self.incremental = enable_incremental_checkpointing
+
+
+__getattr__ = absent_names(__name__)

@@ -15,6 +15,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing import assigners as core_assigners
 from flinkish.api.windowing import triggers as core_triggers
 from flinkish.api.windowing import windows as core_windows
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.datastream import state as states
@@ -649,3 +650,6 @@ class CountTumblingWindowAssigner(CountSlidingWindowAssigner):
     def of(window_size: int) -> CountTumblingWindowAssigner:  # type: ignore[override]
         """Windows of that size."""
         return CountTumblingWindowAssigner(window_size)
+
+
+__getattr__ = absent_names(__name__)

@@ -10,7 +10,11 @@ from flinkish.api.metrics import Meter as CoreMeter
 from flinkish.api.metrics import MetricGroup as CoreGroup
 
 
-class Counter:
+class Metric:
+    """The base of all metrics (PyFlink: ``Metric``)."""
+
+
+class Counter(Metric):
     """Counts (PyFlink: ``Counter``)."""
 
     def __init__(self, counter: CoreCounter) -> None:
@@ -29,7 +33,7 @@ class Counter:
         return self._counter.getCount()
 
 
-class Meter:
+class Meter(Metric):
     """Counts events by time (PyFlink: ``Meter``)."""
 
     def __init__(self, meter: CoreMeter) -> None:
@@ -44,7 +48,7 @@ class Meter:
         return self._meter.getCount()
 
 
-class Distribution:
+class Distribution(Metric):
     """Keeps count, sum, minimum and maximum (PyFlink: ``Distribution``)."""
 
     def __init__(self, histogram: CoreHistogram) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from flinkish.api.connectors.sink import Sink as CoreSink
 from flinkish.api.connectors.source import Source as CoreSource
+from flinkish.pyflink.absent import absent_names
 
 
 class Source(ABC):
@@ -37,3 +38,6 @@ class DeliveryGuarantee(Enum):
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1
     NONE = 2
+
+
+__getattr__ = absent_names(__name__)

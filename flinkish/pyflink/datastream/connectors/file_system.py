@@ -9,6 +9,7 @@ from flinkish.api.connectors.file_source import FileSource as CoreFileSource
 from flinkish.api.connectors.sink import Sink as CoreSink
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.errors import NotSupportedError
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.serialization import Encoder
 from flinkish.pyflink.common.time import Duration
 from flinkish.pyflink.datastream.connectors.base import Sink, Source
@@ -200,3 +201,6 @@ class FileSink(Sink):
             "for_bulk_format: the writers are Java's. Use flinkish's own sink on the stream:"
             " stream.core.sinkTo(flinkish.FileSink.forParquet(directory))."
         )
+
+
+__getattr__ = absent_names(__name__)

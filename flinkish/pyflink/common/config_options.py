@@ -1,0 +1,77 @@
+"""``ConfigOption``: an option of a Configuration, with its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+__all__ = ["ConfigOption", "ConfigOptions"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ConfigOption(Generic[T]):
+    """An option by its key (PyFlink: ``ConfigOption``); None: it has no default."""
+
+    key: str
+    default: T | None = None
+
+
+@dataclass(frozen=True)
+class TypedConfigOptionBuilder(Generic[T]):
+    """Builds an option of a type."""
+
+    key: str
+
+    def default_value(self, value: T) -> ConfigOption[T]:
+        """The option, with that default."""
+        return ConfigOption(self.key, value)
+
+    def no_default_value(self) -> ConfigOption[T]:
+        """The option, without a default."""
+        return ConfigOption(self.key)
+
+
+@dataclass(frozen=True)
+class OptionBuilder:
+    """Builds an option."""
+
+    key: str
+
+    def boolean_type(self) -> TypedConfigOptionBuilder[bool]:
+        """An option that is true or false."""
+        return TypedConfigOptionBuilder(self.key)
+
+    def int_type(self) -> TypedConfigOptionBuilder[int]:
+        """A whole number."""
+        return TypedConfigOptionBuilder(self.key)
+
+    def long_type(self) -> TypedConfigOptionBuilder[int]:
+        """A whole number."""
+        return TypedConfigOptionBuilder(self.key)
+
+    def float_type(self) -> TypedConfigOptionBuilder[float]:
+        """A number."""
+        return TypedConfigOptionBuilder(self.key)
+
+    def double_type(self) -> TypedConfigOptionBuilder[float]:
+        """A number."""
+        return TypedConfigOptionBuilder(self.key)
+
+    def string_type(self) -> TypedConfigOptionBuilder[str]:
+        """A text."""
+        return TypedConfigOptionBuilder(self.key)
+
+
+class ConfigOptions:
+    """Makes options (PyFlink: ``ConfigOptions``).
+
+    >>> ConfigOptions.key("limit").int_type().default_value(5)
+    ConfigOption(key='limit', default=5)
+    """
+
+    @staticmethod
+    def key(key: str) -> OptionBuilder:
+        """An option of that key."""
+        return OptionBuilder(key)
