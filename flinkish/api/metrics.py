@@ -24,7 +24,11 @@ class Counter(ABC):
 
 
 class Meter(ABC):
-    """Measures how often something happens (Flink: ``Meter``)."""
+    """Measures how often something happens (Flink: ``Meter``).
+
+    The metrics of the job show its count under its name, and ``name.rate``: the events a second in the
+    last minute, over all tasks.
+    """
 
     @abstractmethod
     def markEvent(self, n: int = 1) -> None:

@@ -4,6 +4,7 @@ driver by ``MetricsTotals``."""
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -143,6 +144,10 @@ class OperatorMetricGroup(MetricGroup):
         """The counts of the user's counters, meters and histograms, by name."""
         return {name: metric.getCount() for name, metric in self._user.items()}
 
+    def userMeters(self) -> tuple[str, ...]:
+        """The names of the user's meters."""
+        return tuple(name for name, m in self._user.items() if isinstance(m, SimpleMeter))
+
     def userHistograms(self) -> dict[str, HistogramStatistics]:
         """The statistics of the user's histograms that are not empty, by name."""
         return {
@@ -170,6 +175,29 @@ def _kind(metric: type[Any]) -> str:
     return metric.__name__.removeprefix("Simple").lower()
 
 
+_RATE_SECONDS = 60.0
+
+
+class EventRate:
+    """How often an event came in the last minute, as Flink's ``MeterView`` has it."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self._counts = deque([(began, 0.0)])
+
+    def add(self, count: float, now: float) -> None:
+        """Note that the event has come ``count`` times by ``now`` (s)."""
+        if count != self._counts[-1][1]:
+            self._counts.append((now, count))
+
+    def rate(self, now: float) -> float:
+        """Events a second by ``now`` (s)."""
+        since = max(now - _RATE_SECONDS, self._began)
+        while len(self._counts) > 1 and self._counts[1][0] <= since:
+            self._counts.popleft()
+        return (self._counts[-1][1] - self._counts[0][1]) / max(now - since, 1e-9)
+
+
 class MetricsTotals:
     """Adds up the reports of a job in the driver."""
 
@@ -183,6 +211,8 @@ class MetricsTotals:
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
+        self._began = time.monotonic()
+        self._rates: dict[str, dict[str, EventRate]] = {}
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
         self._last: dict[str, dict[int, OperatorReport]] = {}
         self.states: dict[str, set[tuple[str, str, str]]] = {}
@@ -200,6 +230,9 @@ class MetricsTotals:
             for name, value in report.userCounts.items():
                 user[name] = user.get(name, 0) + value
             user.update(report.userGauges)
+            rates = self._rates.setdefault(report.uid, {})
+            for name in report.userMeters:
+                rates.setdefault(name, EventRate(self._began)).add(user[name], time.monotonic())
             histograms = self._histograms.setdefault(report.uid, {})
             for name, values in report.userHistograms.items():
                 merged = histograms.get(name, HistogramStatistics()).merged(values)
@@ -268,6 +301,10 @@ class MetricsTotals:
                 sum(group.timers for group in groups),
                 sum(group.stateEntries for group in groups),
                 sum(group.statePages for group in groups),
-                dict(self._user[uid]),
+                {**self._user[uid], **self._rates_of(uid)},
             )
         return result
+
+    def _rates_of(self, uid: str) -> dict[str, float]:
+        now = time.monotonic()
+        return {f"{name}.rate": rate.rate(now) for name, rate in list(self._rates[uid].items())}

@@ -88,6 +88,8 @@ class OperatorReport(NamedTuple):
     """How long its vertex worked, if that begins with it."""
     logs: tuple[LogReport, ...] = ()
     """What the functions of its vertex have logged, if that begins with it."""
+    userMeters: tuple[str, ...] = ()
+    """Which of ``userCounts`` are those of meters."""
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:

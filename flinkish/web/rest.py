@@ -19,7 +19,7 @@ from flinkish.api.execution.details import (
     JobDetails,
     VertexDetails,
 )
-from flinkish.api.execution.job_drawing import PHASES
+from flinkish.api.execution.job_drawing import PHASES, recent_rate
 
 _MOST_BATCHES = 600
 """As many batches as a job keeps."""
@@ -323,6 +323,7 @@ def everything(details: JobDetails) -> dict[str, Any]:
         "checkpoint": {**vars(found), "latest": found.latest and vars(found.latest)},
         "exceptions": [vars(error) for error in details.exceptions],
         "phases": PHASES,
+        "recordsPerSecond": recent_rate(details),
     }
 
 
@@ -426,4 +427,4 @@ def _summary(values: Sequence[int]) -> dict[str, int]:
 
 
 def _trace(error: ExceptionDetails) -> str:
-    return f"{error.type}: {error.message}"
+    return f"{error.type}: {error.message}" + (f"\n{error.trace}" if error.trace else "")

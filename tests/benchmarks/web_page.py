@@ -14,9 +14,9 @@ from urllib.request import urlopen
 
 import flinkish as fl
 
-PAIRS = 4
-ELEMENTS = 400_000
-BATCHES = 8
+PAIRS = 3
+ELEMENTS = 120_000
+BATCHES = 6
 
 _BROWSER = """
 import sys, time

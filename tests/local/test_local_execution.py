@@ -183,6 +183,9 @@ def test_a_job_that_failed_knows_where(local):
         client.getJobExecutionResult()
     (failed,) = client.getJobDetails().exceptions
     assert (failed.type, failed.operator, failed.element) == ("UserFunctionError", "careful", "3")
+    assert "test_local_execution.py" in failed.trace
+    assert "1 // (n - 3)" in failed.trace
+    assert "vertex.py" not in failed.trace
 
 
 def test_a_preview_of_an_unbounded_stream_ends(local):

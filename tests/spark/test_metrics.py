@@ -99,6 +99,7 @@ def test_task_information_and_metrics_of_all_tasks(env):
     told.forEachBatch(lambda values, batch: seen.extend(values))
     metrics = env.execute().getMetrics()["told"].user
     assert set(seen) == {(0, 2), (1, 2)}
+    assert 0 < metrics.pop("told.events.rate") < 20 / 0.1
     assert metrics == {
         "told.value": 20,
         "told.events": 20,

@@ -151,6 +151,8 @@ class ExceptionDetails:
     operator: str | None = None
     element: str | None = None
     """The element on which a user function failed, as the error shows it."""
+    trace: str = ""
+    """Where in the user's code it was raised."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from flinkish.api.execution.details import BatchDetails, EdgeDetails, JobDetails, VertexDetails
 from flinkish.api.execution.drawing import STYLE, Arrow, Box, drawing
 from flinkish.api.time.elements import MAX_TIMESTAMP
+
+if TYPE_CHECKING:
+    from flinkish.api.execution.details import (
+        BatchDetails,
+        EdgeDetails,
+        JobDetails,
+        VertexDetails,
+    )
 
 PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("Find input", ("latestOffset", "getBatch")),
@@ -17,6 +25,8 @@ PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("Commit", ("walCommit", "commitOffsets")),
 )
 """The phases of a batch as they are shown, and their names in ``BatchDetails.phases``."""
+
+_RATE_MILLIS = 60_000
 
 JOB_STYLE = f"""{STYLE}
 .flinkish-phase-0 {{ --phase: #8593a6; fill: var(--phase); }}
@@ -70,6 +80,27 @@ def watermark(value: int | None) -> str:
         return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
         return f"{value} ms"
+
+
+def recent_rate(details: JobDetails) -> float:
+    """The records a second that the sources read in the batches of the last minute."""
+    until = details.endTime or details.now
+    since = max(until - _RATE_MILLIS, details.startTime)
+    recent = [batch for batch in details.batches if batch.startTime >= since]
+    took = until - recent[0].startTime if recent else 0
+    return 1000 * sum(batch.recordsIn for batch in recent) / took if took > 0 else 0.0
+
+
+def span(milliseconds: float) -> str:
+    """A time span for people."""
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{minutes} min {int(seconds % 60)} s"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 24 else f"{hours // 24:,} d {hours % 24} h"
 
 
 def batch_chart(batches: Sequence[BatchDetails], width: int = 480, height: int = 90) -> str:

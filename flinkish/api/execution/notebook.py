@@ -8,7 +8,14 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.execution.job_drawing import JOB_STYLE, batch_chart, job_drawing, watermark
+from flinkish.api.execution.job_drawing import (
+    JOB_STYLE,
+    batch_chart,
+    job_drawing,
+    recent_rate,
+    span,
+    watermark,
+)
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -61,17 +68,17 @@ def facts(details: JobDetails) -> dict[str, str]:
     read = sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSource)
     late = sum(o.metrics.numLateRecordsDropped for o in details.operators.values())
     last = details.batches[-1] if details.completedBatches else None
-    seconds = ((details.endTime or details.now) - details.startTime) / 1000
+    ran = (details.endTime or details.now) - details.startTime
     told = {
         "status": details.status.value,
-        "running for": f"{seconds:.0f} s",
+        "running for": span(ran),
         "batches": f"{details.completedBatches:,}",
-        "records in": f"{read:,} ({read / seconds if seconds > 0 else 0:,.0f}/s)",
+        "records in": f"{read:,} ({recent_rate(details):,.0f}/s)",
         "late dropped": f"{late:,}",
         "watermark": _watermark(details),
     }
     if last is not None:
-        told["last batch"] = f"{last.duration / 1000:.1f} s, {last.recordsIn:,} records"
+        told["last batch"] = f"{span(last.duration)}, {last.recordsIn:,} records"
     if details.exceptions and details.status.value == "FAILED":
         told["error"] = details.exceptions[0].message
     return told
@@ -134,4 +141,10 @@ def _watermark(details: JobDetails) -> str:
     lowest = min(watermarks)
     if lowest == MAX_TIMESTAMP:
         return "end of input"
-    return f"{watermark(lowest)}, {(details.now - lowest) / 1000:,.0f} s behind the clock"
+    return f"{watermark(lowest)}, {_lag(details.now - lowest)}"
+
+
+def _lag(milliseconds: int) -> str:
+    if milliseconds < 0:
+        return f"{span(-milliseconds)} ahead of the clock"
+    return f"{span(milliseconds)} behind the clock"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import UserFunctionError
@@ -25,6 +27,8 @@ from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.progress import InputWatermark, VertexLoad, lowest, visible
 from flinkish.runtime.task.plan import TaskSettings
+
+_PACKAGE = Path(__file__).parents[2]
 
 _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
@@ -95,7 +99,8 @@ class JobDetailsView:
         named = [name for name in names if message.startswith(f"{name}: ")]
         found = _ON_THE_ELEMENT.search(message) if kind == UserFunctionError.__name__ else None
         element = None if found is None else found.group(1)
-        return ExceptionDetails(clock(), kind, message, max(named, key=len, default=None), element)
+        operator = max(named, key=len, default=None)
+        return ExceptionDetails(clock(), kind, message, operator, element, _trace(error))
 
     def _vertex(
         self, vertex: JobVertex, metrics: dict[str, OperatorMetrics], duration: int
@@ -167,6 +172,17 @@ class JobDetailsView:
 
     def _records(self, edge: JobEdge) -> int:
         return self._monitor.metrics.loads.edges.get((edge.target.uid, edge.name), 0)
+
+
+def _trace(error: BaseException) -> str:
+    """The lines of the user's code that raised ``error``, in a worker or in this process."""
+    notes = getattr(error, "__notes__", [])
+    cause = error.__cause__
+    if notes or cause is None:
+        return "\n".join(notes)
+    frames = traceback.extract_tb(cause.__traceback__)
+    own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE)]
+    return "".join(traceback.format_list(own)).rstrip()
 
 
 def _shown(config: ExecutionConfig) -> dict[str, str]:

@@ -231,20 +231,11 @@ function tiles(job) {
   const lowest = known.length ? known.reduce((a, b) => (a < b ? a : b)) : null;
   const sized = recent.filter((batch) => batch.stateBytes);
   return element("div", { class: "tiles" },
-    tile("Records a second", last ? number(Math.round(rate(recent, job))) : "–", recent.map((batch) => batch.recordsIn), "Records in"),
+    tile("Records a second", last ? number(Math.round(job.recordsPerSecond)) : "–", recent.map((batch) => batch.recordsIn), "Records in"),
     tile("Last batch", last ? duration(last.duration) : "–", recent.map((batch) => batch.duration), "Milliseconds"),
     tile("Behind the clock", lag(lowest, job.now), null, null, watermark(lowest)),
     tile("Late records dropped", number(late), recent.map((batch) => batch.lateRecordsDropped), "Late records", null, late > 0),
     tile("State", sized.length ? bytes(sized[sized.length - 1].stateBytes) : "–", sized.map((batch) => batch.stateBytes), "Bytes"));
-}
-
-/** Of the batches of the last minute. */
-function rate(batches, job) {
-  const until = job.endTime || job.now;
-  const recent = batches.filter((batch) => batch.startTime >= Math.max(until - 60000, job.startTime));
-  if (!recent.length) return 0;
-  const took = until - recent[0].startTime;
-  return took > 0 ? (1000 * recent.reduce((sum, batch) => sum + batch.recordsIn, 0)) / took : 0;
 }
 
 function tile(name, value, course, unit, below, alarming) {
@@ -426,7 +417,7 @@ const PANELS = {
       batch.id, moment(batch.startTime), duration(phase(batch, ["walCommit", "commitOffsets"])), bytes(batch.stateBytes)]))),
   ] : [card(null, element("p", { class: "quiet" }, "The job runs locally, and takes no checkpoints."))],
   exceptions: (job) => job.exceptions.length ? job.exceptions.map((error, index) => card(`${index ? "" : "Root exception: "}${error.type}`,
-    facts([["Time", moment(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message))))
+    facts([["Time", moment(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message)), error.trace ? element("details", { open: !index }, element("summary", {}, "Where it was raised"), element("pre", { class: "trace" }, error.trace)) : null))
     : [card(null, element("p", { class: "quiet" }, "No run of this job has failed."))],
   metrics: (job) => [
     card("Operators", operatorTable(job.vertices.flatMap((vertex) => vertex.operators), job)),

@@ -15,6 +15,7 @@ from flinkish.api.execution import notebook
 from flinkish.api.execution import progress_bar as progress_bars
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.drawing import Arrow, Box, drawing
+from flinkish.api.execution.job_drawing import recent_rate, span
 from flinkish.api.execution.notebook import facts, in_notebook, job_html
 from flinkish.api.execution.progress_bar import progress_bar
 from tests.spark.waiting import wait_for
@@ -41,9 +42,10 @@ def test_a_job_shows_its_state_and_no_markup_of_its_own():
     for fact in ("RUNNING", "HASH", "40", "900 · out 90"):
         assert fact in shown
     told = facts(details())
-    assert told["records in"].startswith("900 (9/s")
+    assert told["records in"] == "900 (67/s)"
+    assert told["running for"] == "1 min 40 s"
     assert told["late dropped"] == "7"
-    assert told["watermark"].endswith("behind the clock")
+    assert told["watermark"].endswith("UTC, 1 h 0 min behind the clock")
     failed = facts(details(status=JobStatus.FAILED))
     assert failed["error"].startswith("Map: on")
     assert "none" in facts(details(batches=0)).values() or job_html(details(batches=0))
@@ -83,6 +85,26 @@ def test_progress_is_told_to_a_terminal_and_only_of_a_long_job(capsys, monkeypat
     with progress_bar(Told(details())):
         pass
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [
+        (0, "0.0 s"),
+        (9_940, "9.9 s"),
+        (59_400, "59 s"),
+        (61_000, "1 min 1 s"),
+        (3_600_000, "1 h 0 min"),
+        (90_000_000, "1 d 1 h"),
+    ],
+)
+def test_a_time_span_is_told_to_people(milliseconds, shown):
+    assert span(milliseconds) == shown
+
+
+def test_the_rate_is_of_the_batches_of_the_last_minute():
+    assert recent_rate(details(batches=0)) == 0.0
+    assert recent_rate(details(batches=60)) == pytest.approx(100, rel=0.05)
 
 
 boxes = st.lists(st.tuples(st.text(min_size=1), st.integers(0, 4)), min_size=1, max_size=12)

@@ -11,7 +11,7 @@ import flinkish as fl
 from flinkish.api.errors import IllegalStateError, NotSupportedError, UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.refused import RefusedRuntimeContextMethods
-from flinkish.runtime.metrics import MetricsTotals, OperatorMetricGroup
+from flinkish.runtime.metrics import EventRate, MetricsTotals, OperatorMetricGroup
 from flinkish.runtime.reports import OperatorReport
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
@@ -149,3 +149,30 @@ def test_an_operator_without_keys_is_there_once():
     alone, keyed = stages.run([[[(1, None)]]])
     assert [result.value for result in alone] == [(1, 8, 0)]
     assert [result.value for result in keyed] == [(2, 8, 0)]
+
+
+def test_a_meter_tells_the_rate_of_the_last_minute():
+    rate = EventRate(100.0)
+    assert rate.rate(100.0) == 0
+    rate.add(50, 110.0)
+    assert rate.rate(110.0) == 5
+    rate.add(110, 150.0)
+    rate.add(110, 160.0)
+    assert rate.rate(160.0) == pytest.approx(110 / 60)
+    assert rate.rate(180.0) == pytest.approx(60 / 60)
+    assert rate.rate(220.0) == 0
+
+
+def test_the_rate_of_a_meter_is_over_all_tasks():
+    totals = MetricsTotals()
+    for group in range(2):
+        metrics = OperatorMetricGroup()
+        metrics.meter("events").markEvent(5)
+        metrics.counter("other").inc()
+        counted = (metrics.userCounts(), metrics.userGauges(), metrics.userHistograms())
+        report = OperatorReport("uid", "map", group, 1, 1, 0, 0, 0, 0, 0, None, *counted)
+        totals.add([report._replace(userMeters=metrics.userMeters())])
+    user = totals.metrics()["map"].user
+    assert set(user) == {"events", "events.rate", "other"}
+    assert user["events"] == 10
+    assert user["events.rate"] > 0

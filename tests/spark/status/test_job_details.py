@@ -76,6 +76,7 @@ def test_after_a_restart_the_history_goes_on_and_the_error_is_told(env, tmp_path
     (failed,) = client.getJobDetails().exceptions
     assert (failed.type, failed.operator, failed.element) == ("UserFunctionError", "careful", "3")
     assert "three <script>" in failed.message
+    assert "in failing" in failed.trace
     first = client.getJobDetails().batches
     assert [batch.id for batch in first] == [0]
 
