@@ -17,6 +17,14 @@ if TYPE_CHECKING:
         VertexDetails,
     )
 
+if TYPE_CHECKING:
+    from flinkish.api.execution.details import (
+        BatchDetails,
+        EdgeDetails,
+        JobDetails,
+        VertexDetails,
+    )
+
 PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("Find input", ("latestOffset", "getBatch")),
     ("Plan", ("queryPlanning",)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 
+import pyspark
 import pytest
 
 import flinkish as fl
@@ -12,6 +13,7 @@ from flinkish.api.errors import UserFunctionError
 from tests.spark.waiting import wait_for
 
 LATE = fl.OutputTag("late")
+PYSPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
 
 def write(directory, name, changed, lines):
@@ -201,4 +203,6 @@ def test_on_with_a_query_of_the_users_own(env, tmp_path):
         .start()
     )
     query.awaitTermination()
-    assert [row for row in rows if row] == [[0], [1], [3]]
+    steps = [[0], [1], [3]]
+    # Before pyspark 4.2 a Python source that is read with availableNow gives one step a run
+    assert [row for row in rows if row] == (steps if PYSPARK >= (4, 2) else steps[:1])
