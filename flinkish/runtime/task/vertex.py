@@ -193,8 +193,7 @@ class VertexTask:
                         *_lowest(operator.splits()),
                     ),
                     *(self._work() if uid == self.plan.uid else ()),
-                    userMeters=operator.metrics.userMeters(),
-                )
+                )._replace(userMeters=operator.metrics.userMeters())
             )
         return reports
 

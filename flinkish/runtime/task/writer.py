@@ -200,13 +200,17 @@ class KeyedRecordWriter(RecordWriter):
             hashes[order],
             None if counts is None else counts[order],
         )
+        only_marks: bytes | None = None
         for group, (start, end) in zip(self._keyGroups, pairwise(bounds)):
-            members = order[start:end]
-            if len(members) or len(marks):
-                part = ordered.slice(start, end)
+            if start < end:
                 # A mark follows those of this group's records that preceded it in the whole run
-                positions = np.searchsorted(members, marks.positions)
-                self._add(group, Frame(part, marks.at(positions)))
+                positions = np.searchsorted(order[start:end], marks.positions)
+                self._add(group, Frame(ordered.slice(start, end), marks.at(positions)))
+            elif len(marks):
+                if only_marks is None:
+                    first = marks.at(np.zeros_like(marks.positions))
+                    only_marks = encode_frame(Frame(ordered.slice(0, 0), first), self._operator)
+                self._add_encoded(group, only_marks)
 
 
 class BroadcastRecordWriter(RecordWriter):
