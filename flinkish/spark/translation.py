@@ -6,6 +6,7 @@ a later level or a sink pass through the levels in between.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
 from flinkish.spark.sources.function import ControlFunction, SourceFunction
 from flinkish.spark.sources.reader import SourceStream
+from flinkish.spark.stage_run import StageRun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -90,7 +92,7 @@ def _stage(
         GROUP, F.when(F.col("level") == level, own_groups).otherwise(passing)
     )
     return grouped.groupBy(GROUP).transformWithState(
-        StageProcessor(payload, run, level),
+        StageProcessor(pickle.dumps(StageRun(payload, run, level))),
         outputStructType=FRAME_SCHEMA,
         outputMode="append",
         timeMode="none",

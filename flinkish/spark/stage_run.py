@@ -1,0 +1,80 @@
+"""``StageRun``: one level of a job in a worker, with the pages of the key group that Spark hands it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import cloudpickle
+from pyspark import TaskContext
+
+from flinkish.runtime.closing import closed_on_error
+from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.task.gates import FrameRow
+from flinkish.runtime.task.plan import Subtask
+from flinkish.runtime.task.stage import StageTask
+from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
+from flinkish.spark.frame_rows import frame_rows, spark_rows
+
+
+class StageRun:
+    """Runs the vertices of one level. ``payload`` is the pickled ([VertexPlan], TaskSettings).
+
+    Groups below zero hold rows for later levels, which are passed on. ``run`` and ``level`` identify the
+    opened task in the ``TaskStore``; without a run it is closed after each batch.
+    """
+
+    def __init__(self, payload: bytes, run: JobRun | None, level: int) -> None:
+        self._payload = payload
+        self._run = run
+        self._level = level
+        self._task: StageTask | None = None
+        self._key: TaskKey | None = None
+
+    def process(self, group: int, rows: Iterable[Any], store: PageStore) -> Iterator[Any]:
+        """The rows that come of those of a group."""
+        if group < 0:
+            yield from spark_rows(frame_rows(rows))
+            return
+        # The task is put back only when the key group is finished, so that a failed one is not kept.
+        task, self._task = self._task or self._opened(), None
+        frames: list[FrameRow] = list(frame_rows(rows))
+        # Spark closes a processor only after the last element
+        with closed_on_error(task):
+            yield from spark_rows(task.process(frames[0].key_group, frames, store))
+        self._task = task
+
+    def close(self) -> None:
+        """End the batch: keep the task for the next one, or close it."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if self._key is None or not task.reusable:
+            task.close()
+        else:
+            with closed_on_error(task):
+                task.endBatch()
+            OPEN_TASKS.keep(self._key, task)
+
+    def _opened(self) -> StageTask:
+        subtask = _subtask()
+        if self._run is not None:
+            self._key = TaskKey(self._run, f"stage {self._level}", subtask.index)
+            kept: StageTask | None = OPEN_TASKS.take(self._key)
+            if subtask.attempt > 0:
+                # Functions know their attempt, so a retried task must not reuse that of a failed one.
+                self._key = None
+                if kept is not None:
+                    kept.close()
+            elif kept is not None:
+                return kept
+        plans, settings = cloudpickle.loads(self._payload)
+        task = StageTask(plans, settings, subtask)
+        with closed_on_error(task):
+            task.open()
+        return task
+
+
+def _subtask() -> Subtask:
+    context = TaskContext.get()
+    return Subtask(context.partitionId(), context.attemptNumber()) if context else Subtask()
