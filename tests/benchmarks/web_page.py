@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import flinkish as fl
 
 PAIRS = 3
-ELEMENTS = 120_000
-BATCHES = 6
+ELEMENTS = 60_000
+BATCHES = 5
 
 _BROWSER = """
 import sys, time
