@@ -79,7 +79,11 @@ def details(
         ),
         tuple(_batch(number, now) for number in range(batches)),
         CheckpointDetails(directory, batches, _batch(batches - 1, now) if batches else None, 3),
-        (ExceptionDetails(now - 5_000, "UserFunctionError", f"Map: on {MARKUP}", "Map", MARKUP),),
+        (
+            ExceptionDetails(
+                now - 5_000, "UserFunctionError", f"Map: on {MARKUP}", "Map", MARKUP, f"in {MARKUP}"
+            ),
+        ),
         {"objectReuse": "false"},
         batches,
     )

@@ -95,7 +95,7 @@ def test_every_tab_shows_what_it_is_for(page, server):
         "Watermarks": "holds the others back",
         "Batches": "Duration by phase",
         "Checkpoints": "/data/checkpoint",
-        "Exceptions": "UserFunctionError",
+        "Exceptions": "Where it was raised",
         "Metrics": "clicks",
         "Configuration": "objectReuse",
     }.items():

@@ -88,7 +88,7 @@ def test_flinks_documents(server, client):
     assert checkpoints["latest"]["completed"]["id"] == checkpoints["history"][0]["id"] == 39
     assert checkpoints["summary"]["end_to_end_duration"]["avg"] == 60
     exceptions = document(server, "/api/jobs/a1/exceptions")
-    assert exceptions["root-exception"] == f"UserFunctionError: Map: on {MARKUP}"
+    assert exceptions["root-exception"] == f"UserFunctionError: Map: on {MARKUP}\nin {MARKUP}"
     assert document(server, "/api/jobs/a1/checkpoints/config")["mode"] == "exactly_once"
     assert document(server, "/api/jobs/a1/config")["execution-config"]["job-parallelism"] == 2
 
