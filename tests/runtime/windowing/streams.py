@@ -143,3 +143,16 @@ def by_key(output: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
             value = value[0]
         groups[label, value].append(item)
     return groups
+
+
+def by_time(moment: Moment) -> Any:
+    """What was seen; the order of what different keys give at one time is open, and these results do not say of
+    which key they are."""
+    if len(moment.seen) < 2:
+        return moment.seen
+    output, dropped = moment.seen
+    ordered = {
+        name: sorted(items, key=lambda item: (item[-1], repr(item))) if name[0] == "main" else items
+        for name, items in output.items()
+    }
+    return ordered, dropped

@@ -25,8 +25,8 @@ from tests.runtime.windowing.streams import (
     Digest,
     LargeTotals,
     Means,
-    Moment,
     Totals,
+    by_time,
     joined,
     listed,
     run,
@@ -134,19 +134,6 @@ def test_gives_the_same_of_columns(
         assert (mine.entries > 0) == (theirs.entries > 0)
         assert mine.due is not None or theirs.due is None
         assert theirs.due is None or (mine.due or 0) <= theirs.due
-
-
-def by_time(moment: Moment) -> Any:
-    """What was seen; the order of what different keys give at one time is open, and these results do not say of
-    which key they are."""
-    if len(moment.seen) < 2:
-        return moment.seen
-    output, dropped = moment.seen
-    ordered = {
-        name: sorted(items, key=lambda item: (item[-1], repr(item))) if name[0] == "main" else items
-        for name, items in output.items()
-    }
-    return ordered, dropped
 
 
 def test_a_session_that_grows_keeps_its_timer() -> None:
