@@ -219,7 +219,8 @@ class SessionWindowOperator(WindowOperator):
             start, end = firing.advance(until)
             if start == end:
                 continue
-            results = firing.results if self._function.emitsContents else None
+            as_columns = self.tracesFunctions and self._function.emitsContents
+            results = firing.results if as_columns else None
             if results is not None:
                 timestamps = firing.lasts[start:end]
                 self.output.emitRecords(Records(results.between(start, end), timestamps))

@@ -136,6 +136,23 @@ def test_gives_the_same_of_columns(
         assert theirs.due is None or (mine.due or 0) <= theirs.due
 
 
+@pytest.mark.parametrize("paged", [False, True])
+def test_sessions_of_columns_go_on_where_functions_are_no_longer_traced(paged: bool) -> None:
+    description = WindowOperatorDescription(
+        EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=Sums()
+    )
+    driver = WindowOperatorDriver(SessionWindowOperator, description, paged, columns=True)
+    driver.process([(key, (key, 3), at) for at in (0, 5, 40) for key in "ab"])
+    driver.restart()
+    driver.operator.tracesFunctions = False
+    driver.process([("a", ("a", 4), 12)])
+    driver.watermark(MAX_TIMESTAMP)
+    sums = {(value[0], at) for label, value, at in driver.output[:-1] if label == "main"}
+    assert sums == {(3, 21), (3, 14), (3, 49)}
+    assert len(driver.output) == 5
+    assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
+
+
 def test_a_session_that_grows_keeps_its_timer() -> None:
     description = WindowOperatorDescription(
         EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=joined
