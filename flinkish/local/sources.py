@@ -223,15 +223,7 @@ def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type:
         raise IllegalArgumentError(
             f"FileSource: there is no file or directory {source.path}. Create it, or fix the path."
         )
-    planner = FilePlanner(
-        path,
-        source.filesPerBatch,
-        source.bytesPerBatch,
-        source.maxFileAge,
-        source.monitored,
-        format_.splits,
-        1,
-    )
+    planner = FilePlanner.of(source, path, format_.splits, parallelism=1)
     return PlannedSource(planner, _ranges_of(format_))
 
 

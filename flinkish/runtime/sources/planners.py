@@ -19,7 +19,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flinkish.api.connectors.file_source import FileSource
 
 Piece = Sequence[Any]
 """A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
@@ -136,6 +139,21 @@ class FilePlanner(SourcePlanner):
         self._had_ended = False
         self._frozen = False
         self._next_look = 0.0
+
+    @classmethod
+    def of(
+        cls, source: FileSource[Any], path: str, splits: Callable[[str], bool], parallelism: int
+    ) -> FilePlanner:
+        """The planner of ``source``, whose files are at the local ``path``."""
+        return cls(
+            path,
+            source.filesPerBatch,
+            source.bytesPerBatch,
+            source.maxFileAge,
+            source.monitored,
+            splits,
+            parallelism,
+        )
 
     def plan(self) -> Step | None:
         if self._ended:

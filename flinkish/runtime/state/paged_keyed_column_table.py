@@ -104,7 +104,7 @@ class PagedKeyedColumnTable(KeyedColumnTable, Paged):
         numbers = np.flatnonzero(new & (self._counts > 0)).tolist()
         if numbers:
             read = chain.from_iterable(map(self._read, numbers))
-            self._rows = joined_by_schema(chain(self._rows, read))
+            self._rows = _joined_by_schema(chain(self._rows, read))
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         (batches,) = self._space.codec.decode(self._space.read(b"%x" % number))
@@ -167,7 +167,7 @@ def _page_numbers(hashes: Hashes, pages: int) -> NDArray[np.uint32]:
     return (hashes ^ hashes >> np.uint32(16)) & np.uint32(pages - 1)
 
 
-def joined_by_schema(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def _joined_by_schema(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """``batches``, those of one schema as one."""
     found: list[list[pa.RecordBatch]] = []
     for batch in batches:

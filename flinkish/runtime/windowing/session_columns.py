@@ -16,7 +16,7 @@ columns do not have, the key is left to the operator, which keeps its sessions o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,7 +112,7 @@ class Added:
 
     left: Positions
     """Elements of keys whose sessions are, or are to be, kept one by one."""
-    apart: list[Any]
+    apart: set[Any]
     """Keys whose sessions are to be kept one by one from now on."""
     late: Positions
     """Other elements that were not added: they are late."""
@@ -190,7 +190,7 @@ class SessionColumns:
             timers = added
         return Added(
             np.flatnonzero(apart[run.codes]),
-            python_values(run.distinct.take(pa.array(in_order))),
+            set(python_values(run.distinct.take(pa.array(in_order)))),
             np.flatnonzero(late & ~apart[run.codes]),
             timers,
         )
@@ -256,10 +256,8 @@ class SessionColumns:
         assert begun is not None
         return begun.take(pa.array(rows)), None if started.all() else started
 
-    def taken(self, keys: Collection[Any], hashes: Hashes) -> list[OpenSession]:
+    def taken(self, keys: Set[Any], hashes: Hashes) -> list[OpenSession]:
         """The sessions of ``keys``, which have those hashes; they are removed."""
-        if not len(self._table):
-            return []
         self._table.open(hashes)
         found: list[OpenSession] = []
         kept = []

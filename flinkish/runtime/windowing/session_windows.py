@@ -6,7 +6,7 @@ under which of them their contents are stored. ``SessionColumns`` does the same 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -147,7 +147,7 @@ class SessionWindowOperator(WindowOperator):
             return added.left
         return np.sort(np.concatenate([added.left, added.late]))
 
-    def _keep_apart(self, keys: Collection[Any], hashes: Hashes | None) -> None:
+    def _keep_apart(self, keys: Set[Any], hashes: Hashes | None) -> None:
         """Keep the sessions of ``keys`` one by one from now on; ``hashes`` are theirs, and may be others too."""
         assert self._columns is not None
         assert self._merging_sets is not None

@@ -241,15 +241,7 @@ class SourceReader:
     ) -> SourceStream:
         if not is_pattern(path) and not os.path.exists(path):
             raise _nowhere(source)
-        planner = FilePlanner(
-            path,
-            source.filesPerBatch,
-            source.bytesPerBatch,
-            source.maxFileAge,
-            source.monitored,
-            format_.splits,
-            self._tasks,
-        )
+        planner = FilePlanner.of(source, path, format_.splits, self._tasks)
         whole = source.bounded and source.filesPerBatch is None
         if whole and not self._has(f"sources/{uid}/descriptors"):
             whole = not self._has(f"sources/{uid}/plan") and planner.isOneStep
