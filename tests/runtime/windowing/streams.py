@@ -152,7 +152,16 @@ def by_time(moment: Moment) -> Any:
         return moment.seen
     output, dropped = moment.seen
     ordered = {
-        name: sorted(items, key=lambda item: (item[-1], repr(item))) if name[0] == "main" else items
+        name: sorted(items, key=_time_and_text) if name[0] == "main" else items
         for name, items in output.items()
     }
     return ordered, dropped
+
+
+def _time_and_text(item: list[Any]) -> tuple[int, str]:
+    return item[-1], repr(_without_names(item))
+
+
+def _without_names(value: Any) -> Any:
+    """A Row equals the tuple of its values, and has to stand where that stands."""
+    return tuple(map(_without_names, value)) if isinstance(value, (tuple, list)) else value
