@@ -15,6 +15,10 @@ from flinkish import StreamExecutionEnvironment
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Most of what Spark's JVM does in a test is compiling code for the first time. Its optimizing compiler
+# pays where code runs for minutes: without it a small job takes a third of the processor time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
 # The limit below is on a whole test: one example may be slow, as the first is that imports a library.
 hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")

@@ -10,10 +10,13 @@ import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.cloudpickle import register_pickle_by_value
+
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
+from flinkish.spark import processor
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
@@ -23,6 +26,10 @@ from flinkish.spark.stage_run import StageRun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+# Spark starts a process for each stage of a query that only asks which states the stage has. It would
+# import all of flinkish to find the class of the processor, which took half of its time.
+register_pickle_by_value(processor)  # type: ignore[no-untyped-call]
 
 
 def translate(

@@ -6,9 +6,15 @@ in the workers of other jobs of the session.
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
+from contextlib import suppress
+from importlib import import_module
+
+WORKER = "pyspark.worker"
+"""The module of the workers that run tasks; there are others, which look at a source."""
 
 if __name__ == "__main__":
     # As ``python -m`` has it.
@@ -28,4 +34,11 @@ if __name__ == "__main__":
     # By this a worker knows what it is.
     sys.modules["__main__"].__spec__ = daemon.__spec__
     daemon.worker = worker
+    if WORKER in sys.argv:
+        # What every task of flinkish needs is imported once, here, and not in each worker: two seconds
+        # of processor time on a slow machine.
+        with suppress(ImportError):
+            import_module("flinkish.spark.stage_run")
+        # A collection in a worker would copy every page that it shares with this process.
+        gc.freeze()
     daemon.manager()
