@@ -41,6 +41,7 @@ def bench(spark: SparkSession, root: Path) -> Bench:
 
 
 @pytest.mark.slow("a job on flinkish and on Spark, with two sizes of a batch")
+@pytest.mark.thorough("six batches of a job on each of two sides")
 @pytest.mark.parametrize("name", ["tumbling_sum", "interval_join"])
 def test_flinkish_and_spark_give_the_same_results(
     name: str, spark: SparkSession, tmp_path: Path

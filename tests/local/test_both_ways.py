@@ -205,11 +205,22 @@ def local():
     return environment.setParallelism(2).setMaxParallelism(4)
 
 
+@pytest.fixture(scope="module")
+def on_spark(spark):
+    """The results of all jobs on Spark, as parts of one job: Spark takes seconds to start each."""
+    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    environment.setParallelism(2).setMaxParallelism(4)
+    results = {name: job(environment).collectAsync() for name, job in JOBS.items()}
+    environment.executeAsync()
+    return {name: list(elements) for name, elements in results.items()}
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("one job")
 @pytest.mark.parametrize("job", JOBS)
-def test_results_are_the_same_in_the_same_order(env, job):
-    on_spark = list(JOBS[job](env).executeAndCollect())
-    assert list(JOBS[job](local()).executeAndCollect()) == on_spark
-    assert on_spark or job == "empty"
+def test_results_are_the_same_in_the_same_order(on_spark, job):
+    assert list(JOBS[job](local()).executeAndCollect()) == on_spark[job]
+    assert on_spark[job] or job == "empty"
 
 
 def test_batches_have_the_same_elements_and_ids(anywhere):

@@ -56,7 +56,7 @@ def committed(tmp_path):
     return sorted(p.name for p in (tmp_path / "checkpoint" / "query" / "commits").glob("[0-9]*"))
 
 
-@pytest.mark.spark
+@pytest.mark.processes
 @pytest.mark.slow("starts Spark twice, with 300,000 timers")
 def test_state_and_timers_of_many_keys_go_on_with_other_cores_after_a_kill(tmp_path):
     """The second run does not say its parallelism: it goes on with that of the checkpoint."""

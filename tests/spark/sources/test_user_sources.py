@@ -86,6 +86,7 @@ def test_a_source_without_an_end_is_stopped_and_goes_on(env, tmp_path):
     assert seen == [(n, n) for n in range(len(seen))]
 
 
+@pytest.mark.processes
 @pytest.mark.slow("starts Spark twice, in processes of their own")
 def test_a_killed_job_reads_and_writes_each_element_once(tmp_path):
     out = tmp_path / "out"
