@@ -47,7 +47,7 @@ test-fast: $(READY)
 
 # All tests, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
 coverage: $(READY)
-	$(BIN)/pytest --cov --cov-report term:skip-covered --cov-report html:build/coverage
+	$(BIN)/pytest -n 2 --dist loadgroup --cov --cov-report term:skip-covered --cov-report html:build/coverage
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
