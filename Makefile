@@ -1,4 +1,4 @@
-# make demo | test | test-fast | test-thorough | test-processes | test-web | test-notebooks | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-processes | test-web | test-kafka | test-notebooks | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,11 +8,21 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo test test-fast test-thorough test-processes test-web test-notebooks soak coverage lint format bench bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-processes test-web test-kafka test-notebooks soak coverage lint format bench bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
 	$(BIN)/python -m examples.flights
+
+# Sales live through Kafka: starts a broker, whose jars Maven brings, and ends by itself.
+demo-kafka: $(READY) kafka-jars
+	$(BIN)/python -m examples.kafka
+
+.PHONY: kafka-jars
+kafka-jars: $(READY)
+	command -v mvn >/dev/null || \
+		{ apt-get update && apt-get install --yes --no-install-recommends maven; }
+	$(BIN)/python -m tests.kafka.broker jars
 
 # In two processes, each with a Spark session of its own; tests that share a job stay together.
 test: $(READY)
@@ -31,6 +41,10 @@ test-web: $(READY)
 	command -v chromium >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	FLINKISH_TEST_WEB=1 $(BIN)/pytest -m web tests/web
+
+# Kafka on a real broker, whose jars Maven brings into build/kafka.
+test-kafka: $(READY) kafka-jars
+	$(BIN)/pytest -m kafka tests/kafka
 
 # The notebooks of the examples, each on a kernel of its own.
 test-notebooks: $(READY)

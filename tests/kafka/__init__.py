@@ -1,0 +1,1 @@
+"""Kafka on a real broker; ``make test-kafka`` runs what needs it."""
