@@ -8,6 +8,30 @@ from typing import NoReturn as _NoReturn
 from flinkish.api.absent import absent_name as _absent_name
 from flinkish.api.connectors.file_sink import FileSink as FileSink
 from flinkish.api.connectors.file_source import FileSource as FileSource
+from flinkish.api.connectors.jdbc_sink import JdbcConnectionOptions as JdbcConnectionOptions
+from flinkish.api.connectors.jdbc_sink import JdbcExecutionOptions as JdbcExecutionOptions
+from flinkish.api.connectors.jdbc_sink import JdbcSink as JdbcSink
+from flinkish.api.connectors.jdbc_sink import JdbcSinkBuilder as JdbcSinkBuilder
+from flinkish.api.connectors.jdbc_sink import PreparedStatement as PreparedStatement
+from flinkish.api.connectors.kafka.deserialization import (
+    KafkaRecordDeserializationSchema as KafkaRecordDeserializationSchema,
+)
+from flinkish.api.connectors.kafka.offsets import OffsetResetStrategy as OffsetResetStrategy
+from flinkish.api.connectors.kafka.offsets import OffsetsInitializer as OffsetsInitializer
+from flinkish.api.connectors.kafka.records import ConsumerRecord as ConsumerRecord
+from flinkish.api.connectors.kafka.records import MalformedKafkaRecord as MalformedKafkaRecord
+from flinkish.api.connectors.kafka.records import ProducerRecord as ProducerRecord
+from flinkish.api.connectors.kafka.records import TopicPartition as TopicPartition
+from flinkish.api.connectors.kafka.serialization import KafkaPartitioner as KafkaPartitioner
+from flinkish.api.connectors.kafka.serialization import (
+    KafkaRecordSerializationSchema as KafkaRecordSerializationSchema,
+)
+from flinkish.api.connectors.kafka.serialization import KafkaSinkContext as KafkaSinkContext
+from flinkish.api.connectors.kafka.sink import DeliveryGuarantee as DeliveryGuarantee
+from flinkish.api.connectors.kafka.sink import KafkaSink as KafkaSink
+from flinkish.api.connectors.kafka.sink import KafkaSinkBuilder as KafkaSinkBuilder
+from flinkish.api.connectors.kafka.source import KafkaSource as KafkaSource
+from flinkish.api.connectors.kafka.source import KafkaSourceBuilder as KafkaSourceBuilder
 from flinkish.api.connectors.malformed_record import MalformedRecord as MalformedRecord
 from flinkish.api.connectors.row_format import DefaultRollingPolicy as DefaultRollingPolicy
 from flinkish.api.connectors.row_format import Encoder as Encoder
@@ -18,7 +42,14 @@ from flinkish.api.connectors.row_format import OutputFileConfig as OutputFileCon
 from flinkish.api.connectors.row_format import RollingPolicy as RollingPolicy
 from flinkish.api.connectors.row_format import SimpleStringEncoder as SimpleStringEncoder
 from flinkish.api.connectors.row_format import TextLineInputFormat as TextLineInputFormat
+from flinkish.api.connectors.schemas import ByteArraySchema as ByteArraySchema
+from flinkish.api.connectors.schemas import DeserializationSchema as DeserializationSchema
+from flinkish.api.connectors.schemas import JsonDeserializationSchema as JsonDeserializationSchema
+from flinkish.api.connectors.schemas import JsonSerializationSchema as JsonSerializationSchema
+from flinkish.api.connectors.schemas import SerializationSchema as SerializationSchema
+from flinkish.api.connectors.schemas import SimpleStringSchema as SimpleStringSchema
 from flinkish.api.connectors.sink import DiscardingSink as DiscardingSink
+from flinkish.api.connectors.sink import ForEachBatchDataFrameSink as ForEachBatchDataFrameSink
 from flinkish.api.connectors.sink import ForEachBatchSink as ForEachBatchSink
 from flinkish.api.connectors.sink import PrintSink as PrintSink
 from flinkish.api.connectors.sink import Sink as Sink

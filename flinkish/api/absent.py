@@ -19,14 +19,6 @@ _SOURCE = (
     "Derive from Source and write read(position), a generator of elements with their positions; or"
     " read with Spark and pass the DataFrame to env.fromDataFrame(df)."
 )
-_KAFKA_SOURCE = (
-    'Read with Spark\'s connector: df = spark.readStream.format("kafka").option(...).load(), then'
-    ' env.fromDataFrame(df, "timestamp", strategy, split="partition").'
-)
-_KAFKA_SINK = (
-    'Go on in Spark with stream.toDataFrame() and its format("kafka") writer, or send from'
-    " forEachBatch(function)."
-)
 _BACKEND = (
     "State is in Spark's RocksDB state store, always; env.enableCheckpointing(directory) says where"
     " its checkpoints are."
@@ -43,19 +35,11 @@ _FILE_SINK = "Write FileSink.forText, forCsv, forJson or forParquet(directory)."
 _FILE_SOURCE = "Write FileSource.forLines, forCsv, forJson or forParquet(path)."
 _TABLE = "For SQL go on in Spark: stream.toDataFrame(), and back with env.fromDataFrame(df)."
 _TUPLE = "Write a Python tuple: (a, b); its fields are 0, 1, ... or f0, f1, ..."
-_SCHEMA = (
-    "Elements are Python values: map them with json.loads, str.encode or what the format needs."
-)
 
 ABSENT_NAMES: dict[str, str] = {
     "MultipleParameterTool": "Use argparse, with nargs or action='append'.",
-    "KafkaSource": _KAFKA_SOURCE,
-    "FlinkKafkaConsumer": _KAFKA_SOURCE,
-    "OffsetsInitializer": _KAFKA_SOURCE,
-    "KafkaSink": _KAFKA_SINK,
-    "FlinkKafkaProducer": _KAFKA_SINK,
-    "KafkaRecordSerializationSchema": _KAFKA_SINK,
-    "JdbcSink": _SINK,
+    "FlinkKafkaConsumer": "Flink 1's; write KafkaSource.builder()...build().",
+    "FlinkKafkaProducer": "Flink 1's; write KafkaSink.builder()...build().",
     "SourceFunction": _SOURCE,
     "RichSourceFunction": _SOURCE,
     "ParallelSourceFunction": _SOURCE,
@@ -67,11 +51,6 @@ ABSENT_NAMES: dict[str, str] = {
     "BucketingSink": _FILE_SINK,
     "TextInputFormat": _FILE_SOURCE,
     "StreamFormat": _FILE_SOURCE,
-    "SimpleStringSchema": _SCHEMA,
-    "DeserializationSchema": _SCHEMA,
-    "SerializationSchema": _SCHEMA,
-    "JsonDeserializationSchema": _SCHEMA,
-    "JsonSerializationSchema": _SCHEMA,
     "CountWindow": "Write countWindow(size), or countWindowAll(size); its windows are GlobalWindows.",
     "SourceReader": _SOURCE,
     "SplitEnumerator": _SOURCE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.sink import DataFrameSink
+from flinkish.api.connectors.sink import DataFrameSink, ForEachBatchDataFrameSink
 from flinkish.api.types.columns import columns_of, has_basic_fields, have_columns
 from flinkish.api.types.table_schema import table_schema
 from flinkish.graph.stream_graph import StreamNode
@@ -29,7 +29,7 @@ def written_schema(node: StreamNode) -> Any:
     Raises InvalidProgramError if it needs columns and the elements' type does not give them.
     """
     sink, elements = node.content, node.elementType
-    if isinstance(sink, DataFrameSink):
+    if isinstance(sink, (DataFrameSink, ForEachBatchDataFrameSink)):
         return columns_of(elements, node.name) if sink.schema is None else sink.schema
     if not isinstance(sink, FileSink) or sink.format == "text":
         return None

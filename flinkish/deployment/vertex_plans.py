@@ -8,6 +8,7 @@ from typing import Any
 import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
@@ -39,8 +40,9 @@ def vertex_plan(vertex: JobVertex) -> VertexPlan:
 
 def _malformed_records(head: StreamNode) -> str | None:
     content = head.content
-    tag = content.malformedRecords if isinstance(content, FileSource) else None
-    return None if tag is None else tag.getId()
+    if not isinstance(content, (FileSource, KafkaSource)) or content.malformedRecords is None:
+        return None
+    return content.malformedRecords.getId()
 
 
 def _single(vertex: JobVertex) -> bool:

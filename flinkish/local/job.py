@@ -35,10 +35,11 @@ from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.local.sinks import opened_sink
 from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
+from flinkish.runtime.batch_writers import check_writers
 from flinkish.runtime.closing import Closeable, close_all, closed_on_error
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.metrics import MetricsTotals
-from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow, Slice
@@ -77,6 +78,7 @@ class LocalJob:
         self._source_tasks: dict[str, SourceTask] = {}
         self._stage_tasks: dict[int, StageTask] = {}
         self._stores: dict[tuple[int, int], DictPageStore] = {}
+        check_writers(vertex.head.content for vertex in graph.sinks)
         self._sinks = {vertex.uid: opened_sink(vertex.head) for vertex in graph.sinks}
         self._sources: dict[str, LocalSource] = {}
         self._batch = 0
@@ -124,6 +126,8 @@ class LocalJob:
                 rows += self._ticks(now, due)
             if read or due:
                 self._run_stages(rows, now)
+                for source in self._sources.values():
+                    source.batchEnded()
             if all(source.ended for source in self._sources.values()):
                 return
             pause = began + self._config.triggerInterval / 1000 - time.monotonic()
@@ -146,6 +150,8 @@ class LocalJob:
             self._check_cancelled()
             if isinstance(result, MalformedRecord):
                 rows += task.malformed(result)
+            elif isinstance(result, SplitMark):
+                task.split(result)
             else:
                 rows += task.process(result)
         rows += self._finished(task)

@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import sys
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial, singledispatch
@@ -17,17 +18,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.sink import (
+    ForEachBatchDataFrameSink,
+    ForEachBatchSink,
+    PrintSink,
+    Sink,
+)
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.deployment.sink_columns import sink_columns
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches
 from flinkish.runtime.formats.csv_lines import csv_line
 from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
+from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
 
@@ -137,6 +145,19 @@ class UserSinkWriter(LocalSink):
         commit(self._name, self._sink, write(self._name, self._sink, runs, context), context)
 
 
+class Transactions(LocalSink):
+    """Writes batches to Kafka or a database. A local job has no checkpoint: each run is another job."""
+
+    def __init__(self, writer: BatchWriter) -> None:
+        self._writer = writer
+
+    def write(self, runs: Sequence[Records], batchId: int) -> None:
+        self._writer.write(runs, batchId)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
 def _values(runs: Sequence[Records]) -> list[Any]:
     return list(chain.from_iterable(run.values for run in runs))
 
@@ -144,6 +165,9 @@ def _values(runs: Sequence[Records]) -> list[Any]:
 def opened_sink(node: StreamNode) -> LocalSink:
     """The sink of ``node``, ready to be written to."""
     assert isinstance(node.content, Sink)
+    if is_written_in_batches(node.content):
+        job = uuid.uuid4().hex
+        return Transactions(batch_writer(node.content, node.name, node.uid, job, "UTC"))
     return _opened(node.content, node)
 
 
@@ -165,6 +189,14 @@ def _print(sink: PrintSink, node: StreamNode) -> LocalSink:
 @_opened.register
 def _call(sink: ForEachBatchSink, node: StreamNode) -> LocalSink:  # type: ignore[type-arg]
     return BatchFunction(sink, node.name)
+
+
+@_opened.register
+def _data_frames(sink: ForEachBatchDataFrameSink, node: StreamNode) -> LocalSink:
+    raise NotSupportedError(
+        "forEachBatchDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
+        " setLocalExecution out, or call forEachBatch(function), which gets a list."
+    )
 
 
 @_opened.register

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
@@ -30,6 +31,9 @@ from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
+from flinkish.runtime.kafka.group import ConsumerGroup
+from flinkish.runtime.kafka.planner import KafkaPlanner
+from flinkish.runtime.kafka.reader import KafkaReader
 from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
 from flinkish.runtime.records.records import untimed
@@ -39,6 +43,7 @@ from flinkish.runtime.sources.planners import (
     NumberPlanner,
     RatedNumberPlanner,
     SourcePlanner,
+    Step,
     is_pattern,
 )
 from flinkish.runtime.sources.user_sources import ELEMENTS_A_BATCH, ReadAhead, frames_of
@@ -62,6 +67,9 @@ class LocalSource(ABC):
     def nextBatch(self) -> Iterator[ReadResult] | None:
         """What the next batch reads, None if there is nothing now; sets ``ended``."""
 
+    def batchEnded(self) -> None:
+        """Called when what the last batch read has gone through the job and is written."""
+
     def close(self) -> None:
         """Called at the end of the job, also after an error."""
 
@@ -73,9 +81,10 @@ class PlannedSource(LocalSource):
         self._planner = planner
         self._read = read
         self._steps = 0
+        self._step: Step | None = None
 
     def nextBatch(self) -> Iterator[ReadResult] | None:
-        step = self._planner.plan()
+        step = self._step = self._planner.plan()
         if step is None:
             return None
         self.ended = step.last
@@ -83,6 +92,22 @@ class PlannedSource(LocalSource):
         self.position = f'{{"step":{self._steps}}}'
         pieces = [piece for task in self._planner.tasks(step) for piece in task]
         return (result for piece in pieces for result in self._read(*piece))
+
+
+class KafkaPartitions(PlannedSource):
+    """Partitions of Kafka."""
+
+    def __init__(self, source: KafkaSource[Any], perBatch: int | None) -> None:
+        self._reader = KafkaReader(source, "UTC")
+        self._group = ConsumerGroup.of(source)
+        super().__init__(KafkaPlanner(source, perBatch, 1), self._reader.read)
+
+    def batchEnded(self) -> None:
+        if self._group is not None and self._step is not None:
+            self._group.commit(self._step)
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 class CollectionReader(LocalSource):
@@ -191,6 +216,11 @@ def _generator(source: DataGeneratorSource, config: ExecutionConfig) -> LocalSou
     last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
     planner = RatedNumberPlanner(0, last, source.rate, 1)
     return PlannedSource(planner, _numbers_of(source.generator))
+
+
+@opened_source.register
+def _kafka(source: KafkaSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
+    return KafkaPartitions(source, config.elementsPerBatch)
 
 
 @opened_source.register

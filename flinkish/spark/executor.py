@@ -24,6 +24,7 @@ from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph, StreamNode
+from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
@@ -48,6 +49,7 @@ from flinkish.spark.session.session import (
 from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
 from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sources.group_offsets import GroupOffsets
 from flinkish.spark.sources.reader import SourceReader, SourceStream
 from flinkish.spark.status.checkpoint_history import history_log
 from flinkish.spark.status.query_monitor import QueryMonitor
@@ -87,8 +89,9 @@ class SparkPipelineExecutor:
                     frames, graph, sources, control, settings = self._frames(
                         session, environment, sinks, storage, plan, parallelism, run
                     )
+                    offsets = _group_offsets(graph, storage)
                     history = BatchHistory(history_log(storage) if given else None)
-                    monitor = QueryMonitor(graph, MetricsTotals(), history)
+                    monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
                     view = JobDetailsView(graph, settings, monitor, config, given, True)
                     batch_sinks = BatchSinks(
                         [v.head for v in graph.sinks],
@@ -98,6 +101,7 @@ class SparkPipelineExecutor:
                         config.elementsHiddenInErrors,
                         monitor.endBatch,
                     )
+                    at_end.callback(batch_sinks.close)
                     checkpoint = storage.child("query")
                     writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
                     at_end.callback(close_open_tasks, session, run, graph)
@@ -205,6 +209,17 @@ def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
     directory = TemporaryDirectory()
     # A URI, as Spark may read a plain path on another file system
     return directory.path.as_uri(), directory.remove
+
+
+def _group_offsets(graph: JobGraph, storage: CheckpointStorage) -> GroupOffsets:
+    groups = {v.uid: ConsumerGroup.of(v.head.content) for v in graph.sources}
+    return GroupOffsets(
+        {
+            uid: (group, f"{storage.localPath}/sources/{uid}/plan")
+            for uid, group in groups.items()
+            if group is not None
+        }
+    )
 
 
 def _parallelism(

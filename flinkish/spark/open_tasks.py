@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun
@@ -47,9 +48,10 @@ class _CloseTasks:
 
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
     """Called when a run has ended: close the tasks that workers keep of it, as far as Spark reaches these
-    workers. Does nothing if no function overrides ``close``."""
+    workers. Does nothing if no function overrides ``close`` and no source holds connections."""
     functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
-    if run is None or not any(map(_closes, functions)):
+    held = any(isinstance(v.head.content, KafkaSource) for v in graph.sources)
+    if run is None or not (held or any(map(_closes, functions))):
         return
     try:
         # In as many partitions as there are cores

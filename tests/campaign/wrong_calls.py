@@ -72,6 +72,12 @@ CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
     fl.TimestampAssigner,
     Function,
     fl.Collector,
+    fl.DeserializationSchema,
+    fl.KafkaPartitioner,
+    fl.KafkaRecordDeserializationSchema,
+    fl.KafkaRecordSerializationSchema,
+    fl.KafkaSinkContext,
+    fl.SerializationSchema,
     EvictionPolicy,
     TriggerPolicy,
 )

@@ -49,7 +49,7 @@ from flinkish.pyflink.datastream.connectors.file_system import (
     RollingPolicy,
     StreamFormat,
 )
-from flinkish.pyflink.datastream.connectors.kafka import KafkaSource
+from flinkish.pyflink.datastream.connectors.kafka import FlinkKafkaConsumer
 from flinkish.pyflink.datastream.connectors.number_seq import NumberSequenceSource
 from flinkish.pyflink.datastream.state import (
     ListStateDescriptor,
@@ -457,8 +457,8 @@ def test_a_job_client(local):
 def test_what_is_javas_says_what_to_write(local):
     with pytest.raises(flinkish.NotSupportedError, match="for_each_batch"):
         local.from_collection([1]).add_sink(SinkFunction())
-    with pytest.raises(flinkish.NotSupportedError, match="from_data_frame"):
-        KafkaSource.builder()
+    with pytest.raises(flinkish.NotSupportedError, match=r"KafkaSource.builder"):
+        FlinkKafkaConsumer("topic", None, {})
 
 
 def test_lengths_of_time_and_windows():

@@ -16,7 +16,7 @@ JOB = """
     import os, pyflink.datastream
     from pyflink.common import (Types,  # the types
                                 Row)
-    from pyflink.datastream.connectors.kafka import KafkaSource
+    from pyflink.datastream.connectors.kafka import FlinkKafkaConsumer
     from pyflink.table import StreamTableEnvironment
     from pyflink.datastream import StreamExecutionEnvironment as Env, Nonsense
     import pyflink.datastream.window as w
@@ -33,7 +33,7 @@ def test_imports_are_rewritten_and_the_rest_stays():
         import os, flinkish.pyflink.datastream
         from flinkish.pyflink.common import (Types,  # the types
                                     Row)
-        from flinkish.pyflink.datastream.connectors.kafka import KafkaSource
+        from flinkish.pyflink.datastream.connectors.kafka import FlinkKafkaConsumer
         from pyflink.table import StreamTableEnvironment
         from flinkish.pyflink.datastream import StreamExecutionEnvironment as Env, Nonsense
         import flinkish.pyflink.datastream.window as w
@@ -46,7 +46,7 @@ def test_imports_are_rewritten_and_the_rest_stays():
 def test_what_is_left_to_do_is_listed_by_line():
     _, leftovers = ported(dedent(JOB))
     assert [(left.line, left.code) for left in leftovers] == [
-        (6, "pyflink.datastream.connectors.kafka.KafkaSource"),
+        (6, "pyflink.datastream.connectors.kafka.FlinkKafkaConsumer"),
         (7, "pyflink.table"),
         (8, "pyflink.datastream.Nonsense"),
     ]

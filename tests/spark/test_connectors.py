@@ -264,3 +264,47 @@ def test_on_with_spark_sql(env, spark, tmp_path):
     )
     query.awaitTermination(60)
     assert list(map(tuple, spark.table("counts").collect())) == [("a", 2)]
+
+
+@dataclass
+class Delay:
+    origin: str
+    delay: int
+
+
+def test_batches_as_data_frames(env, tmp_path):
+    """Written by Spark, with an id each; another sink beside it gets its own elements."""
+    target, batches, texts = str(tmp_path / "table"), [], []
+
+    def write(df, batchId):
+        batches.append((batchId, df.columns))
+        df.write.mode("append").parquet(target)
+
+    env.getConfig().setElementsPerBatch(2)
+    delays = env.fromCollection([Delay("JFK", 7), Delay("LGA", 3), Delay("EWR", 1)])
+    delays.forEachBatchDataFrame(write)
+    delays.map(lambda delay: delay.origin).forEachBatch(lambda values, _: texts.extend(values))
+    env.execute()
+    session = env._sparkSession
+    assert sorted(session.read.parquet(target).collect()) == [("EWR", 1), ("JFK", 7), ("LGA", 3)]
+    assert [columns for _, columns in batches] == [["origin", "delay"]] * len(batches)
+    assert len({number for number, _ in batches}) == len(batches) >= 2
+    assert sorted(texts) == ["EWR", "JFK", "LGA"]
+
+
+def test_an_error_in_a_function_of_data_frames_names_the_batch(env):
+    def fail(df, batchId):
+        raise ValueError("no table")
+
+    env.fromData(Delay("JFK", 7)).forEachBatchDataFrame(fail)
+    with pytest.raises(fl.UserFunctionError, match=r"function of batch 0.*no table"):
+        env.execute()
+
+
+def test_data_frames_need_columns_and_spark(env):
+    local = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    local.fromData(Delay("JFK", 7)).forEachBatchDataFrame(print)
+    with pytest.raises(fl.NotSupportedError, match=r"call forEachBatch\(function\)"):
+        local.execute()
+    with pytest.raises(IllegalArgumentError, match="is no schema"):
+        env.fromData(1).forEachBatchDataFrame(print, "")

@@ -14,6 +14,7 @@ from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.types.columns import is_schema
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -101,6 +102,27 @@ class ForEachBatchSink(Sink[T_contra]):
 
     def __post_init__(self) -> None:
         checked_callable("forEachBatch", self.function, "f(elements, batchId)", 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ForEachBatchDataFrameSink(Sink[Any]):
+    """Calls ``function(df, batchId)`` on the driver once a batch that has elements, with a Spark DataFrame
+    of them: nothing is collected. ``schema`` is a StructType, a DDL string, or None for the columns of
+    the stream's type."""
+
+    kind: ClassVar[str] = "ForEachBatchDataFrameSink"
+
+    function: Callable[[DataFrame, int], None]
+    schema: str | StructType | None = None
+
+    def __post_init__(self) -> None:
+        checked_callable("forEachBatchDataFrame", self.function, "f(df, batchId)", 2)
+        if self.schema is not None and not is_schema(self.schema):
+            raise IllegalArgumentError(
+                f"forEachBatchDataFrame: {shown(self.schema)} is no schema. Pass one, such as"
+                ' "origin string, delay int" or a StructType, or leave it out for the columns of the'
+                " stream's type."
+            )
 
 
 def _discard(elements: list[Any], batchId: int) -> None:

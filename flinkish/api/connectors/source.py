@@ -78,6 +78,11 @@ class Source(Generic[T_co]):
             cls.kind = cls.__name__
 
     @property
+    def hasSplits(self) -> bool:
+        """Whether it is read as several splits."""
+        return self.splitOf is not None
+
+    @property
     def bounded(self) -> bool:
         """Whether the source ends by itself (Flink: ``Boundedness``)."""
         return True

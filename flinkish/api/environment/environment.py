@@ -168,7 +168,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             fix = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
             if not isinstance(watermarkStrategy, ArrivalTimeStrategy):
                 instance("fromSource", watermarkStrategy, WatermarkStrategy, fix)
-        if source.splitOf is not None and watermarkStrategy is None:
+        if source.hasSplits and watermarkStrategy is None:
             raise IllegalArgumentError(
                 "fromSource: a source of several splits needs a WatermarkStrategy here, since later"
                 " on the splits are one stream. Pass WatermarkStrategy.noWatermarks() if the job"
@@ -180,7 +180,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         stream: DataStreamSource[T] = DataStreamSource(self, transformation)
         if watermarkStrategy is None:
             return stream
-        if source.splitOf is None or isinstance(watermarkStrategy, ArrivalTimeStrategy):
+        if not source.hasSplits or isinstance(watermarkStrategy, ArrivalTimeStrategy):
             assigned = stream.assignTimestampsAndWatermarks(watermarkStrategy)
         else:
             assigned = stream._transform(

@@ -257,11 +257,12 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
-    """A strategy given to a source of several splits: ``splitOf(element)`` tells which."""
+    """A strategy given to a source of several splits: ``splitOf(element)`` tells which; None: the source
+    itself tells."""
 
     kind: ClassVar[str] = "SourceWatermarks"
 
-    splitOf: Callable[[Any], Any]
+    splitOf: Callable[[Any], Any] | None
 
     @property
     def name(self) -> str:
@@ -269,7 +270,7 @@ class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:
-        return (*super().userFunctions, self.splitOf)
+        return (*super().userFunctions, *(() if self.splitOf is None else (self.splitOf,)))
 
     @property
     def foldedBound(self) -> int | None:

@@ -17,7 +17,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, number, positive, text, whole_number
-from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.sink import (
+    ForEachBatchDataFrameSink,
+    ForEachBatchSink,
+    PrintSink,
+    Sink,
+)
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
@@ -470,6 +475,17 @@ class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
         """Call ``function(elements, batchId)`` in the driver for each batch with elements. A batch that is
         run again after a crash has the same id."""
         return self._sink("For Each Batch", ForEachBatchSink(function))
+
+    def forEachBatchDataFrame(
+        self,
+        function: Callable[[DataFrame, int], None],
+        schema: str | StructType | None = None,
+    ) -> DataStreamSink[T_co]:
+        """Call ``function(df, batchId)`` in the driver for each batch with elements: ``df`` is a Spark
+        DataFrame of them, which Spark's writers write from the workers, in parallel. A batch that is run
+        again after a crash has the same id. ``schema``: the columns, by default those of the stream's
+        type."""
+        return self._sink("For Each Batch", ForEachBatchDataFrameSink(function, schema))
 
     @overload
     def executeAndCollect(self, jobName: str = ...) -> CloseableIterator[T_co]: ...

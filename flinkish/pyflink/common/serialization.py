@@ -1,24 +1,44 @@
-"""How elements are written to files and read from messages."""
+"""How elements are written to files, and read from and written to messages."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import Any
+
+from flinkish.api.arguments import whole_number
+from flinkish.api.connectors.schemas import ByteArraySchema as CoreByteArraySchema
+from flinkish.api.connectors.schemas import DeserializationSchema as CoreDeserializationSchema
+from flinkish.api.connectors.schemas import SerializationSchema as CoreSerializationSchema
+from flinkish.api.connectors.schemas import SimpleStringSchema as CoreStringSchema
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.pyflink.absent import absent_names
 
 __all__ = [
     "ByteArraySchema",
     "DeserializationSchema",
     "Encoder",
+    "RowFieldExtractorSchema",
     "SerializationSchema",
     "SimpleStringSchema",
 ]
 
 
-class SerializationSchema:
+class SerializationSchema(ABC):
     """How elements become bytes (PyFlink: ``SerializationSchema``)."""
 
+    @property
+    @abstractmethod
+    def serializer(self) -> CoreSerializationSchema[Any]:
+        """The same for flinkish's own sinks."""
 
-class DeserializationSchema:
+
+class DeserializationSchema(ABC):
     """How bytes become elements (PyFlink: ``DeserializationSchema``)."""
+
+    @property
+    @abstractmethod
+    def deserializer(self) -> CoreDeserializationSchema[Any]:
+        """The same for flinkish's own sources."""
 
 
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
@@ -26,10 +46,52 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
     def __init__(self, charset: str = "UTF-8") -> None:
         self.charset = charset
+        self._core = CoreStringSchema(charset)
+
+    @property
+    def serializer(self) -> CoreSerializationSchema[Any]:
+        return self._core
+
+    @property
+    def deserializer(self) -> CoreDeserializationSchema[Any]:
+        return self._core
 
 
 class ByteArraySchema(SerializationSchema, DeserializationSchema):
     """Bytes as they are (PyFlink: ``ByteArraySchema``)."""
+
+    @property
+    def serializer(self) -> CoreSerializationSchema[Any]:
+        return CoreByteArraySchema()
+
+    @property
+    def deserializer(self) -> CoreDeserializationSchema[Any]:
+        return CoreByteArraySchema()
+
+
+class RowFieldExtractorSchema(SerializationSchema):
+    """The bytes in a field of a Row (PyFlink: ``RowFieldExtractorSchema``)."""
+
+    def __init__(self, field_index: int) -> None:
+        self._field = whole_number("RowFieldExtractorSchema: field_index", field_index)
+
+    @property
+    def serializer(self) -> CoreSerializationSchema[Any]:
+        return _FieldOfBytes(self._field)
+
+
+class _FieldOfBytes(CoreSerializationSchema[Any]):
+    def __init__(self, field: int) -> None:
+        self._field = field
+
+    def serialize(self, element: Any) -> bytes:
+        value = element[self._field]
+        if not isinstance(value, (bytes, bytearray)):
+            raise IllegalArgumentError(
+                f"RowFieldExtractorSchema: the field {self._field} is {shown(value)}, and must be bytes."
+                " Encode it before the sink."
+            )
+        return bytes(value)
 
 
 class Encoder:

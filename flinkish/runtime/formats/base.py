@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Union
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import Records
 
-ReadResult = Union[Records, MalformedRecord]
+ReadResult = Union[Records, MalformedRecord, SplitMark]
+"""What a source reads: records, a record that does not fit, or the split that the next ones are of."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.records.copies import ATOMS, copied_mutable, immutable
+from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 
 
@@ -41,6 +42,12 @@ class Input(ABC):
     @abstractmethod
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Process a status, which differs from the one before."""
+
+    def expectSplit(self, mark: SplitMark) -> None:
+        """Called like ``expectRecords``, with a split mark among these records."""
+
+    def processSplit(self, mark: SplitMark) -> None:
+        """Process a split mark: the records that follow are of that split of the source."""
 
 
 class Output:
@@ -141,6 +148,12 @@ class Output:
         self.flush()
         for target in self._all_inputs():
             target.processWatermarkStatus(status)
+
+    def emitSplit(self, mark: SplitMark) -> None:
+        """Emit a split mark, which the side outputs do not get."""
+        self.flush()
+        for target in self._inputs:
+            target.processSplit(mark)
 
     def flush(self) -> None:
         """Hand on what was collected."""

@@ -18,6 +18,7 @@ from flinkish.api.types.fields import field_read
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.copies import copied, keeps_nothing
+from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
@@ -278,19 +279,22 @@ class _Split(NamedTuple):
 class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     """The part of Flink's ``SourceOperator`` that makes watermarks, split by split.
 
-    Splits are known by their elements. A batch's splits are all told before its first element comes
-    (``expectRecords``), so that none runs ahead of another that is new in the same batch.
+    Splits are known by their elements, or by marks of the source before the elements of each. A batch's
+    splits are all told before its first element comes (``expectRecords``), so that none runs ahead of
+    another that is new in the same batch.
     """
 
     looksAhead = True
 
     def __init__(self, context: OperatorContext, description: SourceWatermarksDescription) -> None:
         self._splitOf = description.splitOf
-        self._splitField = field_read(description.splitOf)
+        self._splitField = None if self._splitOf is None else field_read(self._splitOf)
+        self._current: str | None = None
         super().__init__(context, description)
 
     def _restore_generators(self, snapshot: Any) -> None:
-        generations, joined = ({}, None) if snapshot is None else snapshot
+        generations, joined, *finished = ({}, None) if snapshot is None else snapshot
+        self._finished: set[str] = set(*finished)
         self._multiplexer = WatermarkOutputMultiplexer(self._emitter)
         self._multiplexer.restore(joined)
         self._splits: dict[Any, _Split] = {}
@@ -299,13 +303,35 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
     def _snapshot_generators(self) -> Any:
         generations = {name: split.generation.snapshot() for name, split in self._splits.items()}
-        return generations, self._multiplexer.snapshot()
+        joined = self._multiplexer.snapshot()
+        return (generations, joined, self._finished) if self._finished else (generations, joined)
 
     def expectRecords(self, records: Records) -> None:
-        self._register(self._splits_of(records))
+        if self._splitOf is not None:
+            self._register(self._splits_of(records))
+
+    def expectSplit(self, mark: SplitMark) -> None:
+        if self._splitOf is None:
+            self._register((mark.split,))
+
+    def processSplit(self, mark: SplitMark) -> None:
+        if self._splitOf is not None:
+            return
+        self._register((mark.split,))
+        self._current = mark.split
+        if mark.finished:
+            # As in Flink, where its output is unregistered: it does not hold the others back.
+            self._finished.add(mark.split)
+            number = list(self._splits).index(mark.split)
+            self._multiplexer.status.setIdle(number, True)
+            if len(self._finished) < len(self._splits):
+                self._multiplexer.onPeriodicEmit()
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
+        if self._splitOf is None:
+            self._process_split(records)
+            return
         names = self._splits_of(records)
         self._register(names)
         splits = self._splits
@@ -327,9 +353,25 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
             self.emitSingly(records, noted)
 
+    def _process_split(self, records: Records) -> None:
+        """Records that are all of one split."""
+        assert self._current is not None
+        split = self._splits[self._current]
+        generation, emitter = split.generation, split.onEventOutput
+        if generation.emitsOnlyPeriodically:
+            timed = self.timed(records)
+            if len(records):
+                generation.onEvent(None, int(timed.timestamps.max()), emitter)
+            self.output.emitRecords(timed)
+        else:
+            self.emitSingly(
+                records, lambda _, value, time: generation.onEvent(value, time, emitter)
+            )
+
     def _emit_periodically(self, now: int) -> None:
-        for split in self._splits.values():
-            split.generation.onPeriodicEmit(split.periodicOutput, now)
+        for name, split in self._splits.items():
+            if name not in self._finished:
+                split.generation.onPeriodicEmit(split.periodicOutput, now)
         self._multiplexer.onPeriodicEmit()
 
     def _running(self) -> Iterable[WatermarkGeneration]:
@@ -375,4 +417,5 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             column = values.column(self._splitField)
             if column is not None:
                 return values.values(column)
+        assert self._splitOf is not None
         return self.mapped(self._splitOf, records)

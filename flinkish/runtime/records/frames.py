@@ -13,7 +13,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, Union
 
 import cloudpickle
 import numpy as np
@@ -31,23 +31,34 @@ from flinkish.runtime.records.shapes import Shape
 VERSION = 1
 
 
-_WATERMARK, _IDLE, _ACTIVE = 0, 1, 2
+_WATERMARK, _IDLE, _ACTIVE, _SPLIT = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class SplitMark:
+    """The records that follow in a source's output are of ``split``, a text that names it; with
+    ``finished`` none of them will come any more."""
+
+    split: str
+    finished: bool = False
 
 
 @dataclass
 class Marks:
-    """Watermarks and statuses, each with the number of records before it."""
+    """Watermarks, statuses and split marks, each with the number of records before it. The watermark of
+    a split mark is its index in ``splits``."""
 
     positions: NDArray[np.int64]
     kinds: NDArray[np.int8]
     watermarks: NDArray[np.int64]
+    splits: tuple[SplitMark, ...] = ()
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def at(self, positions: NDArray[np.int64]) -> Marks:
         """The same marks at other positions."""
-        return Marks(positions, self.kinds, self.watermarks)
+        return Marks(positions, self.kinds, self.watermarks, self.splits)
 
 
 class MarksBuilder:
@@ -57,6 +68,7 @@ class MarksBuilder:
         self._positions: list[int] = []
         self._kinds: list[int] = []
         self._watermarks: list[int] = []
+        self._splits: list[SplitMark] = []
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -80,13 +92,25 @@ class MarksBuilder:
         self._kinds.append(_IDLE if status.isIdle() else _ACTIVE)
         self._watermarks.append(0)
 
+    def addSplit(self, position: int, mark: SplitMark) -> None:
+        """Add a split mark after ``position`` records."""
+        self._positions.append(position)
+        self._kinds.append(_SPLIT)
+        self._watermarks.append(len(self._splits))
+        self._splits.append(mark)
+
     def build(self) -> Marks:
         """The marks collected."""
         return Marks(
             np.array(self._positions, dtype=np.int64),
             np.array(self._kinds, dtype=np.int8),
             np.array(self._watermarks, dtype=np.int64),
+            tuple(self._splits),
         )
+
+
+Segment = Union[Records, Sequence[int], WatermarkStatus, SplitMark]
+"""A run of records, a run of watermarks, a status, or a split mark."""
 
 
 @dataclass
@@ -96,8 +120,8 @@ class Frame:
     records: Records
     marks: Marks
 
-    def segments(self) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
-        """The elements in order: runs of records, runs of watermarks, statuses."""
+    def segments(self) -> Iterator[Segment]:
+        """The elements in order: runs of records, runs of watermarks, statuses, split marks."""
         done = 0
         index, positions, kinds = 0, self.marks.positions, self.marks.kinds
         while index < len(positions):
@@ -105,6 +129,10 @@ class Frame:
             if position > done:
                 yield self.records.slice(done, position)
                 done = position
+            if kinds[index] == _SPLIT:
+                yield self.marks.splits[int(self.marks.watermarks[index])]
+                index += 1
+                continue
             if kinds[index] != _WATERMARK:
                 yield WatermarkStatus.IDLE if kinds[index] == _IDLE else WatermarkStatus.ACTIVE
                 index += 1
@@ -132,9 +160,7 @@ def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
         _timestamp_column(records),
         records.keys.column if isinstance(records.keys, ColumnKeys) else records.keys,
         _hash_bytes(records),
-        (marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes())
-        if len(marks)
-        else None,
+        _mark_columns(marks),
         *(() if records.counts is None else (records.counts.tobytes(),)),
     )
     return bytes((VERSION,)) + _pickled(content, records.values, operator, byValue)
@@ -167,6 +193,14 @@ def decode_frame(data: bytes) -> Frame:
     return Frame(records, NO_MARKS if marks is None else _marks(*marks))
 
 
+def _mark_columns(marks: Marks) -> tuple[Any, ...] | None:
+    if not len(marks):
+        return None
+    columns = marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes()
+    splits = [(mark.split, mark.finished) for mark in marks.splits]
+    return (*columns, splits) if splits else columns
+
+
 def _hash_bytes(records: Records) -> bytes | None:
     """The hashes of the records, or of the distinct keys if the keys are an encoded column."""
     if records.hashes is None:
@@ -191,11 +225,14 @@ def _encoded_keys(keys: Sequence[Any] | None) -> pa.DictionaryArray | None:
     return keys.encoded if isinstance(keys, ColumnKeys) else None
 
 
-def _marks(positions: bytes, kinds: bytes, watermarks: bytes) -> Marks:
+def _marks(
+    positions: bytes, kinds: bytes, watermarks: bytes, splits: Sequence[tuple[str, bool]] = ()
+) -> Marks:
     return Marks(
         np.frombuffer(positions, dtype=np.int64),
         np.frombuffer(kinds, dtype=np.int8),
         np.frombuffer(watermarks, dtype=np.int64),
+        tuple(SplitMark(*split) for split in splits),
     )
 
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.operators.output import Input
-from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.frames import Segment, SplitMark, decode_frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.reports import InputReport
 from flinkish.runtime.task.valve import StatusWatermarkValve
@@ -84,7 +84,7 @@ class _Channel:
 
     gate: Gate
     slice: int
-    segments: Iterator[Records | Sequence[int] | WatermarkStatus]
+    segments: Iterator[Segment]
     watermark: int
     idle: bool = False
     ended: bool = False
@@ -184,9 +184,7 @@ class InputGates:
             for (gate, part), members in sorted(frames.items())
         }
 
-    def _segments(
-        self, gate: Gate, rows: list[FrameRow]
-    ) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
+    def _segments(self, gate: Gate, rows: list[FrameRow]) -> Iterator[Segment]:
         target = self._inputs[gate.inputIndex]
         segments = _segments(rows)
         if target.looksAhead:
@@ -194,6 +192,8 @@ class InputGates:
             for segment in ahead:
                 if isinstance(segment, Records):
                     target.expectRecords(segment)
+                elif isinstance(segment, SplitMark):
+                    target.expectSplit(segment)
             segments = iter(ahead)
         return segments
 
@@ -203,6 +203,8 @@ class InputGates:
         for segment in channel.segments:
             if isinstance(segment, Records):
                 self._inputs[gate.inputIndex].processRecords(segment)
+            elif isinstance(segment, SplitMark):
+                self._inputs[gate.inputIndex].processSplit(segment)
             elif isinstance(segment, WatermarkStatus):
                 channel.idle = segment.isIdle()
                 self._set_idle(gate, all(c.idle for c in members))
@@ -242,6 +244,6 @@ def _rank(channel: _Channel) -> tuple[int, bool, int, int]:
     return channel.watermark, not gate.broadcast, gate.index, channel.slice
 
 
-def _segments(rows: list[FrameRow]) -> Iterator[Records | Sequence[int] | WatermarkStatus]:
+def _segments(rows: list[FrameRow]) -> Iterator[Segment]:
     for row in sorted(rows, key=lambda row: (row.slice, row.sequence)):
         yield from decode_frame(row.frame).segments()

@@ -22,6 +22,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import (
@@ -300,6 +301,10 @@ class SourceTask(VertexTask):
             return []
         self.sourceOutput.flush()
         return [row for writer in self._writers for row in writer.rows()]
+
+    def split(self, mark: SplitMark) -> None:
+        """Emit a split mark: the next records are of that split."""
+        self.sourceOutput.emitSplit(mark)
 
     def endInput(self) -> None:
         """Emit the last watermark, as the source has ended."""

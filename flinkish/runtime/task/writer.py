@@ -18,6 +18,7 @@ from flinkish.runtime.records.frames import (
     Frame,
     Marks,
     MarksBuilder,
+    SplitMark,
     encode_frame,
 )
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
@@ -232,6 +233,9 @@ class SingleRecordWriter(RecordWriter):
     def __init__(self, gate: Gate, operator: str, keyGroup: int) -> None:
         super().__init__(gate, operator)
         self._keyGroup = keyGroup
+
+    def processSplit(self, mark: SplitMark) -> None:
+        self._marks.addSplit(self._count, mark)
 
     def _partition(self, records: Records, marks: Marks) -> None:
         self._add(self._keyGroup, Frame(records, marks))

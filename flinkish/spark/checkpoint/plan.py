@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ _PLAN = "plan"
 
 
 _QUERY = "query"
+
+
+_IDENTITY = "identity"
 
 
 _ANEW = "restore the checkpoint directory from a copy, or begin anew with another one"
@@ -70,6 +74,15 @@ class CheckpointPlan:
     def keyGroups(self) -> int | None:
         """How many parts its keyed state is in, None if it is new."""
         return None if self._fields is None else self._fields["keyGroups"]
+
+    @cached_property
+    def jobIdentity(self) -> str:
+        """A text that all runs that go on from this checkpoint share, and no others."""
+        found = self._storage.readText(_IDENTITY)
+        if found is None:
+            found = uuid4().hex
+            self._storage.writeText(_IDENTITY, found)
+        return found
 
     @property
     def identities(self) -> Identities:

@@ -10,16 +10,24 @@ from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
-from flinkish.api.connectors.sink import ForEachBatchSink, PrintSink, Sink
+from flinkish.api.connectors.sink import (
+    ForEachBatchDataFrameSink,
+    ForEachBatchSink,
+    PrintSink,
+    Sink,
+)
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
+from flinkish.runtime.batch_writers import batch_writer, check_writers, is_written_in_batches
+from flinkish.runtime.closing import close_all
 from flinkish.runtime.formats.csv_lines import csv_line
 from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
-from flinkish.runtime.records.user_code import mapped, user_code_of
+from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
 from flinkish.runtime.reports import decode_reports
+from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task_logs import log_again
@@ -49,6 +57,9 @@ _SAID = 500
 _POLL_SECONDS = 0.01
 
 
+_PARALLEL = (FileSink, ForEachBatchDataFrameSink)
+
+
 def _place(row: FrameRow) -> tuple[int, int, int]:
     return row.gate, row.slice, row.sequence
 
@@ -72,15 +83,18 @@ class BatchSinks:
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
-        self._files = {
-            node.uid: sink_schema(node) for node in sinks if isinstance(node.content, FileSink)
+        self._parallel = {
+            node.uid: sink_schema(node) for node in sinks if isinstance(node.content, _PARALLEL)
         }
+        """The columns of the sinks that are written by Spark jobs of their own; None: lines of text."""
         self._users = {
             node.uid: UserSink(node, storage, elementsHidden)
             for node in sinks
             if isinstance(node.content, Sink) and node.content.isUsers
         }
-        self._written_by_workers = {*self._files, *self._users}
+        self._written_by_workers = {*self._parallel, *self._users}
+        check_writers(node.content for node in sinks)
+        self._writers: dict[str, BatchWriter] = {}
         self._metrics = metrics
         self._plan = plan
         self._batch_ended = batchEnded
@@ -158,14 +172,21 @@ class BatchSinks:
             for row in sorted(frame_rows(rows.collect()), key=_place):
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
-            for uid in self._files:
+            for uid in self._parallel:
                 if uid in by_target:
-                    self._write_files(self._sinks[uid], frame, batchId)
+                    if self._cancelled:
+                        raise BatchAbortedError
+                    self._write_parallel(self._sinks[uid], frame, batchId)
             for uid, sink in self._users.items():
                 if uid in by_target:
                     sink.write(frame, batchId)
             for uid, node in self._sinks.items():
-                if uid in by_target and uid not in self._written_by_workers:
+                if uid in by_target and is_written_in_batches(node.content):
+                    runs = [decode_frame(data).records for data in by_target[uid]]
+                    if self._cancelled:
+                        raise BatchAbortedError
+                    self._writer(node, frame).write(runs, batchId)
+                elif uid in by_target and uid not in self._written_by_workers:
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
@@ -185,6 +206,21 @@ class BatchSinks:
         finally:
             if self._written_by_workers:
                 frame.unpersist()
+
+    def close(self) -> None:
+        """Called when the job has ended."""
+        close_all(list(self._writers.values()))
+
+    def _writer(self, node: StreamNode, frame: DataFrame) -> BatchWriter:
+        """The writer of a sink, opened with its first batch."""
+        assert is_written_in_batches(node.content)
+        writer = self._writers.get(node.uid)
+        if writer is None:
+            zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+            job = self._plan.jobIdentity
+            writer = batch_writer(node.content, node.name, node.uid, job, zone)
+            self._writers[node.uid] = writer
+        return writer
 
     @singledispatchmethod
     def _write(self, sink: Sink[Any], name: str, values: list[Any], batchId: int) -> None:
@@ -211,13 +247,19 @@ class BatchSinks:
         with user_code_of(name, partial(list, values)):
             sink.function(values, batchId)
 
-    def _write_files(self, node: StreamNode, frame: DataFrame, batchId: int) -> None:
+    def _write_parallel(self, node: StreamNode, frame: DataFrame, batchId: int) -> None:
         sink = node.content
-        assert isinstance(sink, FileSink)
         rows = frame.filter(frame["target"] == node.uid).sortWithinPartitions(
             "gate", "slice", "sequence"
         )
-        schema, options = self._files[node.uid], sink.options
+        schema = self._parallel[node.uid]
+        if isinstance(sink, ForEachBatchDataFrameSink):
+            assert schema is not None
+            with user_method_of(node.name, f"function of batch {batchId}"):
+                sink.function(to_columns(rows, schema), batchId)
+            return
+        assert isinstance(sink, FileSink)
+        options = sink.options
         if schema is None:
             lines = LinesFunction(node.name, _line(sink.format, frame), self.elementsHidden)
             written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"

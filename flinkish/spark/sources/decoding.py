@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
 from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+from flinkish.runtime.kafka.reader import KafkaReader
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -47,6 +48,9 @@ class ArrowDecoder(ABC):
         """The records of ``batch``, in order, and those that do not fit; END_OF_SOURCE in their place
         says that nothing comes any more."""
 
+    def close(self) -> None:
+        """Called when nothing is decoded any more: give up what is held, such as connections."""
+
 
 class PieceDecoder(ArrowDecoder):
     """Reads the pieces of a planned source that its descriptors name."""
@@ -73,6 +77,19 @@ class FilePieceDecoder(PieceDecoder):
 
     def read(self, *piece: Any) -> Iterator[ReadResult]:
         yield from self.format.read(FileSplit(*piece))
+
+
+@dataclass(frozen=True)
+class KafkaPieceDecoder(PieceDecoder):
+    """Ranges of offsets of partitions of Kafka."""
+
+    reader: KafkaReader
+
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        yield from self.reader.read(*piece)
+
+    def close(self) -> None:
+        self.reader.close()
 
 
 @dataclass(frozen=True)
@@ -157,7 +174,7 @@ class LinesDecoder(ArrowDecoder):
     format: LineFormat
     path: str
 
-    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult]]:
         lines = batch.column(batch.schema.get_field_index("value"))
         whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
         text = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import hide_elements
-from flinkish.runtime.closing import closed_at_end, closed_on_error
+from flinkish.runtime.closing import close_all, closed_at_end, closed_on_error
+from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings, VertexPlan
 from flinkish.runtime.task.stage import metrics_row
@@ -60,7 +61,7 @@ class SourceFunction:
         task, settings, decoder = opened.task, opened.settings, opened.decoder
         # Another job may have used this worker since the task was opened.
         hide_elements(settings.elementsHiddenInErrors)
-        with closed_on_error(task):
+        with closed_on_error(opened):
             part: int | None = None
             for batch in batches:
                 if batch.num_rows == 0:
@@ -76,6 +77,8 @@ class SourceFunction:
                         task.endInput()
                     elif isinstance(records, MalformedRecord):
                         yield from _batches(task.malformed(records))
+                    elif isinstance(records, SplitMark):
+                        task.split(records)
                     else:
                         yield from _batches(task.process(records))
             if part is not None:
@@ -84,7 +87,7 @@ class SourceFunction:
                 task.endBatch()
                 OPEN_TASKS.keep(key, opened)
                 return
-        task.close()
+        opened.close()
 
 
 class _OpenedSource:
@@ -97,8 +100,8 @@ class _OpenedSource:
             self.task.open()
 
     def close(self) -> None:
-        """Close the user functions."""
-        self.task.close()
+        """Close the user functions, and what the decoder holds."""
+        close_all((self.task, self.decoder))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
@@ -40,6 +41,9 @@ from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import LineFormat
 from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters, file_format
+from flinkish.runtime.kafka.client import confluent_kafka
+from flinkish.runtime.kafka.planner import KafkaPlanner
+from flinkish.runtime.kafka.reader import KafkaReader
 from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.records import untimed
@@ -63,6 +67,7 @@ from flinkish.spark.sources.decoding import (
     FrameDecoder,
     FramePieceDecoder,
     GeneratorDecoder,
+    KafkaPieceDecoder,
     LinesDecoder,
     NumberPieceDecoder,
     PartDecoder,
@@ -222,6 +227,20 @@ class SourceReader:
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         with _refused(source):
             return self._files_of(source, uid)
+
+    @streamOf.register
+    def _kafka(self, source: KafkaSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
+        if self._local is None:
+            raise NotSupportedError(
+                f"KafkaSource: it needs the checkpoint on a file system of this machine, and it is at"
+                f" {self._storage.path}. Pass enableCheckpointing such a directory, or read with Spark's"
+                ' connector: env.fromDataFrame(spark.readStream.format("kafka")...).'
+            )
+        confluent_kafka("KafkaSource")
+        zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
+        planner = KafkaPlanner(source, self._elementsPerBatch, self._tasks)
+        decoder = KafkaPieceDecoder(KafkaReader(source, zone))
+        return self._planned(planner, decoder, uid, whole=False)
 
     def _files_of(self, source: FileSource[Any], uid: str) -> SourceStream:
         local = Directory(self._session, source.path).localPath

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -31,11 +31,19 @@ _TOTAL = "triggerExecution"
 
 
 class QueryMonitor(JobMonitor):
-    """Follows one run of a job on Spark."""
+    """Follows one run of a job on Spark. ``committed`` is called with Spark's progress of each batch, in a
+    thread of its own."""
 
-    def __init__(self, graph: JobGraph, metrics: MetricsTotals, history: BatchHistory) -> None:
+    def __init__(
+        self,
+        graph: JobGraph,
+        metrics: MetricsTotals,
+        history: BatchHistory,
+        committed: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
         super().__init__(graph, metrics, history)
         self._order = [vertex.uid for vertex in graph.sources]
+        self._committed = committed
         self._query: StreamingQuery | None = None
         self._pending: dict[int, BatchDetails] = {}
         self._batch_ended = threading.Event()
@@ -96,6 +104,8 @@ class QueryMonitor(JobMonitor):
             batch = self._pending.pop(progress["batchId"], None)
         if batch is None:
             return
+        if self._committed is not None:
+            self._committed(progress)
         spark = {phase: int(took) for phase, took in progress["durationMs"].items()}
         duration = spark.pop(_TOTAL, batch.duration)
         whole = replace(

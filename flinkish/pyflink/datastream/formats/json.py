@@ -1,29 +1,139 @@
-"""JSON schemas of Java's connectors, which flinkish has none of."""
+"""JSON in messages, as Rows."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any
 
-from flinkish.api.errors import NotSupportedError
+from flinkish.api.connectors.schemas import DeserializationSchema as CoreDeserializationSchema
+from flinkish.api.connectors.schemas import JsonDeserializationSchema
+from flinkish.api.connectors.schemas import SerializationSchema as CoreSerializationSchema
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+from flinkish.pyflink.common.serialization import DeserializationSchema, SerializationSchema
+from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation
+from flinkish.runtime.formats.json_lines import JsonLine
 
-_FIX = "Map the elements with json.loads or json.dumps instead."
+__all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
 
 
-class JsonRowDeserializationSchema:
-    """Not supported: for Java's connectors."""
+class _Rows(JsonDeserializationSchema[Any]):
+    """PyFlink's Rows of a type."""
+
+    def __init__(self, type_info: RowTypeInfo, ignoresParseErrors: bool) -> None:
+        core = type_info.core
+        if core is None:
+            raise NotSupportedError(
+                f"JsonRowDeserializationSchema: {type_info!r} has fields that JSON is not read as. Use texts,"
+                " numbers, booleans, times, lists, maps and rows of these."
+            )
+        super().__init__(core)
+        self.made = type_info.converted
+        self.ignoresParseErrors = ignoresParseErrors
+
+
+class JsonRowDeserializationSchema(DeserializationSchema):
+    """An object of JSON as a Row (PyFlink: ``JsonRowDeserializationSchema``). Made by ``builder()``."""
+
+    def __init__(self, rows: CoreDeserializationSchema[Any]) -> None:
+        self._rows = rows
+
+    @property
+    def deserializer(self) -> CoreDeserializationSchema[Any]:
+        return self._rows
 
     @staticmethod
-    def builder() -> NoReturn:
-        """Says what to write instead."""
-        raise NotSupportedError(
-            f"JsonRowDeserializationSchema: it is for Java's connectors. {_FIX}"
+    def builder() -> JsonRowDeserializationSchema.Builder:
+        """A builder."""
+        return JsonRowDeserializationSchema.Builder()
+
+    class Builder:
+        """Builds a ``JsonRowDeserializationSchema``."""
+
+        def __init__(self) -> None:
+            self._type_info: RowTypeInfo | None = None
+            self._ignores = False
+
+        def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchema.Builder:
+            """The type of the Rows, whose field names are those of the objects."""
+            self._type_info = _row_type("type_info", type_info)
+            return self
+
+        def json_schema(self, json_schema: str) -> JsonRowDeserializationSchema.Builder:
+            """Not supported: pass ``type_info``."""
+            raise NotSupportedError(
+                "json_schema: the type of Rows is not read from a JSON schema. Write"
+                " type_info(Types.ROW_NAMED(names, types))."
+            )
+
+        def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
+            """Not supported: a field that is missing is None."""
+            raise NotSupportedError(
+                "fail_on_missing_field: a field that is missing is None. Leave it out, and filter the"
+                " Rows."
+            )
+
+        def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
+            """Leave out what does not fit."""
+            self._ignores = True
+            return self
+
+        def build(self) -> JsonRowDeserializationSchema:
+            """The schema."""
+            if self._type_info is None:
+                raise IllegalArgumentError(
+                    "JsonRowDeserializationSchema.builder: the type is missing. Call"
+                    " type_info(Types.ROW_NAMED(names, types)) before build()."
+                )
+            return JsonRowDeserializationSchema(_Rows(self._type_info, self._ignores))
+
+
+class _JsonOfRows(CoreSerializationSchema[Any]):
+    def __init__(self, type_info: RowTypeInfo) -> None:
+        self._type = type_info
+        self._line = JsonLine("UTC")
+
+    def serialize(self, element: Any) -> bytes:
+        return self._line(self._type.converted(element).as_dict(True)).encode("utf-8", "replace")
+
+
+class JsonRowSerializationSchema(SerializationSchema):
+    """A Row as an object of JSON (PyFlink: ``JsonRowSerializationSchema``). Made by ``builder()``."""
+
+    def __init__(self, rows: CoreSerializationSchema[Any]) -> None:
+        self._rows = rows
+
+    @property
+    def serializer(self) -> CoreSerializationSchema[Any]:
+        return self._rows
+
+    @staticmethod
+    def builder() -> JsonRowSerializationSchema.Builder:
+        """A builder."""
+        return JsonRowSerializationSchema.Builder()
+
+    class Builder:
+        """Builds a ``JsonRowSerializationSchema``."""
+
+        def __init__(self) -> None:
+            self._type_info: RowTypeInfo | None = None
+
+        def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchema.Builder:
+            """The type of the Rows."""
+            self._type_info = _row_type("with_type_info", type_info)
+            return self
+
+        def build(self) -> JsonRowSerializationSchema:
+            """The schema."""
+            if self._type_info is None:
+                raise IllegalArgumentError(
+                    "JsonRowSerializationSchema.builder: the type is missing. Call"
+                    " with_type_info(Types.ROW_NAMED(names, types)) before build()."
+                )
+            return JsonRowSerializationSchema(_JsonOfRows(self._type_info))
+
+
+def _row_type(method: str, type_info: TypeInformation) -> RowTypeInfo:
+    if not isinstance(type_info, RowTypeInfo):
+        raise IllegalArgumentError(
+            f"{method}: {shown(type_info)} is no type of Rows. Pass Types.ROW_NAMED(names, types)."
         )
-
-
-class JsonRowSerializationSchema:
-    """Not supported: for Java's connectors."""
-
-    @staticmethod
-    def builder() -> NoReturn:
-        """Says what to write instead."""
-        raise NotSupportedError(f"JsonRowSerializationSchema: it is for Java's connectors. {_FIX}")
+    return type_info

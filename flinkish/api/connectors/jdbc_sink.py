@@ -1,0 +1,255 @@
+"""``JdbcSink``: writes to tables of a database by SQL statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from flinkish.api.arguments import instance, text, whole_number
+from flinkish.api.connectors.sink import Sink
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+from flinkish.api.functions.adapt import checked_callable
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class PreparedStatement:
+    """Takes the values for the ``?`` of a statement, which are counted from 1 (Java: ``PreparedStatement``)."""
+
+    def __init__(self, count: int) -> None:
+        self.values: list[Any] = [None] * whole_number("PreparedStatement: count", count)
+
+    def setObject(self, parameterIndex: int, value: Any) -> None:
+        """Set a value, None for NULL."""
+        if type(parameterIndex) is not int or not 1 <= parameterIndex <= len(self.values):
+            raise IllegalArgumentError(
+                f"JdbcSink: there is no parameter {shown(parameterIndex)}; the statement has"
+                f" {len(self.values)}, counted from 1. Fix the index, or the statement."
+            )
+        self.values[parameterIndex - 1] = value
+
+    setString = setInt = setLong = setShort = setByte = setDouble = setFloat = setObject
+    setBoolean = setBytes = setDate = setTime = setTimestamp = setBigDecimal = setObject
+
+    def setNull(self, parameterIndex: int, sqlType: object = None) -> None:
+        """Set NULL."""
+        self.setObject(parameterIndex, None)
+
+
+StatementBuilder = Callable[[PreparedStatement, Any], None]
+
+
+@dataclass(frozen=True)
+class JdbcExecutionOptions:
+    """How statements are executed (Flink: ``JdbcExecutionOptions``): ``batchSize`` of them at a time.
+    ``maxRetries`` and the interval have no effect: a batch is a transaction, which fails the job."""
+
+    batchSize: int = 5_000
+    maxRetries: int = 3
+    batchIntervalMs: int = 0
+
+    @staticmethod
+    def builder() -> JdbcExecutionOptionsBuilder:
+        """A builder."""
+        return JdbcExecutionOptionsBuilder()
+
+    @staticmethod
+    def defaults() -> JdbcExecutionOptions:
+        """5,000 statements at a time."""
+        return JdbcExecutionOptions()
+
+
+class JdbcExecutionOptionsBuilder:
+    """Builds ``JdbcExecutionOptions``."""
+
+    def __init__(self) -> None:
+        self._size, self._retries, self._interval = 5_000, 3, 0
+
+    def withBatchSize(self, size: int) -> JdbcExecutionOptionsBuilder:
+        """How many statements go to the database at a time."""
+        self._size = whole_number("withBatchSize", size, 1)
+        return self
+
+    def withBatchIntervalMs(self, intervalMs: int) -> JdbcExecutionOptionsBuilder:
+        """Accepted, without effect: statements are executed at the end of each batch of the job."""
+        self._interval = whole_number("withBatchIntervalMs", intervalMs)
+        return self
+
+    def withMaxRetries(self, maxRetries: int) -> JdbcExecutionOptionsBuilder:
+        """Accepted, without effect: a job that failed is started again on its checkpoint."""
+        self._retries = whole_number("withMaxRetries", maxRetries)
+        return self
+
+    def build(self) -> JdbcExecutionOptions:
+        """The options."""
+        return JdbcExecutionOptions(self._size, self._retries, self._interval)
+
+
+@dataclass(frozen=True)
+class JdbcConnectionOptions:
+    """Where the database is (Flink: ``JdbcConnectionOptions``): a JDBC URL of PostgreSQL or SQLite, such as
+    ``jdbc:postgresql://localhost:5432/shop`` or ``jdbc:sqlite:/data/shop.db``."""
+
+    url: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_url(self.url)
+
+    class JdbcConnectionOptionsBuilder:
+        """Builds ``JdbcConnectionOptions``."""
+
+        def __init__(self) -> None:
+            self._url: str | None = None
+            self._username: str | None = None
+            self._password: str | None = None
+
+        def withUrl(self, url: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """The JDBC URL."""
+            self._url = checked_url(url)
+            return self
+
+        def withDriverName(
+            self, driverName: str
+        ) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """Accepted, without effect: the URL says which database it is."""
+            text("withDriverName", driverName)
+            return self
+
+        def withUsername(self, username: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """The name of the user."""
+            self._username = text("withUsername", username)
+            return self
+
+        def withPassword(self, password: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """The user's password."""
+            self._password = instance("withPassword", password, str, "Pass a string.")
+            return self
+
+        def withConnectionCheckTimeoutSeconds(
+            self, connectionCheckTimeoutSeconds: int
+        ) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """Accepted, without effect."""
+            whole_number("withConnectionCheckTimeoutSeconds", connectionCheckTimeoutSeconds)
+            return self
+
+        def build(self) -> JdbcConnectionOptions:
+            """The options."""
+            if self._url is None:
+                raise IllegalArgumentError(
+                    "JdbcConnectionOptionsBuilder: the URL is missing. Call"
+                    ' withUrl("jdbc:postgresql://localhost:5432/shop") before build().'
+                )
+            return JdbcConnectionOptions(self._url, self._username, self._password)
+
+
+def checked_url(url: str) -> str:
+    """``url``; raises if it is none of a database that flinkish writes to."""
+    text("JdbcConnectionOptions: url", url)
+    if not url.startswith("jdbc:"):
+        raise IllegalArgumentError(
+            f"JdbcConnectionOptions: {shown(url)} is no JDBC URL. Pass one such as"
+            " jdbc:postgresql://localhost:5432/shop."
+        )
+    if not url.startswith(("jdbc:postgresql://", "jdbc:sqlite:")):
+        raise NotSupportedError(
+            f"JdbcConnectionOptions: {shown(url)} is of a database that flinkish does not write to: it"
+            " knows PostgreSQL and SQLite. Write forEachBatchDataFrame(function) and Spark's JDBC writer."
+        )
+    return url
+
+
+def postgresql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
+    """What libpq is told of a JDBC URL.
+
+    >>> postgresql_parameters(JdbcConnectionOptions("jdbc:postgresql://db:5433/shop?sslmode=require", "ann"))
+    {'host': 'db', 'port': 5433, 'dbname': 'shop', 'user': 'ann', 'sslmode': 'require'}
+    """
+    parts = urlsplit(options.url.removeprefix("jdbc:"))
+    named = {"host": parts.hostname, "port": parts.port, "dbname": parts.path.removeprefix("/")}
+    named |= {"user": options.username, "password": options.password}
+    more = dict(parse_qsl(parts.query))
+    return {**{key: value for key, value in named.items() if value}, **more}
+
+
+@dataclass(frozen=True, eq=False)
+class JdbcSink(Sink[T_contra]):
+    """Rows of a table, by a statement for each element (Flink: ``JdbcSink``).
+
+    A batch is one transaction. With exactly once, its number is written in the same transaction into the
+    table ``flinkish_batches`` of the database: a batch that comes again after a crash is known. So it is
+    for any statement; where a key is there already, say what is to happen: ``INSERT ... ON CONFLICT (id)
+    DO UPDATE SET ...``. PostgreSQL needs ``pip install 'flinkish[postgresql]'``.
+
+    >>> from flinkish import JdbcConnectionOptions, JdbcSink
+    >>> sink = (
+    ...     JdbcSink.builder()
+    ...     .withQueryStatement("INSERT INTO totals VALUES (?, ?)", lambda statement, total: (
+    ...         statement.setString(1, total.user), statement.setLong(2, total.amount)))
+    ...     .buildExactlyOnce(JdbcConnectionOptions("jdbc:sqlite:/tmp/shop.db"))
+    ... )
+    """
+
+    kind: ClassVar[str] = "JdbcSink"
+
+    sql: str
+    statementBuilder: StatementBuilder
+    executionOptions: JdbcExecutionOptions
+    connectionOptions: JdbcConnectionOptions
+    exactlyOnce: bool
+
+    @staticmethod
+    def builder() -> JdbcSinkBuilder[Any]:
+        """A builder."""
+        return JdbcSinkBuilder()
+
+
+class JdbcSinkBuilder(Generic[T]):
+    """Builds a ``JdbcSink`` (Flink: ``JdbcSinkBuilder``)."""
+
+    def __init__(self) -> None:
+        self._sql: str | None = None
+        self._statement_builder: StatementBuilder | None = None
+        self._execution = JdbcExecutionOptions()
+
+    def withQueryStatement(
+        self, query: str, statementBuilder: StatementBuilder
+    ) -> JdbcSinkBuilder[Any]:
+        """The statement, and ``statementBuilder(statement, element)``, which sets the values of its ``?``."""
+        self._sql = text("withQueryStatement: query", query)
+        form = "f(statement, element)"
+        checked_callable("withQueryStatement", statementBuilder, form, 2)
+        self._statement_builder = statementBuilder
+        return self
+
+    def withExecutionOptions(self, executionOptions: JdbcExecutionOptions) -> JdbcSinkBuilder[T]:
+        """How statements are executed."""
+        fix = "Pass JdbcExecutionOptions.builder()...build()."
+        kind = JdbcExecutionOptions
+        self._execution = instance("withExecutionOptions", executionOptions, kind, fix)
+        return self
+
+    def buildAtLeastOnce(self, connectionOptions: JdbcConnectionOptions) -> JdbcSink[T]:
+        """The sink; a batch that comes again is written again."""
+        return self._build("buildAtLeastOnce", connectionOptions, False)
+
+    def buildExactlyOnce(self, connectionOptions: JdbcConnectionOptions) -> JdbcSink[T]:
+        """The sink; a batch that comes again is known."""
+        return self._build("buildExactlyOnce", connectionOptions, True)
+
+    def _build(
+        self, method: str, connectionOptions: JdbcConnectionOptions, exactlyOnce: bool
+    ) -> JdbcSink[T]:
+        fix = "Pass JdbcConnectionOptions(url, username, password), or what its builder makes."
+        instance(method, connectionOptions, JdbcConnectionOptions, fix)
+        if self._sql is None or self._statement_builder is None:
+            raise IllegalArgumentError(
+                f'{method}: the statement is missing. Call withQueryStatement("INSERT INTO ...", f) first.'
+            )
+        return JdbcSink(
+            self._sql, self._statement_builder, self._execution, connectionOptions, exactlyOnce
+        )

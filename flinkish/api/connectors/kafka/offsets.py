@@ -1,0 +1,95 @@
+"""``OffsetsInitializer``: where the partitions of a Kafka source begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from flinkish.api.arguments import instance, member, time_in_millis, whole_number
+from flinkish.api.connectors.kafka.records import TopicPartition, checked_partition
+from flinkish.api.errors import IllegalArgumentError
+
+
+class OffsetResetStrategy(Enum):
+    """Where to read on where there is no such offset (Kafka: ``OffsetResetStrategy``): from the first
+    record, from the end, or nowhere: the job fails."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NONE = "none"
+
+
+class Place(Enum):
+    """What an ``OffsetsInitializer`` goes by."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSETS = "offsets"
+    COMMITTED = "committed"
+
+
+@dataclass(frozen=True)
+class OffsetsInitializer:
+    """Where partitions begin, or end (Flink: ``OffsetsInitializer``). Made by its static methods."""
+
+    place: Place
+    timestampMillis: int = 0
+    partitionOffsets: tuple[tuple[TopicPartition, int], ...] = ()
+    offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.EARLIEST
+
+    def __post_init__(self) -> None:
+        fix = "Call OffsetsInitializer.earliest() or another of its static methods."
+        instance("OffsetsInitializer", self.place, Place, fix)
+
+    @staticmethod
+    def earliest() -> OffsetsInitializer:
+        """The first record that is there."""
+        return OffsetsInitializer(Place.EARLIEST)
+
+    @staticmethod
+    def latest() -> OffsetsInitializer:
+        """The end of each partition, as it is when the job starts."""
+        reset = OffsetResetStrategy.LATEST
+        return OffsetsInitializer(Place.LATEST, offsetResetStrategy=reset)
+
+    @staticmethod
+    def timestamp(timestamp: int) -> OffsetsInitializer:
+        """The first record whose timestamp in ms is ``timestamp`` or higher, else the end."""
+        time_in_millis("OffsetsInitializer.timestamp", timestamp)
+        reset = OffsetResetStrategy.LATEST
+        return OffsetsInitializer(Place.TIMESTAMP, timestamp, offsetResetStrategy=reset)
+
+    @staticmethod
+    def offsets(
+        offsets: Mapping[TopicPartition, int],
+        offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.EARLIEST,
+    ) -> OffsetsInitializer:
+        """Those offsets; partitions that are not named begin as ``offsetResetStrategy`` says."""
+        subject = "OffsetsInitializer.offsets"
+        instance(subject, offsets, Mapping, 'Pass a dict such as {TopicPartition("t", 0): 42}.')
+        if not offsets:
+            raise IllegalArgumentError(
+                f'{subject}: there are none. Pass a dict such as {{TopicPartition("t", 0): 42}}.'
+            )
+        pairs = tuple(
+            (checked_partition(subject, partition), whole_number(subject, offset))
+            for partition, offset in offsets.items()
+        )
+        strategy = member(subject, offsetResetStrategy, OffsetResetStrategy)
+        return OffsetsInitializer(Place.OFFSETS, 0, pairs, strategy)
+
+    @staticmethod
+    def committedOffsets(
+        offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.NONE,
+    ) -> OffsetsInitializer:
+        """The offsets that are committed for the source's group; where there are none,
+        ``offsetResetStrategy`` says."""
+        subject = "OffsetsInitializer.committedOffsets"
+        strategy = member(subject, offsetResetStrategy, OffsetResetStrategy)
+        return OffsetsInitializer(Place.COMMITTED, 0, (), strategy)
+
+    def getAutoOffsetResetStrategy(self) -> OffsetResetStrategy:
+        """Where to read on where an offset is not there any more."""
+        return self.offsetResetStrategy

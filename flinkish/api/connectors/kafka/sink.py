@@ -1,0 +1,132 @@
+"""``KafkaSink``: writes to topics of Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from flinkish.api.arguments import instance, member, text
+from flinkish.api.connectors.kafka.serialization import KafkaRecordSerializationSchema
+from flinkish.api.connectors.kafka.source import Properties, checked_property
+from flinkish.api.connectors.sink import Sink
+from flinkish.api.errors import IllegalArgumentError
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class DeliveryGuarantee(Enum):
+    """How often an element arrives when a job fails and goes on (Flink: ``DeliveryGuarantee``)."""
+
+    EXACTLY_ONCE = "exactly-once"
+    """Once: a batch is a transaction, which readers with ``read_committed`` see whole or not at all."""
+    AT_LEAST_ONCE = "at-least-once"
+    """Once or more: a batch ends when the brokers have all of it, and may come again."""
+    NONE = "none"
+    """Perhaps not at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class KafkaSink(Sink[T_contra]):
+    """Records of topics of Kafka (Flink: ``KafkaSink``). Made by ``KafkaSink.builder()``.
+
+    With EXACTLY_ONCE a batch is a transaction, and its number is committed in the same transaction, as an
+    offset of the group ``flinkish-`` and the prefix: a batch that comes again is known, and not written.
+    Brokers forget that after a week (``offsets.retention.minutes``). A run that still writes when the job
+    has been started again is fenced. Needs ``pip install 'flinkish[kafka]'``.
+
+    >>> from flinkish import KafkaRecordSerializationSchema, KafkaSink, SimpleStringSchema
+    >>> sink = (
+    ...     KafkaSink.builder()
+    ...     .setBootstrapServers("localhost:9092")
+    ...     .setRecordSerializer(
+    ...         KafkaRecordSerializationSchema.builder()
+    ...         .setTopic("results")
+    ...         .setValueSerializationSchema(SimpleStringSchema())
+    ...         .build()
+    ...     )
+    ...     .build()
+    ... )
+    """
+
+    kind: ClassVar[str] = "KafkaSink"
+
+    serializer: KafkaRecordSerializationSchema[T_contra]
+    properties: Properties
+    deliveryGuarantee: DeliveryGuarantee
+    transactionalIdPrefix: str
+
+    @staticmethod
+    def builder() -> KafkaSinkBuilder[Any]:
+        """A builder."""
+        return KafkaSinkBuilder()
+
+
+class KafkaSinkBuilder(Generic[T]):
+    """Builds a ``KafkaSink`` (Flink: ``KafkaSinkBuilder``)."""
+
+    def __init__(self) -> None:
+        self._serializer: KafkaRecordSerializationSchema[Any] | None = None
+        self._properties: dict[str, str] = {}
+        self._guarantee = DeliveryGuarantee.NONE
+        self._prefix: str | None = None
+
+    def setBootstrapServers(self, bootstrapServers: str) -> KafkaSinkBuilder[T]:
+        """The brokers to ask first: ``host:port``, several with commas between."""
+        return self.setProperty("bootstrap.servers", bootstrapServers)
+
+    def setRecordSerializer(
+        self, recordSerializer: KafkaRecordSerializationSchema[Any]
+    ) -> KafkaSinkBuilder[Any]:
+        """Make records of elements."""
+        fix = "Derive from it, or pass KafkaRecordSerializationSchema.builder()...build()."
+        kind = KafkaRecordSerializationSchema
+        self._serializer = instance("setRecordSerializer", recordSerializer, kind, fix)
+        return self
+
+    def setDeliveryGuarantee(self, deliveryGuarantee: DeliveryGuarantee) -> KafkaSinkBuilder[T]:
+        """How often an element arrives; by default NONE, as in Flink."""
+        self._guarantee = member("setDeliveryGuarantee", deliveryGuarantee, DeliveryGuarantee)
+        return self
+
+    def setTransactionalIdPrefix(self, transactionalIdPrefix: str) -> KafkaSinkBuilder[T]:
+        """The name of the transactions, for EXACTLY_ONCE: one for each sink of each job of a cluster."""
+        self._prefix = text("setTransactionalIdPrefix", transactionalIdPrefix)
+        return self
+
+    def setKafkaProducerConfig(self, props: Mapping[str, str]) -> KafkaSinkBuilder[T]:
+        """Several properties of the producer."""
+        fix = 'Pass a dict such as {"compression.type": "lz4"}.'
+        for key, value in instance("setKafkaProducerConfig", props, Mapping, fix).items():
+            name, checked = checked_property("setKafkaProducerConfig", key, value)
+            self._properties[name] = checked
+        return self
+
+    def setProperty(self, key: str, value: str) -> KafkaSinkBuilder[T]:
+        """A property of Kafka's producer, by Java's name or librdkafka's."""
+        name, checked = checked_property("setProperty", key, value)
+        self._properties[name] = checked
+        return self
+
+    def build(self) -> KafkaSink[T]:
+        """The sink. Raises IllegalArgumentError, which names what is missing."""
+        if "bootstrap.servers" not in self._properties:
+            raise _missing("the brokers", 'setBootstrapServers("localhost:9092")')
+        if self._serializer is None:
+            raise _missing("what makes records", "setRecordSerializer(...)")
+        if self._guarantee is DeliveryGuarantee.EXACTLY_ONCE and self._prefix is None:
+            raise _missing("the name of the transactions", 'setTransactionalIdPrefix("orders")')
+        return KafkaSink(
+            self._serializer,
+            tuple(sorted(self._properties.items())),
+            self._guarantee,
+            self._prefix or "",
+        )
+
+
+def _missing(what: str, call: str) -> IllegalArgumentError:
+    return IllegalArgumentError(
+        f"KafkaSink.builder: {what} is missing. Call {call} before build()."
+    )

@@ -1,0 +1,34 @@
+"""Which writer a sink has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeGuard, Union
+
+from flinkish.api.connectors.jdbc_sink import JdbcSink
+from flinkish.api.connectors.kafka.sink import KafkaSink
+from flinkish.runtime.kafka.writer import KafkaWriter, check_prefixes
+from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
+
+WrittenInBatches = Union[KafkaSink[Any], JdbcSink[Any]]
+
+
+def is_written_in_batches(sink: object) -> TypeGuard[WrittenInBatches]:
+    """Whether a sink has a ``BatchWriter``."""
+    return isinstance(sink, (KafkaSink, JdbcSink))
+
+
+def check_writers(sinks: Iterable[object]) -> None:
+    """Raises InvalidProgramError if sinks of one job are in one another's way."""
+    check_prefixes(sinks)
+
+
+def batch_writer(
+    sink: WrittenInBatches, name: str, uid: str, job: str, timeZone: str
+) -> BatchWriter:
+    """The writer of ``sink``, open. ``uid`` is that of its node; ``job`` is the same for all runs that go
+    on from a checkpoint, and ``timeZone`` the one that texts of times are in."""
+    if isinstance(sink, KafkaSink):
+        return KafkaWriter(sink, name, job, timeZone)
+    return JdbcWriter(sink, name, job, uid)

@@ -1,0 +1,175 @@
+"""Kafka's client, which is confluent-kafka over librdkafka, with the properties that users know from Java."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError, shown
+
+LOG = logging.getLogger("flinkish.kafka")
+
+
+def confluent_kafka(user: str) -> Any:
+    """The module confluent_kafka, with its ``admin``. Raises NotSupportedError, which names ``user``, if it is
+    not installed."""
+    try:
+        importlib.import_module("confluent_kafka.admin")
+        return importlib.import_module("confluent_kafka")
+    except ImportError as error:
+        raise NotSupportedError(
+            f"{user} needs the package confluent-kafka, which this Python does not have ({error}):"
+            " pip install 'flinkish[kafka]', on the driver and the workers."
+        ) from None
+
+
+_OURS = {
+    "client.id.prefix",
+    "commit.offsets.on.checkpoint",
+    "default.api.timeout.ms",
+    "max.block.ms",
+    "partition.discovery.interval.ms",
+    "register.consumer.metrics",
+}
+"""Properties of Flink's connector or of Java's client that flinkish itself reads."""
+
+
+_WITHOUT_EFFECT = {
+    "allow.auto.create.topics",
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "auto.commit.interval.ms",
+    "interceptor.classes",
+    "key.deserializer",
+    "key.serializer",
+    "max.poll.records",
+    "metric.reporters",
+    "partition.assignment.strategy",
+    "request.timeout.ms",
+    "value.deserializer",
+    "value.serializer",
+}
+"""Properties of Java's client that say nothing here: flinkish itself decides what is read and when."""
+
+
+_RENAMED = {
+    "buffer.memory": "queue.buffering.max.kbytes",
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "sasl.mechanism": "sasl.mechanisms",
+    "ssl.truststore.location": "ssl.ca.location",
+}
+
+
+_JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
+
+
+def client_properties(user: str, properties: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The properties for librdkafka. Those of Java's client get librdkafka's names; ``user`` is named in errors.
+
+    >>> client_properties("KafkaSource", [("sasl.mechanism", "PLAIN"), ("max.poll.records", "500")])
+    {'sasl.mechanisms': 'PLAIN'}
+    """
+    found: dict[str, Any] = {}
+    for name, value in properties:
+        if name in _OURS or name in _WITHOUT_EFFECT:
+            continue
+        if name == "sasl.jaas.config":
+            found.update(_credentials(user, value))
+        elif name == "ssl.truststore.location" and not value.lower().endswith((".pem", ".crt")):
+            raise IllegalArgumentError(
+                f"{user}: ssl.truststore.location is {shown(value)}, which librdkafka cannot read: it takes"
+                " certificates in PEM. Export them, as with keytool -exportcert -rfc, and pass that file."
+            )
+        elif name in ("ssl.truststore.password", "ssl.truststore.type"):
+            continue
+        elif name == "ssl.endpoint.identification.algorithm":
+            found[name] = value or "none"
+        elif name == "buffer.memory":
+            found[_RENAMED[name]] = max(int(value) // 1024, 1)
+        else:
+            found[_RENAMED.get(name, name)] = value
+    return found
+
+
+def _credentials(user: str, jaas: str) -> dict[str, str]:
+    found = {name: double or single for name, double, single in _JAAS.findall(jaas)}
+    if "username" not in found or "password" not in found:
+        raise IllegalArgumentError(
+            f"{user}: sasl.jaas.config has no username and password, and of other ways to log in librdkafka"
+            " has properties of its own. Set sasl.username and sasl.password, or those of that way."
+        )
+    return {f"sasl.{name}": re.sub(r"\\(.)", r"\1", text) for name, text in found.items()}
+
+
+def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
+    """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if a property will not do."""
+    try:
+        return make({"log_level": 4, **properties, "error_cb": _log_error}, logger=LOG)
+    except Exception as error:
+        reason = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
+        raise IllegalArgumentError(
+            f"{user}: Kafka's client refuses its properties: {reason}. Fix it with setProperty: names are"
+            " those of Java's client, or librdkafka's."
+        ) from None
+
+
+def _log_error(error: Any) -> None:
+    LOG.warning("Kafka: %s", error)
+
+
+def number_property(
+    user: str, properties: Iterable[tuple[str, str]], name: str, default: int
+) -> int:
+    """The value of a property that is a whole number."""
+    value = dict(properties).get(name, str(default))
+    try:
+        return int(value)
+    except ValueError:
+        raise IllegalArgumentError(
+            f"{user}: the property {name} is {shown(value)}. Set it to a number of milliseconds."
+        ) from None
+
+
+def is_transient(error: Any) -> bool:
+    """Whether an error of Kafka may pass by itself: the broker is away, or is just starting."""
+    return error.name() in {
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "_TIMED_OUT",
+        "_RESOLVE",
+        "_DESTROY",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_COORDINATOR",
+        "NETWORK_EXCEPTION",
+        "REQUEST_TIMED_OUT",
+        "BROKER_NOT_AVAILABLE",
+        "KAFKA_STORAGE_ERROR",
+        "OFFSET_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "UNSTABLE_OFFSET_COMMIT",
+    }
+
+
+def unreachable(user: str, servers: str, error: object) -> JobExecutionError:
+    """The error of a job none of whose brokers answers."""
+    return JobExecutionError(
+        f"{user}: no broker answers at {servers}: {error}. Start it, or fix setBootstrapServers and the"
+        " properties for security."
+    )
+
+
+_CONSUMER_ONLY = ("group.", "session.", "heartbeat.", "max.poll", "isolation.", "fetch.", "queued.")
+
+
+def is_for_admin(name: str) -> bool:
+    """Whether a property is one for every client, and not for consumers only."""
+    others = ("check.crcs", "max.partition.fetch.bytes", "offset.store.method")
+    return not name.startswith(_CONSUMER_ONLY) and name not in others

@@ -1,0 +1,290 @@
+"""Messages of Kafka to runs of records, as their schema says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.connectors.kafka.deserialization import (
+    KafkaRecordDeserializationSchema,
+    ValueOnlyDeserialization,
+)
+from flinkish.api.connectors.kafka.records import ConsumerRecord, MalformedKafkaRecord
+from flinkish.api.connectors.schemas import JsonDeserializationSchema, SimpleStringSchema
+from flinkish.api.errors import NotSupportedError, said_by
+from flinkish.api.functions.functions import Collector
+from flinkish.api.types.row import Row
+from flinkish.api.types.table_schema import table_schema
+from flinkish.api.types.type_info import TypeInformation
+from flinkish.runtime.formats.base import ReadResult
+from flinkish.runtime.formats.json_format import JsonFormat
+from flinkish.runtime.formats.json_values import JsonReader, NotJson, json_object
+from flinkish.runtime.formats.lines import LineBlock
+from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.text_values import NotOfType
+from flinkish.runtime.records.copies import copied, immutable
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import VALUE, Shape
+from flinkish.runtime.records.user_code import user_code_of
+
+FEW_MESSAGES = 16
+"""Of so many messages, one of which does not fit, each is parsed by itself."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Messages of one partition, in order; each is a ``confluent_kafka.Message``."""
+
+    topic: str
+    partition: int
+    messages: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def timestamps(self) -> list[int]:
+        """Their timestamps in ms."""
+        stamped = [message.timestamp() for message in self.messages]
+        return [time if kind else NO_TIMESTAMP for kind, time in stamped]
+
+    def withValues(self) -> Messages:
+        """Those that have a value."""
+        kept = [message for message in self.messages if message.value() is not None]
+        return Messages(self.topic, self.partition, kept)
+
+    def halves(self) -> tuple[Messages, Messages]:
+        """The same in two parts."""
+        middle = len(self.messages) // 2
+        parts = self.messages[:middle], self.messages[middle:]
+        return Messages(self.topic, self.partition, parts[0]), Messages(
+            self.topic, self.partition, parts[1]
+        )
+
+    def record(self, message: Any) -> ConsumerRecord:
+        """A message as users see it."""
+        kind, time = message.timestamp()
+        return ConsumerRecord(
+            self.topic,
+            self.partition,
+            message.offset(),
+            time if kind else NO_TIMESTAMP,
+            message.key(),
+            message.value(),
+            tuple(message.headers() or ()),
+        )
+
+    def malformed(self, message: Any, reason: str) -> MalformedKafkaRecord:
+        """A message as what does not fit."""
+        return MalformedKafkaRecord(
+            f"{self.topic}-{self.partition}",
+            None,
+            message.offset(),
+            message.value() or b"",
+            reason,
+            self.topic,
+            self.partition,
+            message.key(),
+        )
+
+
+class MessageDecoder(ABC):
+    """Makes records of messages; it is pickled for the workers."""
+
+    @abstractmethod
+    def decode(self, messages: Messages) -> Iterator[ReadResult]:
+        """The records of ``messages`` in order, with Kafka's timestamps, then those that do not fit."""
+
+
+def message_decoder(
+    schema: KafkaRecordDeserializationSchema[Any], timeZone: str, malformedGoOut: bool
+) -> MessageDecoder:
+    """The decoder of a schema. ``timeZone`` is for timestamps in JSON that name none; with
+    ``malformedGoOut`` an error of a schema of the user's makes its message a malformed one."""
+    if isinstance(schema, ValueOnlyDeserialization):
+        values = schema.schema
+        if type(values) is SimpleStringSchema:
+            return StringDecoder(values.charset)
+        if isinstance(values, JsonDeserializationSchema):
+            return json_decoder(values, timeZone)
+    return SchemaDecoder(schema, malformedGoOut)
+
+
+@dataclass(frozen=True)
+class StringDecoder(MessageDecoder):
+    """Values as texts."""
+
+    charset: str
+
+    def decode(self, messages: Messages) -> Iterator[ReadResult]:
+        values = [message.value() for message in messages.messages]
+        if None in values:
+            messages = messages.withValues()
+            values = [message.value() for message in messages.messages]
+        charset = self.charset
+        texts = [value.decode(charset, "replace") for value in values]
+        yield Records(texts, timestamps_of(messages.timestamps()))
+
+
+def json_decoder(schema: JsonDeserializationSchema[Any], timeZone: str) -> MessageDecoder:
+    """The decoder of objects of JSON. Raises NotSupportedError for types that JSON is not read as."""
+    columns = table_schema(schema.columns)
+    root = json_object(columns, timeZone)
+    if root is None:
+        raise NotSupportedError(
+            f"JsonDeserializationSchema: JSON is not read as all types of {schema.columns}. Use texts, numbers,"
+            " booleans, dates, timestamps, lists, maps and objects of these."
+        )
+    return JsonDecoder(JsonFormat(root), schema.type, schema.made, schema.ignoresParseErrors)
+
+
+@dataclass(frozen=True)
+class JsonDecoder(MessageDecoder):
+    """An object of JSON in each message, as columns; ``type``, or else ``made``, says what is made of a
+    row."""
+
+    format: JsonFormat
+    type: TypeInformation[Any]
+    made: Callable[[Any], Any] | None = None
+    dropsMalformed: bool = False
+
+    def decode(self, messages: Messages) -> Iterator[ReadResult]:
+        messages = messages.withValues()
+        malformed: list[MalformedKafkaRecord] = []
+        batches: list[pa.RecordBatch] = []
+        kept: list[Messages] = []
+        for batch, those in self._parts(messages, malformed):
+            batches.append(batch)
+            kept.append(those)
+        rows = pa.concat_batches(batches) if len(batches) > 1 else (batches or [None])[0]
+        if rows is not None and rows.num_rows:
+            times = [time for those in kept for time in those.timestamps()]
+            yield Records(self._elements(rows), timestamps_of(times))
+        if not self.dropsMalformed:
+            yield from malformed
+
+    def _elements(self, rows: pa.RecordBatch) -> Sequence[Any]:
+        if self.made is not None:
+            made = self.made
+            return [made(row) for row in RowColumns(rows)]
+        kind = self.type.typeClass
+        if kind is None or kind is Row:
+            return RowColumns(rows)
+        nested = any(pa.types.is_nested(column) for column in rows.schema.types)
+        if nested or any(child.kind == "Enum" for child in self.type.children):
+            make = _maker(self.type)
+            return [make(row) for row in RowColumns(rows)]
+        names = tuple(rows.schema.names)
+        return RowColumns(rows, Shape(kind, names, (VALUE,) * len(names)))
+
+    def _parts(
+        self, messages: Messages, malformed: list[MalformedKafkaRecord]
+    ) -> Iterator[tuple[pa.RecordBatch, Messages]]:
+        """The rows of messages with the messages that they are of, by the quickest way that is sure."""
+        if not len(messages):
+            return
+        values = [message.value() for message in messages.messages]
+        data = b"\n".join(values)
+        if b"\r" not in data and data.count(b"\n") == len(values) - 1:
+            rows = self.format.fast(LineBlock(messages.topic, data, 0, None))
+            if rows is not None and rows.num_rows == len(values):
+                yield rows, messages
+                return
+        if len(messages) > FEW_MESSAGES and self.format.mayBeFast:
+            for half in messages.halves():
+                yield from self._parts(half, malformed)
+        else:
+            yield self._slow(messages, values, malformed)
+
+    def _slow(
+        self, messages: Messages, values: list[bytes], malformed: list[MalformedKafkaRecord]
+    ) -> tuple[pa.RecordBatch, Messages]:
+        rows, kept = [], []
+        root = self.format.root
+        for message, value in zip(messages.messages, values):
+            try:
+                found = JsonReader(value.decode()).rows(root)
+                if len(found) != 1:
+                    raise NotJson(f"it holds {len(found)} objects, and one is expected")
+                rows += found
+                kept.append(message)
+            except UnicodeDecodeError:
+                malformed.append(messages.malformed(message, NOT_UTF8))
+            except (NotJson, NotOfType) as misfit:
+                malformed.append(messages.malformed(message, str(misfit)))
+        columns = list(zip(*rows)) if rows else [()] * len(root.fields)
+        arrays = [pa.array(v, kind.arrow) for v, kind in zip(columns, root.types)]
+        schema = pa.schema([(n, kind.arrow) for n, kind in zip(root.fields, root.types)])
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return batch, Messages(messages.topic, messages.partition, kept)
+
+
+def _maker(kind: TypeInformation[Any]) -> Callable[[Any], Any]:
+    """What makes an object of ``kind`` of a Row, a list or a dict of Rows."""
+    children = [_maker(child) for child in kind.children]
+    if kind.isComposite():
+        made = kind.typeClass
+
+        def of_row(row: Any) -> Any:
+            if row is None or made is None or made is Row:
+                return row
+            parts = zip(kind.fields, children, tuple(row))
+            return made(**{name: make(part) for name, make, part in parts})
+
+        return of_row
+    if kind.kind == "Enum" and kind.typeClass is not None:
+        members = kind.typeClass
+        return lambda name: None if name is None else members[name]
+    if kind.kind in ("List", "Array") and children:
+        return lambda values: None if values is None else [children[0](v) for v in values]
+    if kind.kind == "Map":
+        return lambda items: (
+            None if items is None else {k: children[1](v) for k, v in items.items()}
+        )
+    return lambda value: value
+
+
+class _Collected(Collector[Any]):
+    """Keeps what a schema emits, each as it is at that moment."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def collect(self, value: Any) -> None:
+        self.values.append(value if immutable(value) else copied(value))
+
+
+@dataclass(frozen=True)
+class SchemaDecoder(MessageDecoder):
+    """Whatever a schema of the user's makes of each record."""
+
+    schema: KafkaRecordDeserializationSchema[Any]
+    malformedGoOut: bool
+
+    def decode(self, messages: Messages) -> Iterator[ReadResult]:
+        out = _Collected()
+        counts: list[int] = []
+        malformed: list[MalformedKafkaRecord] = []
+        deserialize, values = self.schema.deserialize, out.values
+        record: ConsumerRecord | None = None
+        with user_code_of("KafkaSource", lambda: record):
+            for message in messages.messages:
+                record = messages.record(message)
+                before = len(values)
+                try:
+                    deserialize(record, out)
+                except Exception as error:
+                    if not self.malformedGoOut:
+                        raise
+                    del values[before:]
+                    malformed.append(messages.malformed(message, said_by(error)))
+                counts.append(len(values) - before)
+        times = np.repeat(timestamps_of(messages.timestamps()), counts)
+        if values:
+            yield Records(values, times)
+        yield from malformed

@@ -1,0 +1,60 @@
+"""``ConsumerGroup``: tells Kafka how far a source has read, for tools that watch a group's lag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.connectors.kafka.source import KafkaSource
+from flinkish.runtime.kafka.client import (
+    LOG,
+    client_properties,
+    confluent_kafka,
+    is_for_admin,
+    opened,
+)
+from flinkish.runtime.kafka.planner import USER, KafkaRange
+from flinkish.runtime.sources.planners import Step
+
+_REQUEST_SECONDS = 10.0
+
+
+class ConsumerGroup:
+    """Commits offsets for the group of a source. The job itself goes on from its checkpoint: so an error is
+    only logged."""
+
+    def __init__(self, source: KafkaSource[Any]) -> None:
+        self._source = source
+        self._admin: Any = None
+
+    @staticmethod
+    def of(source: object) -> ConsumerGroup | None:
+        """That of ``source``, if it has one and offsets are to be committed."""
+        if not isinstance(source, KafkaSource):
+            return None
+        properties = dict(source.properties)
+        wanted = properties.get("commit.offsets.on.checkpoint", "true").lower() == "true"
+        return ConsumerGroup(source) if wanted and "group.id" in properties else None
+
+    def commit(self, step: Step) -> None:
+        """Commit the ends of a step that is done."""
+        kafka = confluent_kafka(USER)
+        given = client_properties(USER, self._source.properties)
+        if self._admin is None:
+            own = {name: value for name, value in given.items() if is_for_admin(name)}
+            self._admin = opened(USER, kafka.admin.AdminClient, own)
+        ranges = [KafkaRange(*piece) for piece in step.pieces]
+        ends = [kafka.TopicPartition(r.topic, r.partition, r.end) for r in ranges]
+        if not ends:
+            return
+        request = [kafka.ConsumerGroupTopicPartitions(given["group.id"], ends)]
+        try:
+            answers = self._admin.alter_consumer_group_offsets(
+                request, request_timeout=_REQUEST_SECONDS
+            )
+            for answer in answers.values():
+                answer.result()
+        except kafka.KafkaException as error:
+            LOG.warning(
+                "%s: offsets could not be committed for the group %s: %s",
+                *(USER, given["group.id"], error.args[0].str()),
+            )

@@ -1,0 +1,390 @@
+"""``KafkaPlanner``: decides from which offset to which each batch reads the partitions of a source."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from flinkish.api.connectors.kafka.offsets import OffsetResetStrategy, OffsetsInitializer, Place
+from flinkish.api.connectors.kafka.records import TopicPartition
+from flinkish.api.connectors.kafka.source import KafkaSource, Properties, Subscription
+from flinkish.api.errors import JobExecutionError
+from flinkish.runtime.kafka.client import (
+    LOG,
+    client_properties,
+    confluent_kafka,
+    is_for_admin,
+    is_transient,
+    number_property,
+    opened,
+    unreachable,
+)
+from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
+
+USER = "KafkaSource"
+
+RECORDS_A_BATCH = 1_000_000
+"""The most offsets that a batch reads of all partitions, unless the job sets its elements per batch."""
+
+FEWEST_RECORDS = 50_000
+"""The least offsets for a task, unless there are no more in a partition."""
+
+DISCOVERY_MILLIS = 300_000
+"""How often new partitions are looked for: Flink's default of partition.discovery.interval.ms."""
+
+LOOK_SECONDS = 0.02
+LOOKING_PAUSE = 5
+"""The ends of partitions are asked for again after so many times as long as the answer took, and not before
+LOOK_SECONDS."""
+
+FIRST_ANSWER_SECONDS = 30.0
+"""How long a broker may take for the first answer; once it has answered, a job waits for it to come back."""
+
+_REQUEST_SECONDS = 10.0
+
+
+class KafkaRange(NamedTuple):
+    """A piece of a step: the offsets of a partition from ``start`` to before ``end``. ``stop`` is where the
+    partition ends for this source, None if it does not."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    stop: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing of the partition comes after this."""
+        return self.stop is not None and self.end >= self.stop
+
+
+@dataclass
+class _Progress:
+    """How far a partition has been planned."""
+
+    next: int
+    stop: int | None
+    planned: bool = False
+    """Whether it has been in a step."""
+
+    @property
+    def finished(self) -> bool:
+        return self.stop is not None and self.next >= self.stop
+
+
+class KafkaPlanner(SourcePlanner):
+    """Plans the offsets of a Kafka source, up to ``perBatch`` in a step, for ``parallelism`` tasks."""
+
+    def __init__(self, source: KafkaSource[Any], perBatch: int | None, parallelism: int) -> None:
+        self._subscription: Subscription = source.subscription
+        self._properties: Properties = source.properties
+        self._starting = source.startingOffsets
+        self._stopping = source.stoppingOffsets
+        self._bounded = source.bounded
+        self._per_batch = perBatch or RECORDS_A_BATCH
+        self._parallelism = parallelism
+        interval = number_property(
+            USER, source.properties, "partition.discovery.interval.ms", DISCOVERY_MILLIS
+        )
+        self._discovery_seconds = None if interval <= 0 or source.bounded else interval / 1000
+        self._partitions: dict[TopicPartition, _Progress] = {}
+        self._broker: BrokerView | None = None
+        self._ended = False
+        self._known: dict[TopicPartition, int] = {}
+        """The ends of the partitions, as they were found last."""
+        self._frozen = False
+        self._next_look = self._next_discovery = 0.0
+        self._discovered = False
+
+    # ------------------------------------------------------------------ steps
+
+    def plan(self) -> Step | None:
+        if self._ended:
+            return None
+        ends = self._known if self._has_more(self._known) else self._look()
+        if ends is None:
+            return None
+        ranges = self._ranges(ends)
+        last = self._bounded and all(
+            progress.finished or next((r.finished for r in ranges if _key(r) == key), False)
+            for key, progress in self._partitions.items()
+        )
+        if not last and not any(found.end > found.start for found in ranges):
+            return None
+        step = Step([list(found) for found in ranges], last)
+        self._take(step)
+        return step
+
+    def freeze(self) -> None:
+        self._next_look = 0.0
+        self._look()
+        self._frozen = True
+
+    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
+        if snapshot is not None:
+            (self._ended, self._discovered), *partitions = snapshot
+            for topic, partition, following, stop in partitions:
+                key = TopicPartition(topic, partition)
+                self._partitions[key] = _Progress(following, stop, planned=True)
+        for step in steps:
+            self._take(step)
+
+    def snapshot(self) -> list[Any]:
+        planned = [
+            [*key, progress.next, progress.stop]
+            for key, progress in self._partitions.items()
+            if progress.planned
+        ]
+        return [(self._ended, self._discovered), *planned]
+
+    def tasks(self, step: Step) -> list[Task]:
+        ranges = [KafkaRange(*piece) for piece in step.pieces]
+        records = sum(found.end - found.start for found in ranges)
+        target = max(-(-records // self._parallelism), FEWEST_RECORDS)
+        tasks: list[Task] = [[]]
+        room = target
+        for found in ranges:
+            start = found.start
+            while found.end - start > room + target // 4 and len(tasks) < self._parallelism:
+                tasks[-1].append(list(found._replace(start=start, end=start + room)))
+                start, room = start + room, target
+                tasks.append([])
+            tasks[-1].append(list(found._replace(start=start)))
+            room -= found.end - start
+            if room <= target // 4 and len(tasks) < self._parallelism:
+                tasks.append([])
+                room = target
+        return [task for task in tasks if task]
+
+    def _take(self, step: Step) -> None:
+        for piece in step.pieces:
+            found = KafkaRange(*piece)
+            self._partitions[_key(found)] = _Progress(found.end, found.stop, planned=True)
+        self._ended = step.last
+        self._discovered = True
+
+    def _ranges(self, ends: dict[TopicPartition, int]) -> list[KafkaRange]:
+        """What to read now: of each partition a share of what is there, if that is more than a batch."""
+        waiting: dict[TopicPartition, int] = {}
+        for key, progress in self._partitions.items():
+            # One that was found when the brokers went is not in there yet
+            there = ends.get(key, progress.next)
+            end = there if progress.stop is None else min(there, progress.stop)
+            if there < progress.next and progress.planned:
+                raise JobExecutionError(
+                    f"{USER}: the partition {key.topic}-{key.partition} ends at offset {there}, and the"
+                    f" job has read up to {progress.next}. If its topic was made anew, begin with another"
+                    " checkpoint directory."
+                )
+            waiting[key] = max(end - progress.next, 0)
+        total = sum(waiting.values())
+        ranges = []
+        for key, count in waiting.items():
+            progress = self._partitions[key]
+            if total > self._per_batch:
+                count = min(count, max(count * self._per_batch // total, 1))
+            if count or not progress.planned:
+                end = progress.next + count
+                ranges.append(KafkaRange(*key, progress.next, end, progress.stop))
+        return ranges
+
+    # ------------------------------------------------------------------ the broker
+
+    def _has_more(self, ends: dict[TopicPartition, int]) -> bool:
+        """Whether there is more below ``ends`` than has been planned."""
+        return any(
+            end > progress.next and not progress.finished
+            for key, end in ends.items()
+            if (progress := self._partitions.get(key)) is not None
+        )
+
+    def _look(self) -> dict[TopicPartition, int] | None:
+        """The end of each partition, now; None if it is too soon, or no broker answers for a while."""
+        began = time.monotonic()
+        if self._frozen:
+            return self._known
+        if began < self._next_look:
+            return None
+        first = self._broker is None
+        if self._broker is None:
+            self._broker = BrokerView(self._properties)
+        until = began + FIRST_ANSWER_SECONDS
+        ends = None
+        while ends is None:
+            try:
+                self._discover()
+                ends = self._broker.ends(list(self._partitions))
+            except BrokerAwayError as error:
+                if not first:
+                    LOG.warning("%s: no broker answers, it is asked again: %s", USER, error)
+                    break
+                if time.monotonic() > until:
+                    raise unreachable(USER, self._broker.servers, error) from None
+                time.sleep(LOOK_SECONDS)
+        took = time.monotonic() - began
+        self._next_look = time.monotonic() + max(LOOKING_PAUSE * min(took, 1), LOOK_SECONDS)
+        self._known = ends or self._known
+        return ends
+
+    def _discover(self) -> None:
+        now = time.monotonic()
+        if now < self._next_discovery:
+            return
+        assert self._broker is not None
+        found = self._broker.partitions(self._subscription)
+        missing = [key for key in self._partitions if key not in found]
+        if missing:
+            raise JobExecutionError(
+                f"{USER}: the topic {missing[0].topic!r} has no partition {missing[0].partition} any more. If"
+                " it was deleted on purpose, begin anew with another checkpoint directory."
+            )
+        new = [key for key in found if key not in self._partitions]
+        if new:
+            self._add(new)
+        self._discovered = True
+        interval = self._discovery_seconds
+        self._next_discovery = float("inf") if interval is None else now + interval
+
+    def _add(self, new: Sequence[TopicPartition]) -> None:
+        assert self._broker is not None
+        # As in Flink, a partition that comes later is read from its first record.
+        starting = OffsetsInitializer.earliest() if self._discovered else self._starting
+        begins = self._broker.offsets(new, starting)
+        stops = self._broker.offsets(new, self._stopping) if self._stopping else {}
+        for key in new:
+            self._partitions[key] = _Progress(begins[key], stops.get(key))
+
+
+def _key(found: KafkaRange) -> TopicPartition:
+    return TopicPartition(found.topic, found.partition)
+
+
+class BrokerAwayError(Exception):
+    """No broker answers, or it is not ready yet."""
+
+
+class BrokerView:
+    """What a planner asks the brokers. Its methods raise BrokerAwayError."""
+
+    def __init__(self, properties: Properties) -> None:
+        self._kafka = confluent_kafka(USER)
+        given = client_properties(USER, properties)
+        self.servers: str = given["bootstrap.servers"]
+        isolation = self._kafka.IsolationLevel
+        committed = given.get("isolation.level", "").lower() == "read_committed"
+        self._isolation = isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED
+        own = {name: value for name, value in given.items() if is_for_admin(name)}
+        self._admin = opened(USER, self._kafka.admin.AdminClient, own)
+        self._group = given.get("group.id")
+
+    def partitions(self, subscription: Subscription) -> list[TopicPartition]:
+        """The partitions that are there, in order. Raises JobExecutionError if one that is named is not."""
+        named = {*subscription.topics, *(topic for topic, _ in subscription.partitions)}
+        try:
+            metadata = self._admin.list_topics(timeout=_REQUEST_SECONDS)
+        except self._kafka.KafkaException as error:
+            raise self._error(error, subscription) from None
+        pattern = subscription.pattern
+        chosen = []
+        for name, topic in sorted(metadata.topics.items()):
+            wanted = name in named if pattern is None else re.fullmatch(pattern, name)
+            if wanted and topic.error is None:
+                chosen += [TopicPartition(name, number) for number in sorted(topic.partitions)]
+        there = {topic for topic, _ in chosen}
+        absent = sorted(named - there)
+        if subscription.partitions:
+            absent += [f"{t}-{p}" for t, p in subscription.partitions if (t, p) not in chosen]
+            chosen = [key for key in chosen if key in subscription.partitions]
+        if absent:
+            raise JobExecutionError(
+                f"{USER}: there is no topic or partition {', '.join(absent)} at {self.servers}. Create it, or"
+                " fix its name."
+            )
+        return chosen
+
+    def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The end of each partition: behind the last record that may be read by now."""
+        return self._listed({key: self._kafka.admin.OffsetSpec.latest() for key in partitions})
+
+    def offsets(
+        self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
+    ) -> dict[TopicPartition, int]:
+        """The offsets that ``initializer`` means."""
+        place, spec = initializer.place, self._kafka.admin.OffsetSpec
+        if place is Place.EARLIEST:
+            return self._listed({key: spec.earliest() for key in partitions})
+        if place is Place.LATEST:
+            return self.ends(partitions)
+        if place is Place.TIMESTAMP:
+            at = spec.for_timestamp(initializer.timestampMillis)
+            found = self._listed(dict.fromkeys(partitions, at))
+            behind = self.ends([key for key, offset in found.items() if offset < 0])
+            return {**found, **behind}
+        given = dict(initializer.partitionOffsets)
+        known = given if place is Place.OFFSETS else self._committed(partitions)
+        found = {key: known[key] for key in partitions if key in known}
+        rest = [key for key in partitions if key not in found]
+        if rest and initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
+            raise JobExecutionError(
+                f"{USER}: there is no offset for the partition {rest[0].topic}-{rest[0].partition}, and the"
+                " OffsetResetStrategy is NONE. Pass another, such as OffsetResetStrategy.EARLIEST."
+            )
+        if initializer.offsetResetStrategy is OffsetResetStrategy.LATEST:
+            return {**found, **self.ends(rest)}
+        return {**found, **self._listed({key: spec.earliest() for key in rest})}
+
+    def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        asked = [self._kafka.TopicPartition(*key) for key in partitions]
+        request = [self._kafka.ConsumerGroupTopicPartitions(self._group, asked)]
+        [answer] = self._admin.list_consumer_group_offsets(
+            request, require_stable=True, request_timeout=_REQUEST_SECONDS
+        ).values()
+        try:
+            found = answer.result().topic_partitions
+        except self._kafka.KafkaException as error:
+            raise self._error(error, self._group) from None
+        return {TopicPartition(o.topic, o.partition): o.offset for o in found if o.offset >= 0}
+
+    def _listed(self, specs: dict[TopicPartition, Any]) -> dict[TopicPartition, int]:
+        if not specs:
+            return {}
+        answers = self._admin.list_offsets(
+            {self._kafka.TopicPartition(*key): spec for key, spec in specs.items()},
+            isolation_level=self._isolation,
+            request_timeout=_REQUEST_SECONDS,
+        )
+        found = {}
+        for asked, answer in answers.items():
+            key = TopicPartition(asked.topic, asked.partition)
+            try:
+                found[key] = int(answer.result().offset)
+            except self._kafka.KafkaException as error:
+                if error.args[0].name() in _NOT_THERE and self._has(key.topic):
+                    raise BrokerAwayError(error.args[0].str()) from None
+                raise self._error(error, f"{key.topic}-{key.partition}") from None
+        return found
+
+    def _has(self, topic: str) -> bool:
+        """Whether the topic is there: else its partitions only have no leader for a moment."""
+        try:
+            return topic in self._admin.list_topics(timeout=_REQUEST_SECONDS).topics
+        except self._kafka.KafkaException as error:
+            raise self._error(error, topic) from None
+
+    def _error(self, raised: Any, subject: object) -> Exception:
+        error = raised.args[0]
+        if is_transient(error):
+            return BrokerAwayError(error.str())
+        if error.name() in _NOT_THERE:
+            return JobExecutionError(
+                f"{USER}: {subject} is not there any more ({error.str()}). If its topic was deleted on"
+                " purpose, begin anew with another checkpoint directory."
+            )
+        return JobExecutionError(f"{USER}: Kafka refuses to tell about {subject}: {error.str()}.")
+
+
+_NOT_THERE = ("_NOENT", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")

@@ -1,0 +1,230 @@
+"""``KafkaSink`` on a real broker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from flinkish import (
+    DeliveryGuarantee,
+    JsonSerializationSchema,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    KafkaSinkBuilder,
+    ProducerRecord,
+    SimpleStringSchema,
+    StreamExecutionEnvironment,
+    WatermarkStrategy,
+)
+from flinkish.api.errors import InvalidProgramError, JobExecutionError, UserFunctionError
+from flinkish.runtime.kafka.writer import KafkaWriter
+from flinkish.runtime.records.records import untimed
+from tests.kafka.broker import ROOT, KafkaBroker
+from tests.kafka.killed_writer import MOMENTS, RECORDS, exactly_once
+from tests.kafka.topics import Topics
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def local() -> StreamExecutionEnvironment:
+    return StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+
+
+@pytest.fixture
+def builder(broker: KafkaBroker) -> KafkaSinkBuilder[Any]:
+    sink = KafkaSink.builder().setBootstrapServers(broker.bootstrapServers)
+    return sink.setDeliveryGuarantee(DeliveryGuarantee.AT_LEAST_ONCE)
+
+
+def texts(topic: str) -> KafkaRecordSerializationSchema[str]:
+    schema = KafkaRecordSerializationSchema.builder().setTopic(topic)
+    return schema.setValueSerializationSchema(SimpleStringSchema()).build()
+
+
+def values(topics: Topics, topic: str) -> list[bytes]:
+    return sorted(message.value() for message in topics.read(topic))
+
+
+@pytest.mark.parametrize("guarantee", DeliveryGuarantee)
+def test_elements_arrive(local, topics, topic, builder, guarantee):
+    builder.setDeliveryGuarantee(guarantee).setTransactionalIdPrefix(topic)
+    sink = builder.setRecordSerializer(texts(topic)).build()
+    local.fromData("a", "b", "c").sinkTo(sink)
+    local.execute()
+    assert values(topics, topic) == [b"a", b"b", b"c"]
+
+
+def test_key_value_headers_and_timestamp(local, topics, topic, builder):
+    schema = (
+        KafkaRecordSerializationSchema.builder()
+        .setTopic(topic)
+        .setKeySerializationSchema(SimpleKey())
+        .setValueSerializationSchema(JsonSerializationSchema())
+        .setHeaderProvider(lambda element: [("kind", b"x")])
+        .build()
+    )
+    timed = WatermarkStrategy.noWatermarks().withTimestampAssigner(lambda e, _: e["at"])
+    stream = local.fromCollection([{"user": "ann", "at": 42}])
+    stream.assignTimestampsAndWatermarks(timed).sinkTo(builder.setRecordSerializer(schema).build())
+    local.execute()
+    [message] = topics.read(topic)
+    assert message.key() == b"ann"
+    assert json.loads(message.value()) == {"user": "ann", "at": 42}
+    assert message.headers() == [("kind", b"x")]
+    assert message.timestamp()[1] == 42
+
+
+class SimpleKey(SimpleStringSchema):
+    def serialize(self, element: Any) -> bytes:
+        return element["user"].encode()
+
+
+def test_a_topic_and_a_partition_for_each_element(local, topics, topic, builder):
+    schema = (
+        KafkaRecordSerializationSchema.builder()
+        .setTopicSelector(lambda element: topic)
+        .setPartitioner(lambda element, key, value, to, partitions: partitions[int(element) % 2])
+        .setValueSerializationSchema(SimpleStringSchema())
+        .build()
+    )
+    local.fromData("1", "2", "3").sinkTo(builder.setRecordSerializer(schema).build())
+    local.execute()
+    found = [(message.partition(), message.value()) for message in topics.read(topic)]
+    assert found == [(0, b"2"), (1, b"1"), (1, b"3")]
+
+
+class Even(KafkaRecordSerializationSchema[str]):
+    """Leaves the odd ones out."""
+
+    def __init__(self, topic):
+        self.topic = topic
+
+    def serialize(self, element, context, timestamp):
+        return None if int(element) % 2 else ProducerRecord(self.topic, element.encode())
+
+
+def test_a_schema_of_the_users(local, topics, topic, builder):
+    local.fromData("1", "2").sinkTo(builder.setRecordSerializer(Even(topic)).build())
+    local.execute()
+    assert values(topics, topic) == [b"2"]
+
+
+def test_an_error_of_a_schema_names_the_element(local, topic, builder):
+    local.fromData("1", "x").sinkTo(builder.setRecordSerializer(Even(topic)).build())
+    with pytest.raises(UserFunctionError, match="'x'"):
+        local.execute()
+
+
+def test_a_topic_that_is_not_there(local, builder):
+    builder.setProperty("message.timeout.ms", "1000")
+    local.fromData("a").sinkTo(builder.setRecordSerializer(texts("nowhere")).build())
+    with pytest.raises(JobExecutionError, match="could not be written to the topic 'nowhere'"):
+        local.execute()
+
+
+def test_keys_go_where_java_sends_them(local, topics, topic, builder):
+    """Java's hash, murmur2, of "a" is odd and of "b" even (as kafka-clients 3.9.1 partitions them)."""
+    schema = (
+        KafkaRecordSerializationSchema.builder()
+        .setTopic(topic)
+        .setKeySerializationSchema(SimpleStringSchema())
+        .setValueSerializationSchema(SimpleStringSchema())
+        .build()
+    )
+    keys = [f"key-{n}" for n in range(50)]
+    local.fromCollection(keys).sinkTo(builder.setRecordSerializer(schema).build())
+    local.execute()
+    found = {message.key().decode(): message.partition() for message in topics.read(topic)}
+    assert found == {key: (murmur2(key.encode()) & 0x7FFFFFFF) % 2 for key in keys}
+
+
+def murmur2(data: bytes) -> int:
+    """The hash that Kafka's producer takes of keys, 32 bits."""
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    h = 0x9747B28C ^ len(data)
+    whole = len(data) // 4 * 4
+    for start in range(0, whole, 4):
+        k = int.from_bytes(data[start : start + 4], "little") * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = h * m & mask ^ k
+    if len(data) > whole:
+        h ^= int.from_bytes(data[whole:], "little")
+        h = h * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return h ^ h >> 15
+
+
+# ---------------------------------------------------------------------- exactly once
+
+
+def write(writer: KafkaWriter, batch: int, *found: str) -> None:
+    writer.write([untimed(list(found))], batch)
+
+
+def test_a_batch_that_comes_again_is_known(broker, topics, topic):
+    sink = exactly_once(broker.bootstrapServers, topic)
+    first = KafkaWriter(sink, "Writer", "job", "UTC")
+    write(first, 0, "a")
+    write(first, 1, "b")
+    second = KafkaWriter(sink, "Writer", "job", "UTC")
+    write(second, 1, "b")
+    write(second, 2, "c")
+    assert values(topics, topic) == [b"a", b"b", b"c"]
+
+
+def test_another_job_begins_at_its_first_batch(broker, topics, topic):
+    sink = exactly_once(broker.bootstrapServers, topic)
+    write(KafkaWriter(sink, "Writer", "job", "UTC"), 5, "a")
+    write(KafkaWriter(sink, "Writer", "another checkpoint", "UTC"), 0, "b")
+    assert values(topics, topic) == [b"a", b"b"]
+
+
+def test_an_old_run_is_fenced(broker, topics, topic):
+    sink = exactly_once(broker.bootstrapServers, topic)
+    old = KafkaWriter(sink, "Writer", "job", "UTC")
+    write(old, 0, "a")
+    write(KafkaWriter(sink, "Writer", "job", "UTC"), 1, "b")
+    with pytest.raises(
+        JobExecutionError, match=f"prefix '{topic}' has begun, and this one was fenced"
+    ):
+        write(old, 1, "b")
+    assert values(topics, topic) == [b"a", b"b"]
+
+
+def test_a_failed_batch_leaves_nothing(broker, topics, topic):
+    writer = KafkaWriter(exactly_once(broker.bootstrapServers, topic), "Writer", "job", "UTC")
+    with pytest.raises(UserFunctionError):
+        writer.write([untimed(["a", 7])], 0)
+    write(writer, 0, "b")
+    assert values(topics, topic) == [b"b"]
+
+
+def test_two_sinks_of_one_prefix(local, broker, topic):
+    sink = exactly_once(broker.bootstrapServers, topic)
+    stream = local.fromData("a")
+    stream.sinkTo(sink)
+    stream.sinkTo(sink)
+    with pytest.raises(InvalidProgramError, match="two sinks have the transactional id prefix"):
+        local.execute()
+
+
+@pytest.mark.slow("starts a process for each kill")
+def test_nothing_is_lost_or_doubled_by_kills(broker: KafkaBroker, topics: Topics, topic):
+    """Each moment of a transaction, in a batch each; the engine then begins with that batch again."""
+    batches = 2 * len(MOMENTS)
+    command = [sys.executable, "-m", "tests.kafka.killed_writer", broker.bootstrapServers, topic]
+    first = 0
+    for batch, moment in enumerate((*MOMENTS, *MOMENTS)):
+        arguments = [str(batches), moment, str(batch), str(first)]
+        done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == -9, done.stderr
+        first = batch
+    arguments = [str(batches), "", "-1", str(first)]
+    subprocess.run([*command, *arguments], cwd=ROOT, check=True)
+    expected = sorted(f"{b}:{n}".encode() for b in range(batches) for n in range(RECORDS))
+    assert values(topics, topic) == expected

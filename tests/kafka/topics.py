@@ -1,0 +1,95 @@
+"""``Topics``: writes to topics and reads them, beside what is tested."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+class Topics:
+    """The topics of a broker."""
+
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+        self._admin = AdminClient({"bootstrap.servers": servers})
+
+    def create(self, name: str, partitions: int) -> None:
+        """Make a topic, and wait until its partitions have a leader."""
+        topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
+        self._admin.create_topics([topic])[name].result()
+        until = time.monotonic() + 20
+        while not self._is_led(name, partitions):
+            assert time.monotonic() < until, f"{name} has no leaders"
+            time.sleep(0.02)
+
+    def _is_led(self, name: str, partitions: int) -> bool:
+        topic = self._admin.list_topics(timeout=10).topics.get(name)
+        found = {} if topic is None else topic.partitions
+        return len(found) == partitions and all(p.leader >= 0 for p in found.values())
+
+    def delete(self, name: str) -> None:
+        """Delete a topic, and wait until it is gone."""
+        self._admin.delete_topics([name])[name].result()
+        until = time.monotonic() + 20
+        while name in self._admin.list_topics(timeout=10).topics:
+            assert time.monotonic() < until, f"{name} is still there"
+            time.sleep(0.02)
+
+    def send(self, name: str, partition: int, values: Iterable[Any], **record: Any) -> None:
+        """Write values, or pairs of a value and a timestamp (0 would be the time now), to a partition."""
+        producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 5})
+        for value in values:
+            value, timestamp = value if isinstance(value, tuple) else (value, None)
+            more = record if timestamp is None else {"timestamp": timestamp, **record}
+            while True:
+                try:
+                    producer.produce(name, value, partition=partition, **more)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        assert producer.flush(30) == 0
+
+    def read(self, name: str, isolation: str = "read_committed") -> list[Any]:
+        """The messages of a topic that are committed, partition by partition."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": "tests",
+                "isolation.level": isolation,
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": 10,
+            }
+        )
+        found = []
+        for partition in sorted(self._admin.list_topics(timeout=10).topics[name].partitions):
+            consumer.assign([TopicPartition(name, partition, 0)])
+            until = time.monotonic() + 30
+            while True:
+                assert time.monotonic() < until, f"{name}-{partition} does not end"
+                message = consumer.poll(1)
+                if message is None:
+                    continue
+                if message.error() is not None:
+                    if message.error().code() == KafkaError._PARTITION_EOF:
+                        break
+                    continue
+                found.append(message)
+        consumer.close()
+        return found
+
+    def committed(self, group: str) -> dict[int, int]:
+        """The offsets committed for a group, by partition."""
+        [answer] = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)]
+        ).values()
+        return {one.partition: one.offset for one in answer.result().topic_partitions}
