@@ -362,7 +362,7 @@ def test_a_deleted_topic_fails_the_job(topics: Topics, topic, builder):
     )
     assert planner.plan() is not None
     topics.delete(topic)
-    with pytest.raises(JobExecutionError, match=f"{topic}-. is not there any more"):
+    with pytest.raises(JobExecutionError, match=f"the topic {topic} is not there any more"):
         planned(planner)
 
 

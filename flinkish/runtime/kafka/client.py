@@ -26,6 +26,15 @@ def confluent_kafka(user: str) -> Any:
         ) from None
 
 
+READING = {
+    # Java's default, and so Flink's; librdkafka's own is another.
+    "isolation.level": "read_uncommitted",
+    # A consumer must name a group, also if it belongs to none.
+    "group.id": "flinkish",
+}
+"""The properties of consumers that are as in Flink, unless a user sets them."""
+
+
 _OURS = {
     "client.id.prefix",
     "commit.offsets.on.checkpoint",
@@ -107,8 +116,18 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
 
 def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
     """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if a property will not do."""
+    return _made(user, make, {"log_level": 4, **properties, "error_cb": _log_error}, LOG)
+
+
+def opened_quietly(user: str, make: Any, properties: dict[str, Any]) -> Any:
+    """A consumer that only asks: as nobody polls it, it logs nothing, and its calls raise what is wrong."""
+    own = {"enable.auto.commit": False, "log_level": 0}
+    return _made(user, make, {"socket.timeout.ms": 10_000, **READING, **properties, **own}, None)
+
+
+def _made(user: str, make: Any, properties: dict[str, Any], logger: Any) -> Any:
     try:
-        return make({"log_level": 4, **properties, "error_cb": _log_error}, logger=LOG)
+        return make(properties) if logger is None else make(properties, logger=logger)
     except Exception as error:
         reason = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
         raise IllegalArgumentError(
@@ -164,12 +183,3 @@ def unreachable(user: str, servers: str, error: object) -> JobExecutionError:
         f"{user}: no broker answers at {servers}: {error}. Start it, or fix setBootstrapServers and the"
         " properties for security."
     )
-
-
-_CONSUMER_ONLY = ("group.", "session.", "heartbeat.", "max.poll", "isolation.", "fetch.", "queued.")
-
-
-def is_for_admin(name: str) -> bool:
-    """Whether a property is one for every client, and not for consumers only."""
-    others = ("check.crcs", "max.partition.fetch.bytes", "offset.store.method")
-    return not name.startswith(_CONSUMER_ONLY) and name not in others

@@ -9,13 +9,10 @@ from flinkish.runtime.kafka.client import (
     LOG,
     client_properties,
     confluent_kafka,
-    is_for_admin,
-    opened,
+    opened_quietly,
 )
 from flinkish.runtime.kafka.planner import USER, KafkaRange
 from flinkish.runtime.sources.planners import Step
-
-_REQUEST_SECONDS = 10.0
 
 
 class ConsumerGroup:
@@ -24,7 +21,7 @@ class ConsumerGroup:
 
     def __init__(self, source: KafkaSource[Any]) -> None:
         self._source = source
-        self._admin: Any = None
+        self._consumer: Any = None
 
     @staticmethod
     def of(source: object) -> ConsumerGroup | None:
@@ -39,20 +36,14 @@ class ConsumerGroup:
         """Commit the ends of a step that is done."""
         kafka = confluent_kafka(USER)
         given = client_properties(USER, self._source.properties)
-        if self._admin is None:
-            own = {name: value for name, value in given.items() if is_for_admin(name)}
-            self._admin = opened(USER, kafka.admin.AdminClient, own)
+        if self._consumer is None:
+            self._consumer = opened_quietly(USER, kafka.Consumer, given)
         ranges = [KafkaRange(*piece) for piece in step.pieces]
         ends = [kafka.TopicPartition(r.topic, r.partition, r.end) for r in ranges]
         if not ends:
             return
-        request = [kafka.ConsumerGroupTopicPartitions(given["group.id"], ends)]
         try:
-            answers = self._admin.alter_consumer_group_offsets(
-                request, request_timeout=_REQUEST_SECONDS
-            )
-            for answer in answers.values():
-                answer.result()
+            self._consumer.commit(offsets=ends, asynchronous=False)
         except kafka.KafkaException as error:
             LOG.warning(
                 "%s: offsets could not be committed for the group %s: %s",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,10 +16,9 @@ from flinkish.runtime.kafka.client import (
     LOG,
     client_properties,
     confluent_kafka,
-    is_for_admin,
     is_transient,
     number_property,
-    opened,
+    opened_quietly,
     unreachable,
 )
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
@@ -268,26 +267,22 @@ class BrokerAwayError(Exception):
 
 
 class BrokerView:
-    """What a planner asks the brokers. Its methods raise BrokerAwayError."""
+    """What a planner asks the brokers. Its methods raise BrokerAwayError.
+
+    It asks with a consumer that is not subscribed: librdkafka's AdminClient, which has the same questions, may
+    end the process when a broker comes back (an assertion of 2.16.1).
+    """
 
     def __init__(self, properties: Properties) -> None:
         self._kafka = confluent_kafka(USER)
         given = client_properties(USER, properties)
         self.servers: str = given["bootstrap.servers"]
-        isolation = self._kafka.IsolationLevel
-        committed = given.get("isolation.level", "").lower() == "read_committed"
-        self._isolation = isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED
-        own = {name: value for name, value in given.items() if is_for_admin(name)}
-        self._admin = opened(USER, self._kafka.admin.AdminClient, own)
-        self._group = given.get("group.id")
+        self._consumer = opened_quietly(USER, self._kafka.Consumer, given)
 
     def partitions(self, subscription: Subscription) -> list[TopicPartition]:
         """The partitions that are there, in order. Raises JobExecutionError if one that is named is not."""
         named = {*subscription.topics, *(topic for topic, _ in subscription.partitions)}
-        try:
-            metadata = self._admin.list_topics(timeout=_REQUEST_SECONDS)
-        except self._kafka.KafkaException as error:
-            raise self._error(error, subscription) from None
+        metadata = self._asked(subscription, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
         pattern = subscription.pattern
         chosen = []
         for name, topic in sorted(metadata.topics.items()):
@@ -308,20 +303,19 @@ class BrokerView:
 
     def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each partition: behind the last record that may be read by now."""
-        return self._listed({key: self._kafka.admin.OffsetSpec.latest() for key in partitions})
+        return self._listed(partitions, _LATEST)
 
     def offsets(
         self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
     ) -> dict[TopicPartition, int]:
         """The offsets that ``initializer`` means."""
-        place, spec = initializer.place, self._kafka.admin.OffsetSpec
+        place = initializer.place
         if place is Place.EARLIEST:
-            return self._listed({key: spec.earliest() for key in partitions})
+            return self._listed(partitions, _EARLIEST)
         if place is Place.LATEST:
             return self.ends(partitions)
         if place is Place.TIMESTAMP:
-            at = spec.for_timestamp(initializer.timestampMillis)
-            found = self._listed(dict.fromkeys(partitions, at))
+            found = self._listed(partitions, max(initializer.timestampMillis, 0))
             behind = self.ends([key for key, offset in found.items() if offset < 0])
             return {**found, **behind}
         given = dict(initializer.partitionOffsets)
@@ -335,56 +329,60 @@ class BrokerView:
             )
         if initializer.offsetResetStrategy is OffsetResetStrategy.LATEST:
             return {**found, **self.ends(rest)}
-        return {**found, **self._listed({key: spec.earliest() for key in rest})}
+        return {**found, **self._listed(rest, _EARLIEST)}
 
     def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         asked = [self._kafka.TopicPartition(*key) for key in partitions]
-        request = [self._kafka.ConsumerGroupTopicPartitions(self._group, asked)]
-        [answer] = self._admin.list_consumer_group_offsets(
-            request, require_stable=True, request_timeout=_REQUEST_SECONDS
-        ).values()
-        try:
-            found = answer.result().topic_partitions
-        except self._kafka.KafkaException as error:
-            raise self._error(error, self._group) from None
-        return {TopicPartition(o.topic, o.partition): o.offset for o in found if o.offset >= 0}
-
-    def _listed(self, specs: dict[TopicPartition, Any]) -> dict[TopicPartition, int]:
-        if not specs:
-            return {}
-        answers = self._admin.list_offsets(
-            {self._kafka.TopicPartition(*key): spec for key, spec in specs.items()},
-            isolation_level=self._isolation,
-            request_timeout=_REQUEST_SECONDS,
+        answers = self._asked(
+            "the group", self._consumer.committed, asked, timeout=_REQUEST_SECONDS
         )
-        found = {}
-        for asked, answer in answers.items():
-            key = TopicPartition(asked.topic, asked.partition)
-            try:
-                found[key] = int(answer.result().offset)
-            except self._kafka.KafkaException as error:
-                if error.args[0].name() in _NOT_THERE and self._has(key.topic):
-                    raise BrokerAwayError(error.args[0].str()) from None
-                raise self._error(error, f"{key.topic}-{key.partition}") from None
-        return found
+        return self._offsets_of(answers)
 
-    def _has(self, topic: str) -> bool:
-        """Whether the topic is there: else its partitions only have no leader for a moment."""
+    def _listed(
+        self, partitions: Sequence[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int]:
+        """The first offset from a timestamp on, -1 if there is none; _EARLIEST and _LATEST stand for the
+        first offset of all, and the one behind the last."""
+        if not partitions:
+            return {}
+        asked = [self._kafka.TopicPartition(*key, timestamp) for key in partitions]
+        answers = self._asked(
+            asked[0].topic, self._consumer.offsets_for_times, asked, timeout=_REQUEST_SECONDS
+        )
+        for answer in answers:
+            if answer.error is not None:
+                raise self._error(answer.error, answer.topic)
+        return {TopicPartition(one.topic, one.partition): int(one.offset) for one in answers}
+
+    def _offsets_of(self, answers: Sequence[Any]) -> dict[TopicPartition, int]:
+        return {TopicPartition(o.topic, o.partition): o.offset for o in answers if o.offset >= 0}
+
+    def _asked(self, subject: object, call: Callable[..., Any], *asked: Any, timeout: float) -> Any:
         try:
-            return topic in self._admin.list_topics(timeout=_REQUEST_SECONDS).topics
+            return call(*asked, timeout=timeout)
         except self._kafka.KafkaException as error:
-            raise self._error(error, topic) from None
+            raise self._error(error.args[0], subject) from None
 
-    def _error(self, raised: Any, subject: object) -> Exception:
-        error = raised.args[0]
+    def _error(self, error: Any, subject: object) -> Exception:
         if is_transient(error):
+            return BrokerAwayError(error.str())
+        if error.name() in _NOT_THERE and self._has(subject):
+            # Its partitions only have no leader for a moment
             return BrokerAwayError(error.str())
         if error.name() in _NOT_THERE:
             return JobExecutionError(
-                f"{USER}: {subject} is not there any more ({error.str()}). If its topic was deleted on"
+                f"{USER}: the topic {subject} is not there any more ({error.str()}). If it was deleted on"
                 " purpose, begin anew with another checkpoint directory."
             )
         return JobExecutionError(f"{USER}: Kafka refuses to tell about {subject}: {error.str()}.")
+
+    def _has(self, topic: object) -> bool:
+        metadata = self._asked(topic, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
+        return topic in metadata.topics
+
+
+_LATEST, _EARLIEST = -1, -2
+"""Timestamps that stand for places, in Kafka's protocol."""
 
 
 _NOT_THERE = ("_NOENT", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")

@@ -12,6 +12,7 @@ from flinkish.api.errors import JobExecutionError
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.kafka.client import (
     LOG,
+    READING,
     client_properties,
     confluent_kafka,
     is_transient,
@@ -36,9 +37,7 @@ _OWN_PROPERTIES = {
 }
 
 _DEFAULTS = {
-    # Java's default, and so Flink's; librdkafka's own is another.
-    "isolation.level": "read_uncommitted",
-    "group.id": "flinkish",
+    **READING,
     # A range that is planned is there: a broker never has to wait for records.
     "fetch.wait.max.ms": "10",
     "fetch.queue.backoff.ms": "5",

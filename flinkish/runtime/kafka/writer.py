@@ -171,7 +171,7 @@ class KafkaWriter(BatchWriter):
     def _begin_run(self) -> None:
         """Fence earlier runs, end what they left open, and find out which batch they committed last."""
         self._ended("begin", self._producer.init_transactions)
-        admin = opened(USER, self._kafka.admin.AdminClient, _of_every_client(self._given))
+        admin = self._kafka.admin.AdminClient({**_of_every_client(self._given), "log_level": 0})
         request = [self._kafka.ConsumerGroupTopicPartitions(self._group)]
         until = time.monotonic() + self._patience
         while True:
