@@ -116,7 +116,7 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
 
 def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
     """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if a property will not do."""
-    return _made(user, make, {"log_level": 4, **properties, "error_cb": _log_error}, LOG)
+    return _made(user, make, {"log_level": 2, **properties, "error_cb": _log_error}, LOG)
 
 
 def opened_quietly(user: str, make: Any, properties: dict[str, Any]) -> Any:
@@ -137,7 +137,8 @@ def _made(user: str, make: Any, properties: dict[str, Any], logger: Any) -> Any:
 
 
 def _log_error(error: Any) -> None:
-    LOG.warning("Kafka: %s", error)
+    # What matters is raised by the call that fails
+    LOG.debug("Kafka: %s", error)
 
 
 def number_property(
