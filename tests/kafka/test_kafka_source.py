@@ -223,7 +223,7 @@ def test_offsets_by_name_time_and_group(local, topics: Topics, topic, builder):
         read(OffsetsInitializer.committedOffsets())
     earliest = OffsetsInitializer.committedOffsets(OffsetResetStrategy.EARLIEST)
     assert read(earliest) == list("01234")
-    assert topics.committed(f"group-{topic}") == {0: 5, 1: 0}
+    assert topics.committed(f"group-{topic}", topic) == {0: 5, 1: 0}
     topics.send(topic, 0, [b"new"])
     assert read(earliest) == ["new"]
 

@@ -84,7 +84,7 @@ def test_a_job_goes_on_from_its_checkpoint(
     topics.send(topic, 0, [b"a", b"b"])
     client = start()
     wait_until(lambda: len(found) == 2)
-    wait_until(lambda: topics.committed(f"of-{topic}").get(0) == 2)
+    wait_until(lambda: topics.committed(f"of-{topic}", topic).get(0) == 2)
     client.stopWithSavepoint()
     # The group's offsets do not count, the checkpoint does
     topics.send(topic, 0, [b"c"])

@@ -8,7 +8,6 @@ from typing import Any
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     Producer,
     TopicPartition,
@@ -87,9 +86,10 @@ class Topics:
         consumer.close()
         return found
 
-    def committed(self, group: str) -> dict[int, int]:
-        """The offsets committed for a group, by partition."""
-        [answer] = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)]
-        ).values()
-        return {one.partition: one.offset for one in answer.result().topic_partitions}
+    def committed(self, group: str, name: str) -> dict[int, int]:
+        """The offsets of a topic that are committed for a group, by partition."""
+        consumer = Consumer({"bootstrap.servers": self._servers, "group.id": group})
+        partitions = consumer.list_topics(name, timeout=10).topics[name].partitions
+        found = consumer.committed([TopicPartition(name, one) for one in partitions], timeout=10)
+        consumer.close()
+        return {one.partition: one.offset for one in found if one.offset >= 0}

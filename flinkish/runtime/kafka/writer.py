@@ -25,6 +25,7 @@ from flinkish.runtime.kafka.client import (
     is_transient,
     number_property,
     opened,
+    opened_quietly,
     unreachable,
 )
 from flinkish.runtime.records.records import Records
@@ -171,27 +172,35 @@ class KafkaWriter(BatchWriter):
     def _begin_run(self) -> None:
         """Fence earlier runs, end what they left open, and find out which batch they committed last."""
         self._ended("begin", self._producer.init_transactions)
-        admin = self._kafka.admin.AdminClient({**_of_every_client(self._given), "log_level": 0})
-        request = [self._kafka.ConsumerGroupTopicPartitions(self._group)]
+        # Only what is committed for good is told; by a consumer, as the AdminClient's request for offsets ends
+        # the process when the group has just moved to another broker.
+        own = {"group.id": self._group, "isolation.level": "read_committed"}
+        properties = {**_of_every_client(self._given), **own}
+        consumer = opened_quietly(USER, self._kafka.Consumer, properties)
+        try:
+            ours = [mark.offset for mark in self._marks(consumer) if mark.metadata == self._job]
+            self._metadata = consumer.consumer_group_metadata()
+        finally:
+            consumer.close()
+        self._written = max(ours, default=0) - 1
+
+    def _marks(self, consumer: Any) -> list[Any]:
+        """The offsets of the group: a batch's number is with a topic that the batch was written to."""
         until = time.monotonic() + self._patience
         while True:
-            [answer] = admin.list_consumer_group_offsets(
-                request, require_stable=True, request_timeout=self._patience
-            ).values()
+            left = max(until - time.monotonic(), 1.0)
             try:
-                offsets = answer.result().topic_partitions
-                break
+                topics = consumer.list_topics(timeout=left).topics
+                asked = [self._kafka.TopicPartition(name, 0) for name in topics]
+                found = consumer.committed(asked, timeout=left) if asked else []
+                errors = [mark.error for mark in found if mark.error is not None]
+                if not errors:
+                    return [mark for mark in found if mark.offset >= 0]
+                raise self._kafka.KafkaException(errors[0])
             except self._kafka.KafkaException as error:
                 if not is_transient(error.args[0]) or time.monotonic() > until:
                     raise self._error("look for the last batch", error) from None
                 time.sleep(0.05)
-        ours = [offset.offset for offset in offsets if offset.metadata == self._job]
-        self._written = max(ours, default=0) - 1
-        consumer = self._kafka.Consumer(
-            {**_of_every_client(self._given), "group.id": self._group}, logger=LOG
-        )
-        self._metadata = consumer.consumer_group_metadata()
-        consumer.close()
 
     @contextmanager
     def _transaction(self, batchId: int) -> Iterator[dict[str, int]]:
