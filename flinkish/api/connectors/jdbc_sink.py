@@ -93,7 +93,7 @@ class JdbcConnectionOptions:
     """Where the database is (Flink: ``JdbcConnectionOptions``): a JDBC URL of PostgreSQL or SQLite, such as
     ``jdbc:postgresql://localhost:5432/shop`` or ``jdbc:sqlite:/data/shop.db``."""
 
-    url: str
+    url: str = field(repr=False)
     username: str | None = None
     password: str | None = field(default=None, repr=False)
 
@@ -147,17 +147,23 @@ class JdbcConnectionOptions:
             return JdbcConnectionOptions(self._url, self._username, self._password)
 
 
+def without_parameters(url: str) -> str:
+    """``url`` as errors may show it: its parameters may have a password."""
+    return url.partition("?")[0]
+
+
 def checked_url(url: str) -> str:
     """``url``; raises if it is none of a database that flinkish writes to."""
     text("JdbcConnectionOptions: url", url)
+    seen = shown(without_parameters(url))
     if not url.startswith("jdbc:"):
         raise IllegalArgumentError(
-            f"JdbcConnectionOptions: {shown(url)} is no JDBC URL. Pass one such as"
+            f"JdbcConnectionOptions: {seen} is no JDBC URL. Pass one such as"
             " jdbc:postgresql://localhost:5432/shop."
         )
     if not url.startswith(("jdbc:postgresql://", "jdbc:sqlite:")):
         raise NotSupportedError(
-            f"JdbcConnectionOptions: {shown(url)} is of a database that flinkish does not write to: it"
+            f"JdbcConnectionOptions: {seen} is of a database that flinkish does not write to: it"
             " knows PostgreSQL and SQLite. Write forEachBatchDataFrame(function) and Spark's JDBC writer."
         )
     return url

@@ -15,6 +15,7 @@ from flinkish.api.connectors.jdbc_sink import (
     JdbcSink,
     PreparedStatement,
     postgresql_parameters,
+    without_parameters,
 )
 from flinkish.api.errors import JobExecutionError, NotSupportedError
 from flinkish.runtime.records.records import Records
@@ -109,8 +110,8 @@ class JdbcWriter(BatchWriter):
             raise
         except Exception as error:
             raise JobExecutionError(
-                f"{name}: the database at {url} cannot be opened: {str(error).strip()}. Start it, or fix the"
-                " JdbcConnectionOptions."
+                f"{name}: the database at {without_parameters(url)} cannot be opened: {str(error).strip()}."
+                " Start it, or fix the JdbcConnectionOptions."
             ) from None
 
     def write(self, runs: Sequence[Records], batchId: int) -> None:

@@ -38,6 +38,11 @@ except ImportError:  # before pyspark 4.2
 _SCHEMA = f"{DESCRIPTOR} string"
 
 
+PLANNER = "planner.secret"
+"""The option with the planner. By its name Spark hides what it says, as a planner knows the passwords of its
+source (``spark.redaction.regex``)."""
+
+
 _registered: WeakSet[SparkSession] = WeakSet()
 
 
@@ -53,11 +58,11 @@ def planned_stream(
         _registered.add(session)
     reader = session.readStream.format(PlannedSource.name()).schema(_SCHEMA)
     pickled = base64.b64encode(pickle.dumps(planner)).decode()
-    return reader.options(planner=pickled, log=log, source=source).load()
+    return reader.options(log=log, source=source).option(PLANNER, pickled).load()
 
 
 class PlannedSource(DataSource):
-    """A data source with the options ``planner``, ``log`` and ``source``."""
+    """A data source with the options ``planner.secret``, ``log`` and ``source``."""
 
     @classmethod
     def name(cls) -> str:
@@ -67,7 +72,7 @@ class PlannedSource(DataSource):
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> PlannedStreamReader:
-        planner: SourcePlanner = pickle.loads(base64.b64decode(self.options["planner"]))
+        planner: SourcePlanner = pickle.loads(base64.b64decode(self.options[PLANNER]))
         return PlannedStreamReader(planner, self.options["log"], self.options["source"])
 
 

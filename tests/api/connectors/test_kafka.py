@@ -36,6 +36,18 @@ def test_what_a_source_lacks_is_named():
         committed.setStartingOffsets(fl.OffsetsInitializer.committedOffsets()).build()
 
 
+def test_no_password_is_shown():
+    jaas = 'a.LoginModule required username="ann" password="hunter2";'
+    read = source().setTopics("t").setValueOnlyDeserializer(fl.SimpleStringSchema())
+    read.setProperty("sasl.jaas.config", jaas)
+    schema = fl.KafkaRecordSerializationSchema.builder().setTopic("t")
+    written = fl.KafkaSink.builder().setBootstrapServers(SERVERS)
+    written.setRecordSerializer(
+        schema.setValueSerializationSchema(fl.SimpleStringSchema()).build()
+    ).setProperty("sasl.jaas.config", jaas)
+    assert "hunter2" not in repr(read.build()) + repr(written.build())
+
+
 def test_what_is_read_is_said_once():
     with pytest.raises(IllegalStateError, match="the source already reads a, b"):
         source().setTopics(["a", "b"]).setTopicPattern("c")

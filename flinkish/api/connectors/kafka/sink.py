@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -54,7 +54,7 @@ class KafkaSink(Sink[T_contra]):
     kind: ClassVar[str] = "KafkaSink"
 
     serializer: KafkaRecordSerializationSchema[T_contra]
-    properties: Properties
+    properties: Properties = field(repr=False)
     deliveryGuarantee: DeliveryGuarantee
     transactionalIdPrefix: str
 

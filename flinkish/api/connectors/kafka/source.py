@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from flinkish.api.arguments import instance, text
@@ -69,7 +69,7 @@ class KafkaSource(Source[T_co]):
 
     subscription: Subscription
     deserializer: KafkaRecordDeserializationSchema[T_co]
-    properties: Properties
+    properties: Properties = field(repr=False)
     startingOffsets: OffsetsInitializer
     stoppingOffsets: OffsetsInitializer | None
     isBounded: bool
