@@ -42,9 +42,12 @@ test-web: $(READY)
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	FLINKISH_TEST_WEB=1 $(BIN)/pytest -m web tests/web
 
-# Kafka on a real broker, whose jars Maven brings into build/kafka.
+# Kafka on a real broker, whose jars Maven brings into build/kafka, and databases on a real PostgreSQL.
 test-kafka: $(READY) kafka-jars
-	$(BIN)/pytest -m kafka tests/kafka
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || \
+		{ apt-get update && apt-get install --yes --no-install-recommends postgresql; }
+	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest -m kafka tests/kafka
+	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest tests/runtime/sinks/test_jdbc_writer.py
 
 # The notebooks of the examples, each on a kernel of its own.
 test-notebooks: $(READY)
