@@ -1,14 +1,16 @@
-"""Names of PyFlink that are Java's and have nothing behind them here: each says what to write instead.
+"""Names of PyFlink with nothing behind them here, as they are Java's or PyFlink's own workers': each says
+what to write instead.
 
 A module of PyFlink that has only such names is there, so that a ported import fails with its fix.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from flinkish.api.absent import AbsentNameError
+from flinkish.api.absent import AbsentMethodError, AbsentNameError
 
 _READ = "Read with Spark and env.from_data_frame(df), or derive from flinkish.Source."
 _WRITE = (
@@ -25,7 +27,8 @@ _STORAGE = "Call get_checkpoint_config().set_checkpoint_storage_dir(path)."
 _BACKEND = "Leave it out: state is in Spark's state store, always."
 _SERIALIZER = "Leave it out: elements are pickled, or Arrow columns."
 _DEPENDENCY = "Leave it out: Spark decides when tasks start."
-_STRATEGY = "Write WatermarkStrategy.for_generator(...)."
+_STRATEGY = "Write WatermarkStrategy(flinkish.WatermarkStrategy.forGenerator(...))."
+_UTILITY = "Leave it out: nothing comes from a JVM as bytes or goes there."
 
 ABSENT_NAMES: dict[str, dict[str, str]] = {
     "common": {
@@ -35,13 +38,19 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     },
     "common.input_dependency_constraint": {"InputDependencyConstraint": _DEPENDENCY},
     "common.io": {"InputFormat": _FILES},
-    "common.serialization": {"BulkWriterFactory": _FILES},
-    "common.serializer": {"TypeSerializer": _SERIALIZER},
+    "common.serialization": dict.fromkeys(
+        ("BulkWriterFactory", "RowDataBulkWriterFactory"), _FILES
+    ),
+    "common.serializer": dict.fromkeys(("TypeSerializer", "VoidNamespaceSerializer"), _SERIALIZER),
+    "common.typeinfo": dict.fromkeys(
+        ("ExternalTypeInfo", "LocalTimeTypeInfo"),
+        "Write Types.SQL_DATE(), SQL_TIME() or SQL_TIMESTAMP(), or the type itself.",
+    ),
+    "common.utils": {"JavaObjectWrapper": "Leave it out: there is no JVM of Flink's."},
     "common.watermark_strategy": {"AssignerWithPeriodicWatermarksWrapper": _STRATEGY},
     "datastream": {
         "CustomCheckpointStorage": _STORAGE,
         "CustomStateBackend": _BACKEND,
-        "PredefinedOptions": _BACKEND,
     },
     "datastream.checkpoint_storage": {"CustomCheckpointStorage": _STORAGE},
     "datastream.connectors.base": dict.fromkeys(
@@ -64,6 +73,7 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
             "Elasticsearch7SinkBuilder",
             "ElasticsearchEmitter",
             "ElasticsearchSink",
+            "ElasticsearchSinkBuilderBase",
             "FlushBackoffType",
         ),
         _WRITE,
@@ -146,25 +156,131 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         "OperatorStateStore": "Connect the stream with other.broadcast(descriptor): broadcast state is all"
         " that PyFlink keeps in it."
     },
-    "datastream.state_backend": dict.fromkeys(
-        ("CustomStateBackend", "PredefinedOptions"), _BACKEND
-    ),
+    "datastream.state_backend": {"CustomStateBackend": _BACKEND},
     "datastream.window": dict.fromkeys(
         ("CountWindowSerializer", "GlobalWindowSerializer", "TimeWindowSerializer"), _SERIALIZER
     ),
 }
-"""By module of PyFlink, what to write instead of a name."""
+"""By module of PyFlink, what to write instead of a name that is Java's."""
+
+_WRAPPER = (
+    "Pass the function itself: map(function), or a class derived from MapFunction and the like."
+)
+_WINDOW_FUNCTION = "Derive from ProcessWindowFunction or ProcessAllWindowFunction."
+
+INTERNAL_NAMES: dict[str, dict[str, str]] = {
+    "datastream.data_stream": {"CachedDataStream": "Write the stream with sink_to and read it."},
+    "datastream.functions": {
+        "AsyncFunctionDescriptor": "Call AsyncDataStream.unordered_wait or ordered_wait, with an"
+        " AsyncFunction.",
+        **dict.fromkeys(
+            ("FunctionWrapper", "JavaFunctionWrapper", "ReduceFunctionWrapper"), _WRAPPER
+        ),
+        **dict.fromkeys(
+            (
+                "InternalIterableAllWindowFunction",
+                "InternalIterableProcessAllWindowFunction",
+                "InternalIterableProcessWindowFunction",
+                "InternalIterableWindowFunction",
+                "InternalProcessAllWindowContext",
+                "InternalProcessWindowContext",
+                "InternalSingleValueAllWindowFunction",
+                "InternalSingleValueProcessAllWindowFunction",
+                "InternalSingleValueProcessWindowFunction",
+                "InternalSingleValueWindowFunction",
+                "InternalWindowFunction",
+                "PassThroughAllWindowFunction",
+                "PassThroughWindowFunction",
+            ),
+            _WINDOW_FUNCTION,
+        ),
+    },
+    "datastream.utils": dict.fromkeys(
+        (
+            "convert_to_python_obj",
+            "create_hadoop_configuration",
+            "create_java_properties",
+            "pickled_bytes_to_python_obj",
+        ),
+        _UTILITY,
+    ),
+    "datastream.window": {
+        "Min": "Pass min to reduce.",
+        "WindowOperationDescriptor": _WINDOW_FUNCTION,
+        **dict.fromkeys(("long_to_int_with_bit_mixing", "mod_inverse"), "Call hash(window)."),
+    },
+}
+"""By module of PyFlink, what to write instead of a name that PyFlink itself keeps internal."""
+
+_JVM = "there is no JVM of Flink's: Spark runs the job"
+_READ_ONLY = (
+    "broadcast state changes in process_broadcast_element only, which every task calls alike"
+)
+_CODED = "values are not encoded for a JVM: call converted(value) or text_of(value)"
+
+ABSENT_METHODS = {
+    "add_default_kryo_serializer": "leave it out: elements are pickled, or Arrow columns",
+    "create_input": "an InputFormat is Java's: call from_source with a FileSource, or with a class derived"
+    " from flinkish.Source",
+    "from_internal_type": _CODED,
+    "from_parallel_collection": "write from_collection",
+    "need_conversion": _CODED,
+    "get_cleanup_strategies": "state that has expired goes when its page is read",
+    "put": _READ_ONLY,
+    "put_all": _READ_ONLY,
+    "read_file": "write from_source with a FileSource",
+    "register_cached_file": "write add_python_archive, or add_python_file: functions open the files"
+    " themselves",
+    "register_type": "leave it out: elements are pickled, or Arrow columns",
+    "remove": _READ_ONLY,
+    "set_stream_time_characteristic": "leave it out: the window assigner says what time it works in, such"
+    " as TumblingEventTimeWindows",
+    "time_window": "write window(TumblingEventTimeWindows.of(size))",
+    "time_window_all": "write window_all(TumblingEventTimeWindows.of(size))",
+    "to_internal_type": _CODED,
+    "with_watermark_alignment": "leave it out: Spark reads every source as far as it goes",
+    "write_as_csv": "write sink_to(FileSink...)",
+    "write_as_text": "write sink_to(FileSink...)",
+}
+"""What to write instead of a method of PyFlink, or of an older one."""
 
 _PACKAGE = "flinkish.pyflink."
 
 
 def absent_names(module: str) -> Callable[[str], NoReturn]:
     """The ``__getattr__`` of a module that lacks some names of PyFlink's."""
-    names = ABSENT_NAMES[module.removeprefix(_PACKAGE)]
+    java = ABSENT_NAMES.get(module.removeprefix(_PACKAGE), {})
+    internal = INTERNAL_NAMES.get(module.removeprefix(_PACKAGE), {})
 
     def look_up(name: str) -> NoReturn:
-        if name in names:
-            raise AbsentNameError(f"{module} has no {name}, which is Java's. {names[name]}")
+        if name in java:
+            raise AbsentNameError(f"{module} has no {name}, which is Java's. {java[name]}")
+        if name in internal:
+            raise AbsentNameError(
+                f"{module} has no {name}, which is internal to PyFlink. {internal[name]}"
+            )
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return look_up
+
+
+class AbsentMethods:
+    """Lets a class say what to write instead of a method that it lacks, or that it has in snake_case."""
+
+    if not TYPE_CHECKING:  # a type checker is to see that the method is not there
+
+        def __getattr__(self, name: str) -> object:
+            subject = type(self).__name__
+            if name in ABSENT_METHODS:
+                raise AbsentMethodError(
+                    f"{subject}.{name} is not supported: {ABSENT_METHODS[name]}."
+                )
+            if name.startswith(("_j_", "get_java_", "to_j_")):
+                raise AbsentMethodError(f"{subject}.{name} is Java's, and {_JVM}.")
+            snake_case = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+            if snake_case != name and not name.startswith("_") and hasattr(type(self), snake_case):
+                raise AbsentMethodError(
+                    f"{subject} has no {name}: flinkish.pyflink has the names of PyFlink. Write"
+                    f" {snake_case}."
+                )
+            raise AttributeError(f"{subject!r} object has no attribute {name!r}")

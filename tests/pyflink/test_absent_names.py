@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import pickle
 import re
 
 import pytest
 
 import flinkish
 from flinkish.api.absent import AbsentNameError
-from flinkish.pyflink.absent import ABSENT_NAMES
-from flinkish.pyflink.common import ConfigOption, ConfigOptions
-from flinkish.pyflink.datastream import FileSystemCheckpointStorage, JobManagerCheckpointStorage
+from flinkish.pyflink.absent import ABSENT_METHODS, ABSENT_NAMES, INTERNAL_NAMES
+from flinkish.pyflink.common import (
+    ConfigOption,
+    ConfigOptions,
+    Duration,
+    ExecutionConfig,
+    RowKind,
+    Types,
+    WatermarkStrategy,
+)
+from flinkish.pyflink.datastream import (
+    EmbeddedRocksDBStateBackend,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+    OutputTag,
+    PredefinedOptions,
+    SlotSharingGroup,
+    StreamExecutionEnvironment,
+)
 
 NAMES = [(module, name) for module, names in ABSENT_NAMES.items() for name in names]
 
@@ -32,16 +50,113 @@ def test_what_pyflink_has_not_either_is_an_attribute_error(module):
         _ = importlib.import_module(f"flinkish.pyflink.{module}").Nothing
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module, names in INTERNAL_NAMES.items() for name in names],
+)
+def test_what_is_internal_to_pyflink_says_so(module, name):
+    loaded = importlib.import_module(f"flinkish.pyflink.{module}")
+    assert name not in vars(loaded)
+    with pytest.raises(AbsentNameError, match=f"has no {name}, which is internal to PyFlink") as e:
+        getattr(loaded, name)
+    assert INTERNAL_NAMES[module][name] in str(e.value)
+
+
 def test_what_is_named_instead_is_there():
-    texts = " ".join(text for names in ABSENT_NAMES.values() for text in names.values())
+    tables = [*ABSENT_NAMES.values(), *INTERNAL_NAMES.values()]
+    texts = " ".join(
+        [*ABSENT_METHODS.values(), *(text for names in tables for text in names.values())]
+    )
     named = set(re.findall(r"flinkish\.(\w+)", texts))
-    assert named == {"FileSink", "FileSource", "Source", "Sink"}
+    assert named == {"FileSink", "FileSource", "Source", "Sink", "WatermarkStrategy"}
     assert all(hasattr(flinkish, name) for name in named)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda env: env.fromCollection([1]), "Write from_collection"),
+        (lambda env: env.from_collection([1]).keyBy(str), "Write key_by"),
+        (lambda env: env.from_collection([1]).key_by(str).timeWindow(5), "has no attribute"),
+        (
+            lambda env: env.from_collection([1]).key_by(str).time_window(5),
+            "TumblingEventTimeWindows",
+        ),
+        (lambda env: env.create_input(None), "derived from flinkish.Source"),
+        (lambda env: env.register_cached_file("a", "b"), "add_python_archive"),
+        (lambda env: env._j_stream_execution_environment, "there is no JVM of Flink's"),
+        (lambda env: env.from_collection([1]).nothing(), "has no attribute 'nothing'"),
+        (lambda env: Types.INT().get_java_type_info(), "there is no JVM of Flink's"),
+        (lambda env: Types.INT().to_internal_type(1), "converted"),
+        (lambda env: RowKind.DELETE.to_j_row_kind(), "there is no JVM of Flink's"),
+        (lambda env: OutputTag("late").get_java_output_tag(), "there is no JVM of Flink's"),
+        (
+            lambda env: WatermarkStrategy.no_watermarks().with_watermark_alignment("g", None),
+            "leave it out",
+        ),
+    ],
+)
+def test_a_method_that_is_not_there_says_what_to_write(call, said):
+    with pytest.raises(AttributeError, match=said):
+        call(StreamExecutionEnvironment.get_execution_environment().set_local_execution())
+
+
+@pytest.mark.parametrize(
+    "value", [Types.ROW([Types.INT()]), OutputTag("late", Types.INT()), RowKind.DELETE]
+)
+def test_what_says_so_pickles_and_copies(value):
+    assert repr(pickle.loads(pickle.dumps(value))) == repr(copy.deepcopy(value)) or value.tag_id
+
+
+def test_settings_without_effect_are_kept():
+    config = StreamExecutionEnvironment.get_execution_environment().get_config()
+    assert config.get_parallelism() == ExecutionConfig.PARALLELISM_DEFAULT
+    for name in ("force_kryo", "force_avro", "closure_cleaner"):
+        for verb in ("enable", "disable"):
+            assert getattr(config, f"{verb}_{name}")() is config
+            assert getattr(config, f"is_{name}_enabled")() is (verb == "enable")
+    for name in ("generic_types", "auto_generated_uids"):
+        getattr(config, f"disable_{name}")()
+    assert config.has_generic_types_disabled()
+    assert not config.has_auto_generated_uids_enabled()
+    for name in (
+        "latency_tracking_interval",
+        "task_cancellation_interval",
+        "task_cancellation_timeout",
+    ):
+        getattr(config, f"set_{name}")(7)
+        assert getattr(config, f"get_{name}")() == 7
+    assert config.set_use_snapshot_compression(True).is_use_snapshot_compression()
+    assert not config.get_default_kryo_serializer_classes()
+    assert config.get_registered_kryo_types() == config.get_registered_pojo_types() == []
+
+
+def test_settings_of_checkpoints_and_backends_are_kept():
+    config = StreamExecutionEnvironment.get_execution_environment().get_checkpoint_config()
+    assert config.is_fail_on_checkpointing_errors()
+    config.set_fail_on_checkpointing_errors(False)
+    assert config.get_tolerable_checkpoint_failure_number() == 2**31 - 1
+    assert config.set_force_unaligned_checkpoints().is_force_unaligned_checkpoints()
+    config.set_alignment_timeout(Duration.of_seconds(5))
+    assert config.get_aligned_checkpoint_timeout() == config.get_alignment_timeout()
+    backend = EmbeddedRocksDBStateBackend(True)
+    backend.set_db_storage_paths("/a", "/b")
+    backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
+    backend.set_options("a.Factory")
+    backend.set_number_of_transfer_threads(7)
+    assert backend.is_incremental_checkpoints_enabled()
+    assert backend.get_db_storage_paths() == ["/a", "/b"]
+    assert backend.get_predefined_options() is PredefinedOptions.FLASH_SSD_OPTIMIZED
+    assert (backend.get_options(), backend.get_number_of_transfer_threads()) == ("a.Factory", 7)
+    group = SlotSharingGroup.builder("g").set_cpu_cores(2).set_external_resource("gpu", 1.0).build()
+    assert (group.get_cpu_cores(), group.get_external_resources()) == (2, {"gpu": 1.0})
 
 
 def test_storages_and_options_keep_what_they_were_given():
     assert FileSystemCheckpointStorage("/checkpoints").get_checkpoint_path() == "/checkpoints"
+    assert FileSystemCheckpointStorage("/checkpoints", 100).get_min_file_size_threshold() == 100
     assert JobManagerCheckpointStorage().get_checkpoint_path() is None
+    assert JobManagerCheckpointStorage().get_max_state_size() == 5 * 1024 * 1024
     limit = ConfigOptions.key("limit")
     assert limit.int_type().default_value(5) == ConfigOption("limit", 5)
     assert limit.string_type().no_default_value() == ConfigOption("limit")

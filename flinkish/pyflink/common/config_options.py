@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 __all__ = ["ConfigOption", "ConfigOptions"]
 
@@ -71,7 +71,10 @@ class ConfigOptions:
     ConfigOption(key='limit', default=5)
     """
 
+    OptionBuilder: TypeAlias = OptionBuilder
+    TypedConfigOptionBuilder: TypeAlias = TypedConfigOptionBuilder[Any]
+
     @staticmethod
-    def key(key: str) -> OptionBuilder:
+    def key(key: str) -> ConfigOptions.OptionBuilder:
         """An option of that key."""
-        return OptionBuilder(key)
+        return ConfigOptions.OptionBuilder(key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 __all__ = ["Configuration"]
@@ -15,6 +17,17 @@ class Configuration:
         self._options: dict[str, Any] = dict(other._options) if other is not None else {}
         if isinstance(j_configuration, Configuration):
             self._options = j_configuration._options
+
+    @staticmethod
+    def parse_list_value(value: str) -> list[Any]:
+        """The parts of an option that is a list: ``a;b``, or ``[a, b]`` as YAML has it.
+
+        >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("['a', 2]")
+        (['a', 'b'], ['a', 2])
+        """
+        if value.startswith("[") and value.endswith("]"):
+            return [_scalar(part) for part in _PARTS.findall(value[1:-1]) if part.strip()]
+        return value.split(";") if value else []
 
     def get_string(self, key: str, default_value: str) -> str:
         """The value of ``key`` as a text."""
@@ -93,6 +106,16 @@ class Configuration:
 
     def __str__(self) -> str:
         return str(self.to_dict())
+
+
+_PARTS = re.compile(r"""'[^']*'|"[^"]*"|[^,'"]+""")
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return ast.literal_eval(text.strip())
+    except (SyntaxError, ValueError):
+        return text.strip()
 
 
 def _text(value: Any) -> str:

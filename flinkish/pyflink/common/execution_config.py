@@ -5,16 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from flinkish.api.environment.configuration import ExecutionConfig as CoreConfig
+from flinkish.pyflink.absent import AbsentMethods
 
 __all__ = ["ExecutionConfig"]
 
 
-class ExecutionConfig:
-    """The settings of a job (PyFlink: ``ExecutionConfig``)."""
+class ExecutionConfig(AbsentMethods):
+    """The settings of a job (PyFlink: ``ExecutionConfig``).
+
+    Those of serializers, closures, latency and cancellation are kept without effect.
+    """
+
+    PARALLELISM_DEFAULT = -1
+    """What ``get_parallelism`` gives if none was set."""
+    PARALLELISM_UNKNOWN = -2
+    """Accepted for ported jobs."""
 
     def __init__(self, config: CoreConfig, job_parameters: dict[str, str]) -> None:
         self._config = config
         self._job_parameters = job_parameters
+        self._cleans_closures = True
+        self._latency_interval = 0
+        self._cancellation_interval = 30_000
+        self._cancellation_timeout = 180_000
+        self._forces_kryo = False
+        self._forces_avro = False
+        self._generic_types = True
+        self._generates_uids = True
+        self._compresses_snapshots = False
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
         """How often generators emit, in ms; here they do at the end of every batch."""
@@ -68,3 +86,121 @@ class ExecutionConfig:
     def get_global_job_parameters(self) -> dict[str, str]:
         """What was set."""
         return dict(self._job_parameters)
+
+    def enable_closure_cleaner(self) -> ExecutionConfig:
+        """Accepted, without effect: functions are pickled with what they use."""
+        self._cleans_closures = True
+        return self
+
+    def disable_closure_cleaner(self) -> ExecutionConfig:
+        """Accepted, without effect: functions are pickled with what they use."""
+        self._cleans_closures = False
+        return self
+
+    def is_closure_cleaner_enabled(self) -> bool:
+        """The value that was set."""
+        return self._cleans_closures
+
+    def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
+        """Accepted, without effect."""
+        self._latency_interval = interval
+        return self
+
+    def get_latency_tracking_interval(self) -> int:
+        """The value that was set, in ms."""
+        return self._latency_interval
+
+    def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
+        """Accepted, without effect."""
+        self._cancellation_interval = interval
+        return self
+
+    def get_task_cancellation_interval(self) -> int:
+        """The value that was set, in ms."""
+        return self._cancellation_interval
+
+    def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
+        """Accepted, without effect."""
+        self._cancellation_timeout = timeout
+        return self
+
+    def get_task_cancellation_timeout(self) -> int:
+        """The value that was set, in ms."""
+        return self._cancellation_timeout
+
+    def enable_force_kryo(self) -> ExecutionConfig:
+        """Accepted, without effect: elements are pickled, or Arrow columns."""
+        self._forces_kryo = True
+        return self
+
+    def disable_force_kryo(self) -> ExecutionConfig:
+        """Accepted, without effect: elements are pickled, or Arrow columns."""
+        self._forces_kryo = False
+        return self
+
+    def is_force_kryo_enabled(self) -> bool:
+        """The value that was set."""
+        return self._forces_kryo
+
+    def enable_force_avro(self) -> ExecutionConfig:
+        """Accepted, without effect: elements are pickled, or Arrow columns."""
+        self._forces_avro = True
+        return self
+
+    def disable_force_avro(self) -> ExecutionConfig:
+        """Accepted, without effect: elements are pickled, or Arrow columns."""
+        self._forces_avro = False
+        return self
+
+    def is_force_avro_enabled(self) -> bool:
+        """The value that was set."""
+        return self._forces_avro
+
+    def enable_generic_types(self) -> ExecutionConfig:
+        """Accepted, without effect: a stream whose type is not said has any Python values."""
+        self._generic_types = True
+        return self
+
+    def disable_generic_types(self) -> ExecutionConfig:
+        """Accepted, without effect: a stream whose type is not said has any Python values."""
+        self._generic_types = False
+        return self
+
+    def has_generic_types_disabled(self) -> bool:
+        """Whether they were disabled."""
+        return not self._generic_types
+
+    def enable_auto_generated_uids(self) -> ExecutionConfig:
+        """Accepted, without effect: an operator without a uid gets one of what it does."""
+        self._generates_uids = True
+        return self
+
+    def disable_auto_generated_uids(self) -> ExecutionConfig:
+        """Accepted, without effect: an operator without a uid gets one of what it does."""
+        self._generates_uids = False
+        return self
+
+    def has_auto_generated_uids_enabled(self) -> bool:
+        """The value that was set."""
+        return self._generates_uids
+
+    def get_default_kryo_serializer_classes(self) -> dict[str, str]:
+        """None: no serializer of Java's runs."""
+        return {}
+
+    def get_registered_kryo_types(self) -> list[str]:
+        """None: no serializer of Java's runs."""
+        return []
+
+    def get_registered_pojo_types(self) -> list[str]:
+        """None: no serializer of Java's runs."""
+        return []
+
+    def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
+        """Accepted, without effect: Spark compresses its checkpoints."""
+        self._compresses_snapshots = use_snapshot_compression
+        return self
+
+    def is_use_snapshot_compression(self) -> bool:
+        """The value that was set."""
+        return self._compresses_snapshots

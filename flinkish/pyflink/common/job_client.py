@@ -25,16 +25,27 @@ class JobID:
 
 
 class JobStatus(Enum):
-    """The status of a job (PyFlink: ``JobStatus``)."""
+    """The status of a job (PyFlink: ``JobStatus``); here it runs, or has finished, failed or been
+    cancelled."""
 
-    RUNNING = "RUNNING"
-    FINISHED = "FINISHED"
-    CANCELED = "CANCELED"
-    FAILED = "FAILED"
+    CREATED = 0
+    RUNNING = 1
+    FAILING = 2
+    FAILED = 3
+    CANCELLING = 4
+    CANCELED = 5
+    FINISHED = 6
+    RESTARTING = 7
+    SUSPENDED = 8
+    RECONCILING = 9
 
     def is_globally_terminal_state(self) -> bool:
-        """Whether the job has ended."""
-        return self is not JobStatus.RUNNING
+        """Whether the job has ended for good."""
+        return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
+
+    def is_terminal_state(self) -> bool:
+        """Whether the job has ended here."""
+        return self is JobStatus.SUSPENDED or self.is_globally_terminal_state()
 
 
 class JobExecutionResult:
@@ -76,7 +87,7 @@ class JobClient:
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         """The status of the job."""
-        return CompletableFuture(lambda: JobStatus(self._client.getJobStatus().value))
+        return CompletableFuture(lambda: JobStatus[self._client.getJobStatus().name])
 
     def cancel(self) -> CompletableFuture[None]:
         """Stop the job."""

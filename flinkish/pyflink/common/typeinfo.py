@@ -12,6 +12,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
+from enum import Enum
 from operator import index
 from typing import Any, TypeAlias
 
@@ -20,13 +21,14 @@ import numpy as np
 from flinkish.api.errors import UnfitElementError, shown
 from flinkish.api.types.type_info import TypeInformation as CoreType
 from flinkish.api.types.type_info import Types as CoreTypes
+from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.time import Instant
 from flinkish.pyflink.common.types import Row, created_row
 
 __all__ = ["TypeInformation", "Types"]
 
 
-class TypeInformation(ABC):
+class TypeInformation(AbsentMethods, ABC):
     """The type of elements, keys or state (PyFlink: ``TypeInformation``)."""
 
     def converted(self, value: Any) -> Any:
@@ -86,13 +88,30 @@ class PickledBytesTypeInfo(TypeInformation):
         return "PickledByteArrayTypeInfo"
 
 
+class BasicType(Enum):
+    """The types of plain values (PyFlink: ``BasicType``)."""
+
+    STRING = "String"
+    BYTE = "Byte"
+    BOOLEAN = "Boolean"
+    SHORT = "Short"
+    INT = "Integer"
+    LONG = "Long"
+    FLOAT = "Float"
+    DOUBLE = "Double"
+    CHAR = "Char"
+    BIG_INT = "BigInteger"
+    BIG_DEC = "BigDecimal"
+    INSTANT = "Instant"
+
+
 class BasicTypeInfo(TypeInformation, ABC):
     """A type of plain values."""
 
     name: str
 
     def __repr__(self) -> str:
-        return f"BasicTypeInfo({self.name})"
+        return self.name
 
     def _text(self, value: Any) -> str:
         return str(value)
@@ -100,6 +119,66 @@ class BasicTypeInfo(TypeInformation, ABC):
     @property
     def core(self) -> CoreType[Any] | None:
         return _CORE.get(self.name)
+
+    @staticmethod
+    def STRING_TYPE_INFO() -> TypeInformation:
+        """``Types.STRING()``."""
+        return Types.STRING()
+
+    @staticmethod
+    def BOOLEAN_TYPE_INFO() -> TypeInformation:
+        """``Types.BOOLEAN()``."""
+        return Types.BOOLEAN()
+
+    @staticmethod
+    def BYTE_TYPE_INFO() -> TypeInformation:
+        """``Types.BYTE()``."""
+        return Types.BYTE()
+
+    @staticmethod
+    def SHORT_TYPE_INFO() -> TypeInformation:
+        """``Types.SHORT()``."""
+        return Types.SHORT()
+
+    @staticmethod
+    def INT_TYPE_INFO() -> TypeInformation:
+        """``Types.INT()``."""
+        return Types.INT()
+
+    @staticmethod
+    def LONG_TYPE_INFO() -> TypeInformation:
+        """``Types.LONG()``."""
+        return Types.LONG()
+
+    @staticmethod
+    def FLOAT_TYPE_INFO() -> TypeInformation:
+        """``Types.FLOAT()``."""
+        return Types.FLOAT()
+
+    @staticmethod
+    def DOUBLE_TYPE_INFO() -> TypeInformation:
+        """``Types.DOUBLE()``."""
+        return Types.DOUBLE()
+
+    @staticmethod
+    def CHAR_TYPE_INFO() -> TypeInformation:
+        """``Types.CHAR()``."""
+        return Types.CHAR()
+
+    @staticmethod
+    def BIG_INT_TYPE_INFO() -> TypeInformation:
+        """``Types.BIG_INT()``."""
+        return Types.BIG_INT()
+
+    @staticmethod
+    def BIG_DEC_TYPE_INFO() -> TypeInformation:
+        """``Types.BIG_DEC()``."""
+        return Types.BIG_DEC()
+
+    @staticmethod
+    def INSTANT_TYPE_INFO() -> TypeInformation:
+        """``Types.INSTANT()``."""
+        return Types.INSTANT()
 
 
 class StringTypeInfo(BasicTypeInfo):
@@ -116,7 +195,7 @@ class StringTypeInfo(BasicTypeInfo):
 class CharTypeInfo(StringTypeInfo):
     """Single characters."""
 
-    name = "Character"
+    name = "Char"
 
 
 class BooleanTypeInfo(BasicTypeInfo):
@@ -255,12 +334,30 @@ class TimestampTypeInfo(TypeInformation):
         return "TimestampTypeInfo"
 
 
-class ListTypeInfo(TypeInformation):
-    """Lists and arrays of one type; ``kind`` is its name."""
+class SqlTimeTypeInfo(TypeInformation, ABC):
+    """Makes the types of days and times (PyFlink: ``SqlTimeTypeInfo``)."""
 
-    def __init__(self, element_type: TypeInformation, kind: str = "ListTypeInfo") -> None:
+    @staticmethod
+    def DATE() -> TypeInformation:
+        """``Types.SQL_DATE()``."""
+        return DateTypeInfo()
+
+    @staticmethod
+    def TIME() -> TypeInformation:
+        """``Types.SQL_TIME()``."""
+        return TimeTypeInfo()
+
+    @staticmethod
+    def TIMESTAMP() -> TypeInformation:
+        """``Types.SQL_TIMESTAMP()``."""
+        return TimestampTypeInfo()
+
+
+class ListTypeInfo(TypeInformation):
+    """Lists of one type."""
+
+    def __init__(self, element_type: TypeInformation) -> None:
         self.elem_type = element_type
-        self._kind = kind
 
     def _converted(self, value: Any) -> Any:
         if isinstance(value, (str, dict)):
@@ -276,7 +373,19 @@ class ListTypeInfo(TypeInformation):
         return None if element is None else CoreTypes.LIST(element)
 
     def __repr__(self) -> str:
-        return f"{self._kind}<{self.elem_type}>"
+        return f"{type(self).__name__}<{self.elem_type}>"
+
+
+class PrimitiveArrayTypeInfo(ListTypeInfo):
+    """Lists of numbers or truths."""
+
+
+class BasicArrayTypeInfo(ListTypeInfo):
+    """Lists of plain values."""
+
+
+class ObjectArrayTypeInfo(ListTypeInfo):
+    """Lists of values of any type."""
 
 
 class MapTypeInfo(TypeInformation):
@@ -412,7 +521,7 @@ def _text_of_float(text: str) -> str:
 
 _CORE: dict[str, CoreType[Any]] = {
     "String": CoreTypes.STRING(),
-    "Character": CoreTypes.STRING(),
+    "Char": CoreTypes.STRING(),
     "Boolean": CoreTypes.BOOLEAN(),
     "Byte": CoreTypes.BYTE(),
     "Short": CoreTypes.SHORT(),
@@ -528,17 +637,17 @@ class Types:
     @staticmethod
     def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
         """Lists of numbers or truths."""
-        return ListTypeInfo(element_type, "PrimitiveArrayTypeInfo")
+        return PrimitiveArrayTypeInfo(element_type)
 
     @staticmethod
     def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
         """Lists of plain values."""
-        return ListTypeInfo(element_type, "BasicArrayTypeInfo")
+        return BasicArrayTypeInfo(element_type)
 
     @staticmethod
     def OBJECT_ARRAY(element_type: TypeInformation) -> TypeInformation:
         """Lists of values of any type."""
-        return ListTypeInfo(element_type, "ObjectArrayTypeInfo")
+        return ObjectArrayTypeInfo(element_type)
 
     @staticmethod
     def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
@@ -549,3 +658,6 @@ class Types:
     def LIST(element_type_info: TypeInformation) -> TypeInformation:
         """Lists."""
         return ListTypeInfo(element_type_info)
+
+
+__getattr__ = absent_names(__name__)

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
+from flinkish.pyflink.absent import AbsentMethods
+
 __all__ = ["Row", "RowKind"]
 
 
-class RowKind(Enum):
+class RowKind(AbsentMethods, Enum):
     """What a row does to a table (PyFlink: ``RowKind``)."""
 
     INSERT = 0

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from flinkish.api.eventtime.watermarks import WatermarkStrategy as CoreStrategy
-from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Duration, milliseconds_of
 
@@ -19,7 +19,7 @@ class TimestampAssigner(ABC):
         """The timestamp of ``value`` in ms since the epoch."""
 
 
-class WatermarkStrategy:
+class WatermarkStrategy(AbsentMethods):
     """Says how timestamps and watermarks are made (PyFlink: ``WatermarkStrategy``).
 
     ``strategy`` is flinkish's own, for a generator written for that.

@@ -62,6 +62,7 @@ from flinkish.pyflink.datastream.state_backend import (
     EmbeddedRocksDBStateBackend as EmbeddedRocksDBStateBackend,
 )
 from flinkish.pyflink.datastream.state_backend import HashMapStateBackend as HashMapStateBackend
+from flinkish.pyflink.datastream.state_backend import PredefinedOptions as PredefinedOptions
 from flinkish.pyflink.datastream.state_backend import StateBackend as StateBackend
 from flinkish.pyflink.datastream.stream_execution_environment import (
     StreamExecutionEnvironment as StreamExecutionEnvironment,

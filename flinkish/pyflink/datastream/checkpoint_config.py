@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flinkish.api.environment.configuration import CheckpointConfig as CoreConfig
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
+from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.time import Duration
 from flinkish.pyflink.datastream.checkpointing_mode import CheckpointingMode
 from flinkish.pyflink.datastream.externalized_checkpoint_retention import (
@@ -13,7 +14,7 @@ from flinkish.pyflink.datastream.externalized_checkpoint_retention import (
 __all__ = ["CheckpointConfig"]
 
 
-class CheckpointConfig:
+class CheckpointConfig(AbsentMethods):
     """The checkpoint settings of a job (PyFlink: ``CheckpointConfig``).
 
     Every batch is a checkpoint, so most settings are kept and have no effect.
@@ -26,6 +27,7 @@ class CheckpointConfig:
         self._concurrent = 1
         self._tolerable = 0
         self._unaligned = False
+        self._forces_unaligned = False
         self._alignment = Duration.of_millis(0)
         self._retention = ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
@@ -91,6 +93,17 @@ class CheckpointConfig:
         self._tolerable = tolerable_checkpoint_failure_number
         return self
 
+    def is_fail_on_checkpointing_errors(self) -> bool:
+        """Whether no failure is tolerated."""
+        return self._tolerable == 0
+
+    def set_fail_on_checkpointing_errors(
+        self, fail_on_checkpointing_errors: bool
+    ) -> CheckpointConfig:
+        """``set_tolerable_checkpoint_failure_number(0)``, or any number."""
+        number = 0 if fail_on_checkpointing_errors else 2**31 - 1
+        return self.set_tolerable_checkpoint_failure_number(number)
+
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
@@ -127,6 +140,25 @@ class CheckpointConfig:
     def get_aligned_checkpoint_timeout(self) -> Duration:
         """The value that was set."""
         return self._alignment
+
+    def set_alignment_timeout(self, alignment_timeout: Duration) -> CheckpointConfig:
+        """``set_aligned_checkpoint_timeout``."""
+        return self.set_aligned_checkpoint_timeout(alignment_timeout)
+
+    def get_alignment_timeout(self) -> Duration:
+        """``get_aligned_checkpoint_timeout``."""
+        return self.get_aligned_checkpoint_timeout()
+
+    def set_force_unaligned_checkpoints(
+        self, force_unaligned_checkpoints: bool = True
+    ) -> CheckpointConfig:
+        """Accepted, without effect."""
+        self._forces_unaligned = force_unaligned_checkpoints
+        return self
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """The value that was set."""
+        return self._forces_unaligned
 
     def set_checkpoint_storage_dir(self, checkpoint_path: str) -> CheckpointConfig:
         """Keep checkpoints in that directory."""

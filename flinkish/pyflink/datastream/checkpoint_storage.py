@@ -18,19 +18,33 @@ class CheckpointStorage:
         """The directory that was given."""
         return self._path
 
+    def get_savepoint_path(self) -> str | None:
+        """None: a savepoint's directory is named when it is taken."""
+        return None
+
 
 class JobManagerCheckpointStorage(CheckpointStorage):
     """On the heap of Flink's JobManager (PyFlink: ``JobManagerCheckpointStorage``)."""
+
+    DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
+    """The bytes of a state, unless others are given."""
 
     def __init__(
         self, checkpoint_path: str | None = None, max_state_size: int | None = None
     ) -> None:
         super().__init__(checkpoint_path)
-        self.max_state_size = max_state_size
+        self._max_state_size = max_state_size or self.DEFAULT_MAX_STATE_SIZE
+
+    def get_max_state_size(self) -> int:
+        """The value that was given, without effect."""
+        return self._max_state_size
 
 
 class FileSystemCheckpointStorage(CheckpointStorage):
     """In a directory (PyFlink: ``FileSystemCheckpointStorage``)."""
+
+    MAX_FILE_STATE_THRESHOLD = 1024 * 1024
+    """The most that may be given as the size of a small file."""
 
     def __init__(
         self,
@@ -39,8 +53,17 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         write_buffer_size: int = -1,
     ) -> None:
         super().__init__(checkpoint_path)
-        self.file_state_size_threshold = file_state_size_threshold
-        self.write_buffer_size = write_buffer_size
+        small = 20 * 1024 if file_state_size_threshold is None else file_state_size_threshold
+        self._min_file_size = small
+        self._write_buffer_size = small if write_buffer_size < 0 else write_buffer_size
+
+    def get_min_file_size_threshold(self) -> int:
+        """The value that was given, without effect."""
+        return self._min_file_size
+
+    def get_write_buffer_size(self) -> int:
+        """The value that was given, without effect."""
+        return self._write_buffer_size
 
 
 __getattr__ = absent_names(__name__)

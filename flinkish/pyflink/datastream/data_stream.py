@@ -15,6 +15,7 @@ from flinkish.api.streams.data_stream import DataStream as CoreStream
 from flinkish.api.streams.data_stream import DataStreamSink as CoreSink
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream as CoreKeyedStream
+from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.execution_config import ExecutionConfig
 from flinkish.pyflink.common.typeinfo import (
     RowTypeInfo,
@@ -104,7 +105,7 @@ __all__ = [
 ]
 
 
-class DataStreamSink:
+class DataStreamSink(AbsentMethods):
     """The end of a stream in a sink (PyFlink: ``DataStreamSink``)."""
 
     def __init__(self, sink: CoreSink[Any]) -> None:
@@ -171,7 +172,7 @@ class CloseableIterator:
         self.close()
 
 
-class DataStream:
+class DataStream(AbsentMethods):
     """A stream of elements (PyFlink: ``DataStream``)."""
 
     def __init__(
@@ -586,7 +587,7 @@ def _unkeyed(stream: DataStream) -> DataStream:
     return stream._values() if isinstance(stream, KeyedStream) else stream
 
 
-class _WindowSettings:
+class _WindowSettings(AbsentMethods):
     """What windowed streams of both kinds set."""
 
     def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
@@ -807,7 +808,7 @@ def _counted(
     return stream._result(stream.keyed_core.process(adapter), output_type)
 
 
-class ConnectedStreams:
+class ConnectedStreams(AbsentMethods):
     """Two streams for an operator with two inputs (PyFlink: ``ConnectedStreams``)."""
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
@@ -859,14 +860,14 @@ class ConnectedStreams:
         return self.stream1.core.connect(self.stream2.core)
 
 
-class BroadcastStream:
+class BroadcastStream(AbsentMethods):
     """A stream whose elements go to every task (PyFlink: ``BroadcastStream``)."""
 
     def __init__(self, stream: CoreBroadcastStream[Any]) -> None:
         self.core = stream
 
 
-class BroadcastConnectedStream:
+class BroadcastConnectedStream(AbsentMethods):
     """A stream with a broadcast one (PyFlink: ``BroadcastConnectedStream``)."""
 
     def __init__(self, stream: DataStream, broadcast_stream: BroadcastStream) -> None:
@@ -887,3 +888,6 @@ class BroadcastConnectedStream:
             adapter = BroadcastAdapter(self._first._dependencies, func, output_type)
         connected = self._first.core.connect(self._second.core)
         return self._first._result(connected.process(adapter), output_type)
+
+
+__getattr__ = absent_names(__name__)

@@ -19,6 +19,7 @@ from flinkish.api.functions.runtime_context import KeyedStateStore as CoreStateS
 from flinkish.api.functions.runtime_context import RuntimeContext as CoreRuntimeContext
 from flinkish.api.functions.window import WindowContext as CoreWindowContext
 from flinkish.api.windowing.windows import Window
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.datastream.async_retry_strategies import (
     AsyncRetryPredicate as AsyncRetryPredicate,
 )
@@ -415,36 +416,11 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
 # ---------------------------------------------------------------------- broadcast state
 
 
-class BroadcastElementContext:
-    """The context of a broadcast element (PyFlink: ``BroadcastProcessFunction.Context``)."""
+class BaseBroadcastContext:
+    """What the contexts of functions with broadcast state have in common (PyFlink:
+    ``BaseBroadcastProcessFunction.BaseContext``)."""
 
-    def __init__(self, context: CoreBroadcastContext) -> None:
-        self._context: Any = context
-
-    def timestamp(self) -> int:
-        """The timestamp of the element, None if it has none."""
-        timestamp: int = self._context.timestamp()
-        return timestamp
-
-    def current_processing_time(self) -> int:
-        """The processing-time clock."""
-        return int(self._context.currentProcessingTime())
-
-    def current_watermark(self) -> int:
-        """The current watermark."""
-        return int(self._context.currentWatermark())
-
-    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
-        """The broadcast state of that descriptor."""
-        state = self._context.getBroadcastState(state_descriptor.core)
-        return BroadcastState(state, state_descriptor)
-
-
-class ReadOnlyContext:
-    """The context of an element of the other stream (PyFlink:
-    ``BroadcastProcessFunction.ReadOnlyContext``)."""
-
-    def __init__(self, context: CoreBroadcastReadOnlyContext) -> None:
+    def __init__(self, context: CoreBroadcastContext | CoreBroadcastReadOnlyContext) -> None:
         self._context: Any = context
 
     def timestamp(self) -> int:
@@ -459,6 +435,20 @@ class ReadOnlyContext:
     def current_watermark(self) -> int:
         """The current watermark."""
         return int(self._context.currentWatermark())
+
+
+class BroadcastElementContext(BaseBroadcastContext):
+    """The context of a broadcast element (PyFlink: ``BroadcastProcessFunction.Context``)."""
+
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+        """The broadcast state of that descriptor."""
+        state = self._context.getBroadcastState(state_descriptor.core)
+        return BroadcastState(state, state_descriptor)
+
+
+class ReadOnlyContext(BaseBroadcastContext):
+    """The context of an element of the other stream (PyFlink:
+    ``BroadcastProcessFunction.ReadOnlyContext``)."""
 
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor
@@ -491,12 +481,13 @@ class KeyedBroadcastTimerContext(KeyedReadOnlyContext):
 class BaseBroadcastProcessFunction(Function):
     """The base of the functions with broadcast state."""
 
+    BaseContext: TypeAlias = BaseBroadcastContext
+    Context: TypeAlias = BroadcastElementContext
+    ReadOnlyContext: TypeAlias = ReadOnlyContext
+
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
     """A function of a stream and a broadcast one."""
-
-    Context: TypeAlias = BroadcastElementContext
-    ReadOnlyContext: TypeAlias = ReadOnlyContext
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: Any) -> Any:
@@ -510,7 +501,6 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
     """A function of a keyed stream and a broadcast one."""
 
-    Context: TypeAlias = BroadcastElementContext
     ReadOnlyContext: TypeAlias = KeyedReadOnlyContext
     OnTimerContext: TypeAlias = KeyedBroadcastTimerContext
 
@@ -540,3 +530,6 @@ class AsyncFunction(Function, Generic[IN, OUT]):
     def timeout(self, value: IN) -> list[OUT]:
         """Called for an element that took too long: its results instead."""
         raise TimeoutError(f"Async function call has timed out for input: {value}")
+
+
+__getattr__ = absent_names(__name__)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from flinkish.api.output_tag import OutputTag as CoreTag
+from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation, Types
 
 
-class OutputTag:
+class OutputTag(AbsentMethods):
     """Names a side output (PyFlink: ``OutputTag``). A list of types stands for a row of those."""
 
     def __init__(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import total_ordering
+from typing import ClassVar
+
+from flinkish.pyflink.absent import AbsentMethods
 
 __all__ = ["MemorySize", "SlotSharingGroup"]
 
 
 @total_ordering
 @dataclass(frozen=True)
-class MemorySize:
+class MemorySize(AbsentMethods):
     """A number of bytes (PyFlink: ``MemorySize``)."""
 
     bytes_size: int
@@ -47,26 +50,6 @@ class MemorySize:
         return f"{self.bytes_size} bytes"
 
 
-@dataclass(frozen=True)
-class SlotSharingGroup:
-    """A group of operators (PyFlink: ``SlotSharingGroup``); it has no effect."""
-
-    name: str
-    cpu_cores: float | None = None
-    task_heap_memory: MemorySize | None = None
-    task_off_heap_memory: MemorySize | None = None
-    managed_memory: MemorySize | None = None
-
-    def get_name(self) -> str:
-        """The name of the group."""
-        return self.name
-
-    @staticmethod
-    def builder(name: str) -> SlotSharingGroupBuilder:
-        """A builder of a group of that name."""
-        return SlotSharingGroupBuilder(name)
-
-
 class SlotSharingGroupBuilder:
     """Builds a ``SlotSharingGroup``."""
 
@@ -76,6 +59,7 @@ class SlotSharingGroupBuilder:
         self._heap: MemorySize | None = None
         self._off_heap: MemorySize | None = None
         self._managed: MemorySize | None = None
+        self._external: dict[str, float] = {}
 
     def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroupBuilder:
         """Ask for so many cores."""
@@ -109,8 +93,57 @@ class SlotSharingGroupBuilder:
         """Ask for so much managed memory."""
         return self.set_managed_memory(MemorySize.of_mebi_bytes(managed_memory_mb))
 
+    def set_external_resource(self, name: str, value: float) -> SlotSharingGroupBuilder:
+        """Ask for so much of another resource, such as GPUs."""
+        self._external[name] = value
+        return self
+
     def build(self) -> SlotSharingGroup:
         """The group."""
+        external = tuple(self._external.items())
         return SlotSharingGroup(
-            self._name, self._cpu_cores, self._heap, self._off_heap, self._managed
+            self._name, self._cpu_cores, self._heap, self._off_heap, self._managed, external
         )
+
+
+@dataclass(frozen=True)
+class SlotSharingGroup(AbsentMethods):
+    """A group of operators (PyFlink: ``SlotSharingGroup``); it has no effect."""
+
+    Builder: ClassVar[type[SlotSharingGroupBuilder]] = SlotSharingGroupBuilder
+
+    name: str
+    cpu_cores: float | None = None
+    task_heap_memory: MemorySize | None = None
+    task_off_heap_memory: MemorySize | None = None
+    managed_memory: MemorySize | None = None
+    external_resources: tuple[tuple[str, float], ...] = ()
+
+    def get_name(self) -> str:
+        """The name of the group."""
+        return self.name
+
+    def get_managed_memory(self) -> MemorySize | None:
+        """What was asked for."""
+        return self.managed_memory
+
+    def get_task_heap_memory(self) -> MemorySize | None:
+        """What was asked for."""
+        return self.task_heap_memory
+
+    def get_task_off_heap_memory(self) -> MemorySize | None:
+        """What was asked for."""
+        return self.task_off_heap_memory
+
+    def get_cpu_cores(self) -> float | None:
+        """What was asked for."""
+        return self.cpu_cores
+
+    def get_external_resources(self) -> dict[str, float]:
+        """What was asked for."""
+        return dict(self.external_resources)
+
+    @staticmethod
+    def builder(name: str) -> SlotSharingGroupBuilder:
+        """A builder of a group of that name."""
+        return SlotSharingGroupBuilder(name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
+from flinkish.api.absent import AbsentMethodError
 from flinkish.api.functions import state as core
 from flinkish.api.functions import ttl as core_ttl
 from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
-from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.absent import ABSENT_METHODS, AbsentMethods, absent_names
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
@@ -23,43 +25,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 IN = TypeVar("IN")
 OUT = TypeVar("OUT")
-
-
-class StateTtlConfig:
-    """How long state lives (PyFlink: ``StateTtlConfig``)."""
-
-    UpdateType: TypeAlias = core_ttl.UpdateType
-    StateVisibility: TypeAlias = core_ttl.StateVisibility
-    TtlTimeCharacteristic: TypeAlias = core_ttl.TtlTimeCharacteristic
-
-    def __init__(self, config: core_ttl.StateTtlConfig) -> None:
-        self._config = config
-
-    @property
-    def core(self) -> core_ttl.StateTtlConfig:
-        """The same for flinkish's own descriptors."""
-        return self._config
-
-    @staticmethod
-    def new_builder(ttl: Time) -> StateTtlConfigBuilder:
-        """A builder of a configuration with that time to live."""
-        return StateTtlConfigBuilder(core_ttl.StateTtlConfig.newBuilder(ttl.to_milliseconds()))
-
-    def is_enabled(self) -> bool:
-        """Whether state expires."""
-        return self._config.isEnabled()
-
-    def get_ttl(self) -> Time:
-        """The time to live."""
-        return Time(int(self._config.getTimeToLive().toMillis()))
-
-    def get_update_type(self) -> UpdateType:
-        """Which accesses renew it."""
-        return self._config.getUpdateType()
-
-    def get_state_visibility(self) -> StateVisibility:
-        """Whether what has expired is returned."""
-        return self._config.getStateVisibility()
 
 
 class StateTtlConfigBuilder:
@@ -140,6 +105,48 @@ class StateTtlConfigBuilder:
     def build(self) -> StateTtlConfig:
         """The configuration."""
         return StateTtlConfig(self._builder.build())
+
+
+class StateTtlConfig(AbsentMethods):
+    """How long state lives (PyFlink: ``StateTtlConfig``)."""
+
+    Builder: TypeAlias = StateTtlConfigBuilder
+    UpdateType: TypeAlias = core_ttl.UpdateType
+    StateVisibility: TypeAlias = core_ttl.StateVisibility
+    TtlTimeCharacteristic: TypeAlias = core_ttl.TtlTimeCharacteristic
+
+    def __init__(self, config: core_ttl.StateTtlConfig) -> None:
+        self._config = config
+
+    @property
+    def core(self) -> core_ttl.StateTtlConfig:
+        """The same for flinkish's own descriptors."""
+        return self._config
+
+    @staticmethod
+    def new_builder(ttl: Time) -> StateTtlConfigBuilder:
+        """A builder of a configuration with that time to live."""
+        return StateTtlConfigBuilder(core_ttl.StateTtlConfig.newBuilder(ttl.to_milliseconds()))
+
+    def is_enabled(self) -> bool:
+        """Whether state expires."""
+        return self._config.isEnabled()
+
+    def get_ttl(self) -> Time:
+        """The time to live."""
+        return Time(int(self._config.getTimeToLive().toMillis()))
+
+    def get_ttl_time_characteristic(self) -> TtlTimeCharacteristic:
+        """Processing time: there is no other clock."""
+        return self._config.getTtlTimeCharacteristic()
+
+    def get_update_type(self) -> UpdateType:
+        """Which accesses renew it."""
+        return self._config.getUpdateType()
+
+    def get_state_visibility(self) -> StateVisibility:
+        """Whether what has expired is returned."""
+        return self._config.getStateVisibility()
 
 
 # ---------------------------------------------------------------------- descriptors
@@ -226,8 +233,13 @@ class ReducingStateDescriptor(StateDescriptor):
         type_info: TypeInformation,
     ) -> None:
         super().__init__(name, type_info)
+        self._function = reduce_function
         given: Any = shippable(reduce_function)
         self._reduce: Callable[[Any, Any], Any] = getattr(given, "reduce", given)
+
+    def get_reduce_function(self) -> ReduceFunction | Callable[[Any, Any], Any]:
+        """The function that was given."""
+        return self._function
 
     @property
     def core(self) -> core.ReducingStateDescriptor[Any]:
@@ -247,6 +259,10 @@ class AggregatingStateDescriptor(StateDescriptor):
     ) -> None:
         super().__init__(name, state_type_info)
         self._function = agg_function
+
+    def get_agg_function(self) -> AggregateFunction:
+        """The function that was given."""
+        return self._function
 
     @property
     def core(self) -> core.AggregatingStateDescriptor[Any, Any, Any]:
@@ -286,8 +302,28 @@ class AggregateAdapter(CoreAggregateFunction[Any, Any, Any]):
 # ---------------------------------------------------------------------- states
 
 
-class State:
+class State(ABC):
     """The base of all states."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove what is kept of the key."""
+
+
+class AppendingState(State, Generic[IN, OUT]):
+    """A state that values are added to (PyFlink: ``AppendingState``)."""
+
+    @abstractmethod
+    def get(self) -> OUT:
+        """What came of the values that were added."""
+
+    @abstractmethod
+    def add(self, value: IN) -> None:
+        """Add ``value``."""
+
+
+class MergingState(AppendingState[IN, OUT]):
+    """One whose windows can merge (PyFlink: ``MergingState``)."""
 
 
 class ValueState(State, Generic[T]):
@@ -311,7 +347,7 @@ class ValueState(State, Generic[T]):
         self._state.clear()
 
 
-class ListState(State, Generic[T]):
+class ListState(MergingState[T, Iterable[T]]):
     """A list for each key (PyFlink: ``ListState``)."""
 
     def __init__(self, state: core.ListState[Any], type_info: TypeInformation) -> None:
@@ -408,7 +444,7 @@ class MapState(State, Generic[K, V]):
         return iter(self.keys())
 
 
-class ReducingState(State, Generic[T]):
+class ReducingState(MergingState[T, T]):
     """The reduction of what was added, for each key (PyFlink: ``ReducingState``)."""
 
     def __init__(self, state: core.ReducingState[Any], type_info: TypeInformation) -> None:
@@ -429,7 +465,7 @@ class ReducingState(State, Generic[T]):
         self._state.clear()
 
 
-class AggregatingState(State, Generic[IN, OUT]):
+class AggregatingState(MergingState[IN, OUT]):
     """The aggregate of what was added, for each key (PyFlink: ``AggregatingState``)."""
 
     def __init__(self, state: core.AggregatingState[Any, Any]) -> None:
@@ -449,7 +485,7 @@ class AggregatingState(State, Generic[IN, OUT]):
         self._state.clear()
 
 
-class ReadOnlyBroadcastState(State, Generic[K, V]):
+class ReadOnlyBroadcastState(State, AbsentMethods, Generic[K, V]):
     """Broadcast state for the elements of the other stream (PyFlink: the class of this name)."""
 
     def __init__(
@@ -483,6 +519,12 @@ class ReadOnlyBroadcastState(State, Generic[K, V]):
     def is_empty(self) -> bool:
         """Whether there is no entry."""
         return not list(self.items())
+
+    def clear(self) -> None:
+        """Not supported here."""
+        raise AbsentMethodError(
+            f"ReadOnlyBroadcastState.clear is not supported: {ABSENT_METHODS['put']}."
+        )
 
     def __contains__(self, key: K) -> bool:
         return self.contains(key)

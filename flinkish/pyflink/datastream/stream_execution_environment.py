@@ -12,6 +12,7 @@ from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
 from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.streams.data_stream import DataStreamSource
+from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.configuration import Configuration
 from flinkish.pyflink.common.execution_config import ExecutionConfig
 from flinkish.pyflink.common.job_client import JobClient, JobExecutionResult
@@ -27,13 +28,14 @@ from flinkish.pyflink.datastream.execution_mode import RuntimeExecutionMode
 from flinkish.pyflink.datastream.functions import SourceFunction
 from flinkish.pyflink.datastream.slot_sharing_group import SlotSharingGroup
 from flinkish.pyflink.datastream.state_backend import StateBackend
+from flinkish.pyflink.datastream.utils import ResultTypeQueryable
 
 __all__ = ["StreamExecutionEnvironment"]
 
 _LOG = logging.getLogger(__name__)
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(AbsentMethods):
     """Builds jobs and runs them (PyFlink: ``StreamExecutionEnvironment``).
 
     >>> env = StreamExecutionEnvironment.get_execution_environment().set_local_execution(True)
@@ -298,6 +300,8 @@ class StreamExecutionEnvironment:
     ) -> DataStream:
         """A stream of a source, with timestamps and watermarks. It may be one of flinkish, or of your own."""
         core = source if isinstance(source, CoreSource) else source.core
+        if type_info is None and isinstance(source, ResultTypeQueryable):
+            type_info = source.get_produced_type()
         stream = self._core.fromSource(core, watermark_strategy.core, source_name)
         return self._stream(stream, type_info)
 

@@ -54,6 +54,11 @@ class TimeWindow(core_windows.TimeWindow):
         """The least window that holds both."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
+    @staticmethod
+    def merge_windows(windows: Iterable[TimeWindow], callback: MergeCallback) -> None:
+        """Call ``callback.merge`` for windows that overlap or touch."""
+        core_windows.TimeWindow.mergeWindows(windows, callback.core)
+
     def __repr__(self) -> str:
         return f"TimeWindow(start={self.start}, end={self.end})"
 
@@ -117,6 +122,11 @@ class TriggerContext:
 
     def __init__(self, context: core_triggers.TriggerContext) -> None:
         self._context = context
+
+    @property
+    def core(self) -> core_triggers.TriggerContext:
+        """The same for flinkish's own triggers."""
+        return self._context
 
     def get_current_processing_time(self) -> int:
         """The processing-time clock."""
@@ -247,7 +257,7 @@ class TriggerAdapter(core_triggers.Trigger[Any, Any]):
 
 
 class BuiltInTrigger(Trigger[Any, Any]):
-    """A trigger of flinkish's own, whose hooks only windows call."""
+    """A trigger of flinkish's own, whose hooks another trigger may call."""
 
     def __init__(self, trigger: core_triggers.Trigger[Any, Any]) -> None:
         self._core = trigger
@@ -259,25 +269,27 @@ class BuiltInTrigger(Trigger[Any, Any]):
     def on_element(
         self, element: Any, timestamp: int, window: Any, ctx: TriggerContext
     ) -> TriggerResult:
-        raise self._refused()
+        return _decided(self._core.onElement(element, timestamp, window, ctx.core))
 
     def on_processing_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
-        raise self._refused()
+        return _decided(self._core.onProcessingTime(time, window, ctx.core))
 
     def on_event_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
-        raise self._refused()
+        return _decided(self._core.onEventTime(time, window, ctx.core))
 
     def can_merge(self) -> bool:
         return self._core.canMerge()
 
-    def clear(self, window: Any, ctx: TriggerContext) -> None:
-        raise self._refused()
+    def on_merge(self, window: Any, ctx: OnMergeContext) -> None:
+        context: Any = ctx.core
+        self._core.onMerge(window, context)
 
-    def _refused(self) -> NotSupportedError:
-        return NotSupportedError(
-            f"{type(self).__name__}: its hooks are flinkish's and cannot be called by another trigger."
-            " Write the whole trigger, or wrap this one in PurgingTrigger.of(...)."
-        )
+    def clear(self, window: Any, ctx: TriggerContext) -> None:
+        self._core.clear(window, ctx.core)
+
+
+def _decided(result: core_triggers.TriggerResult) -> TriggerResult:
+    return TriggerResult[result.name]
 
 
 class EventTimeTrigger(BuiltInTrigger):
@@ -368,6 +380,11 @@ class WindowAssignerContext:
     def __init__(self, context: core_assigners.WindowAssignerContext) -> None:
         self._context = context
 
+    @property
+    def core(self) -> core_assigners.WindowAssignerContext:
+        """The same for flinkish's own assigners."""
+        return self._context
+
     def get_current_processing_time(self) -> int:
         """The processing-time clock."""
         return self._context.getCurrentProcessingTime()
@@ -409,8 +426,26 @@ class WindowAssigner(ABC, Generic[T, W]):
         """Whether windows end by the watermark."""
 
 
+class MergeCallback:
+    """Receives merges (PyFlink: ``MergingWindowAssigner.MergeCallback``)."""
+
+    def __init__(self, callback: core_assigners.MergeCallback[Any]) -> None:
+        self._callback = callback
+
+    @property
+    def core(self) -> core_assigners.MergeCallback[Any]:
+        """The same for flinkish's own windows."""
+        return self._callback
+
+    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+        """Replace those windows by ``merge_result``."""
+        self._callback.merge(to_be_merged, merge_result)
+
+
 class MergingWindowAssigner(WindowAssigner[T, W]):
     """An assigner whose windows may merge (PyFlink: ``MergingWindowAssigner``)."""
+
+    MergeCallback: TypeAlias = MergeCallback
 
     @property
     def core(self) -> core_assigners.WindowAssigner[Any, Any]:
@@ -419,17 +454,6 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
     @abstractmethod
     def merge_windows(self, windows: Iterable[W], callback: MergeCallback) -> None:
         """Call ``callback.merge`` for windows that must become one."""
-
-
-class MergeCallback:
-    """Receives merges (PyFlink: ``MergingWindowAssigner.MergeCallback``)."""
-
-    def __init__(self, callback: core_assigners.MergeCallback[Any]) -> None:
-        self._callback = callback
-
-    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
-        """Replace those windows by ``merge_result``."""
-        self._callback.merge(to_be_merged, merge_result)
 
 
 class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
@@ -463,7 +487,7 @@ class MergingAssignerAdapter(AssignerAdapter, core_assigners.MergingWindowAssign
 
 
 class BuiltInAssigner(WindowAssigner[Any, Any]):
-    """An assigner of flinkish's own, whose hooks only windows call."""
+    """An assigner of flinkish's own, whose hooks another assigner may call."""
 
     def __init__(self, assigner: core_assigners.WindowAssigner[Any, Any]) -> None:
         self._core = assigner
@@ -475,10 +499,8 @@ class BuiltInAssigner(WindowAssigner[Any, Any]):
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssignerContext
     ) -> Collection[Any]:
-        raise NotSupportedError(
-            f"{type(self).__name__}: its hooks are flinkish's and cannot be called by another assigner."
-            " Write the whole assigner."
-        )
+        found = self._core.assignWindows(element, timestamp, context.core)
+        return [window_of_user(window) for window in found]
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
         return BuiltInTrigger(self._core.getDefaultTrigger())
@@ -554,7 +576,14 @@ def _gap(extractor: SessionWindowTimeGapExtractor) -> Callable[[Any], int]:
     return shippable(extractor).extract
 
 
-class EventTimeSessionWindows(BuiltInAssigner):
+class SessionAssigner(BuiltInAssigner, MergingWindowAssigner[Any, TimeWindow]):
+    """An assigner of sessions."""
+
+    def merge_windows(self, windows: Iterable[TimeWindow], callback: MergeCallback) -> None:
+        TimeWindow.merge_windows(windows, callback)
+
+
+class EventTimeSessionWindows(SessionAssigner):
     """Windows that end with a gap, by timestamps."""
 
     def __init__(self, session_gap: int) -> None:
@@ -567,13 +596,13 @@ class EventTimeSessionWindows(BuiltInAssigner):
 
     @staticmethod
     def with_dynamic_gap(
-        session_window_time_gap_extractor: SessionWindowTimeGapExtractor,
+        extractor: SessionWindowTimeGapExtractor,
     ) -> DynamicEventTimeSessionWindows:
         """Windows whose gap depends on the element."""
-        return DynamicEventTimeSessionWindows(session_window_time_gap_extractor)
+        return DynamicEventTimeSessionWindows(extractor)
 
 
-class ProcessingTimeSessionWindows(BuiltInAssigner):
+class ProcessingTimeSessionWindows(SessionAssigner):
     """Windows that end with a gap, by the clock."""
 
     def __init__(self, session_gap: int) -> None:
@@ -586,26 +615,40 @@ class ProcessingTimeSessionWindows(BuiltInAssigner):
 
     @staticmethod
     def with_dynamic_gap(
-        session_window_time_gap_extractor: SessionWindowTimeGapExtractor,
+        extractor: SessionWindowTimeGapExtractor,
     ) -> DynamicProcessingTimeSessionWindows:
         """Windows whose gap depends on the element."""
-        return DynamicProcessingTimeSessionWindows(session_window_time_gap_extractor)
+        return DynamicProcessingTimeSessionWindows(extractor)
 
 
-class DynamicEventTimeSessionWindows(BuiltInAssigner):
+class DynamicEventTimeSessionWindows(SessionAssigner):
     """Windows that end with a gap that depends on the element, by timestamps."""
 
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         gap = _gap(session_window_time_gap_extractor)
         super().__init__(core_assigners.EventTimeSessionWindows.withDynamicGap(gap))
 
+    @staticmethod
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor,
+    ) -> DynamicEventTimeSessionWindows:
+        """Windows whose gap depends on the element."""
+        return DynamicEventTimeSessionWindows(extractor)
 
-class DynamicProcessingTimeSessionWindows(BuiltInAssigner):
+
+class DynamicProcessingTimeSessionWindows(SessionAssigner):
     """Windows that end with a gap that depends on the element, by the clock."""
 
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         gap = _gap(session_window_time_gap_extractor)
         super().__init__(core_assigners.ProcessingTimeSessionWindows.withDynamicGap(gap))
+
+    @staticmethod
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor,
+    ) -> DynamicProcessingTimeSessionWindows:
+        """Windows whose gap depends on the element."""
+        return DynamicProcessingTimeSessionWindows(extractor)
 
 
 class GlobalWindows(BuiltInAssigner):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 from flinkish.api.connectors.file_sink import FileSink as CoreFileSink
 from flinkish.api.connectors.file_source import FileSource as CoreFileSource
@@ -51,6 +51,19 @@ class FileSourceBuilder:
         """Read the files that are there: the default."""
         return self
 
+    def set_file_enumerator(self, file_enumerator: object) -> NoReturn:
+        """Not supported: the enumerators are Java's."""
+        raise NotSupportedError(
+            "set_file_enumerator: the enumerators are Java's. Leave it out: all files are found, those of"
+            " directories too."
+        )
+
+    def set_split_assigner(self, split_assigner: object) -> NoReturn:
+        """Not supported: the assigners are Java's."""
+        raise NotSupportedError(
+            "set_split_assigner: the assigners are Java's. Leave it out: Spark spreads the files."
+        )
+
     def build(self) -> FileSource:
         """The source."""
         return FileSource(self._source)
@@ -74,6 +87,14 @@ class FileSource(Source):
         path = paths[0] if len(paths) == 1 else f"{{{','.join(paths)}}}"
         return FileSourceBuilder(CoreFileSource.forLines(path))
 
+    @staticmethod
+    def for_bulk_file_format(bulk_format: object, *paths: str) -> NoReturn:
+        """Not supported: the formats are Java's."""
+        raise NotSupportedError(
+            "for_bulk_file_format: the formats are Java's. Use flinkish's own source:"
+            " env.from_source(flinkish.FileSource.forParquet(path), ...), or forCsv or forJson."
+        )
+
 
 class RollingPolicy:
     """When files are closed (PyFlink: ``RollingPolicy``); here a batch is a directory of files."""
@@ -83,14 +104,22 @@ class RollingPolicy:
         part_size: int = 1024 * 1024 * 128,
         rollover_interval: int = 60 * 1000,
         inactivity_interval: int = 60 * 1000,
-    ) -> RollingPolicy:
+    ) -> DefaultRollingPolicy:
         """Accepted, without effect."""
-        return RollingPolicy()
+        return DefaultRollingPolicy()
 
     @staticmethod
-    def on_checkpoint_rolling_policy() -> RollingPolicy:
+    def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
         """What flinkish does: files are closed with each batch."""
-        return RollingPolicy()
+        return OnCheckpointRollingPolicy()
+
+
+class DefaultRollingPolicy(RollingPolicy):
+    """Closes files by size and age (PyFlink: ``DefaultRollingPolicy``)."""
+
+
+class OnCheckpointRollingPolicy(RollingPolicy):
+    """Closes files with each batch (PyFlink: ``OnCheckpointRollingPolicy``)."""
 
 
 class BucketAssigner:
@@ -107,26 +136,6 @@ class BucketAssigner:
     ) -> BucketAssigner:
         """Accepted, without effect."""
         return BucketAssigner()
-
-
-class OutputFileConfig:
-    """The names of files (PyFlink: ``OutputFileConfig``), kept without effect."""
-
-    def __init__(self, part_prefix: str, part_suffix: str) -> None:
-        self._prefix, self._suffix = part_prefix, part_suffix
-
-    @staticmethod
-    def builder() -> OutputFileConfigBuilder:
-        """A builder."""
-        return OutputFileConfigBuilder()
-
-    def get_part_prefix(self) -> str:
-        """What names begin with."""
-        return self._prefix
-
-    def get_part_suffix(self) -> str:
-        """What names end with."""
-        return self._suffix
 
 
 class OutputFileConfigBuilder:
@@ -148,6 +157,28 @@ class OutputFileConfigBuilder:
     def build(self) -> OutputFileConfig:
         """The configuration."""
         return OutputFileConfig(self._prefix, self._suffix)
+
+
+class OutputFileConfig:
+    """The names of files (PyFlink: ``OutputFileConfig``), kept without effect."""
+
+    OutputFileConfigBuilder: TypeAlias = OutputFileConfigBuilder
+
+    def __init__(self, part_prefix: str, part_suffix: str) -> None:
+        self._prefix, self._suffix = part_prefix, part_suffix
+
+    @staticmethod
+    def builder() -> OutputFileConfig.OutputFileConfigBuilder:
+        """A builder."""
+        return OutputFileConfig.OutputFileConfigBuilder()
+
+    def get_part_prefix(self) -> str:
+        """What names begin with."""
+        return self._prefix
+
+    def get_part_suffix(self) -> str:
+        """What names end with."""
+        return self._suffix
 
 
 class RowFormatBuilder:
@@ -172,6 +203,14 @@ class RowFormatBuilder:
         """Accepted, without effect."""
         return self
 
+    def enable_compact(self, strategy: object, compactor: object) -> RowFormatBuilder:
+        """Accepted, without effect: a batch writes a file a task."""
+        return self
+
+    def disable_compact(self) -> RowFormatBuilder:
+        """Accepted: files are not compacted."""
+        return self
+
     def build(self) -> FileSink:
         """The sink."""
         return FileSink(self._path)
@@ -180,6 +219,8 @@ class RowFormatBuilder:
 class FileSink(Sink):
     """Files of a directory, a line for each element (PyFlink: ``FileSink``)."""
 
+    BaseBuilder: TypeAlias = RowFormatBuilder
+    RowFormatBuilder: TypeAlias = RowFormatBuilder
     takes_text = True
 
     def __init__(self, base_path: str) -> None:
@@ -190,12 +231,12 @@ class FileSink(Sink):
         return self._sink
 
     @staticmethod
-    def for_row_format(base_path: str, encoder: Encoder) -> RowFormatBuilder:
+    def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
         """A line of text for each element."""
-        return RowFormatBuilder(base_path)
+        return FileSink.RowFormatBuilder(base_path)
 
     @staticmethod
-    def for_bulk_format(base_path: str, writer_factory: object) -> RowFormatBuilder:
+    def for_bulk_format(base_path: str, writer_factory: object) -> NoReturn:
         """Not supported: the writers are Java's."""
         raise NotSupportedError(
             "for_bulk_format: the writers are Java's. Use flinkish's own sink on the stream:"

@@ -1,0 +1,104 @@
+"""All of PyFlink's public names are there, with its parameters and defaults, or say what to write instead."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+import pytest
+
+from flinkish.api.absent import AbsentNameError
+from flinkish.pyflink.absent import ABSENT_METHODS, AbsentMethods
+from tests.pyflink.reference import PublicName, public_names
+
+_JAVA = "it is made of an object of Java's"
+_BUILDER = "made by its builder"
+_MADE = "made by the stream"
+_WORKER = "internal to PyFlink's worker"
+
+DIFFERENT = {
+    "common.typeinfo.BasicTypeInfo.__init__": "made by Types: an abstract class here",
+    "common.typeinfo.InstantTypeInfo.__init__": "takes nothing",
+    "common.typeinfo.DateTypeInfo.EPOCH_ORDINAL": _WORKER,
+    "common.typeinfo.TimeTypeInfo.EPOCH_ORDINAL": _WORKER,
+    "common.job_client.JobClient.trigger_savepoint": "a directory is needed",
+    "common.restart_strategy.RestartStrategies.": "made by the methods of RestartStrategies",
+    "datastream.async_retry_strategies.FixedDelayRetryStrategy.__init__": "predicates may be left out",
+    "datastream.async_retry_strategies.ExponentialBackoffDelayRetryStrategy.__init__": "the same",
+    "datastream.checkpoint_storage.FileSystemCheckpointStorage.__init__": "a path is needed",
+    "datastream.connectors.base.Source.__init__": _JAVA,
+    "datastream.connectors.base.Sink.__init__": _JAVA,
+    "datastream.connectors.file_system.FileSink.BulkFormatBuilder": "for_bulk_format says what to write",
+    "datastream.connectors.file_system.FileSink.get_transformer": _JAVA,
+    "datastream.data_stream.BroadcastStream.__init__": _MADE,
+    "datastream.data_stream.BroadcastConnectedStream.__init__": _MADE,
+    "datastream.data_stream.DataStream.broadcast": "two methods there, of one name",
+    "datastream.data_stream.KeyedStream.AccumulateType": _WORKER,
+    "datastream.functions.AsyncRetryStrategy.fixed_delay": "predicates may be left out",
+    "datastream.functions.AsyncRetryStrategy.exponential_backoff": "the same",
+    "datastream.functions.SinkFunction.__init__": _JAVA,
+    "datastream.functions.SourceFunction.__init__": _JAVA,
+    "datastream.slot_sharing_group.MemorySize.__init__": "bytes_size is needed",
+    "datastream.state.StateTtlConfig.__init__": _BUILDER,
+    "datastream.state.StateTtlConfig.Builder.__init__": "made by new_builder(ttl)",
+    "datastream.state.StateTtlConfig.CleanupStrategies": _WORKER,
+    "datastream.window.TimeWindow.__init__": "the parameters are those of __new__",
+    "datastream.window.ContinuousEventTimeTrigger.register_next_fire_timestamp": _WORKER,
+    "datastream.window.ContinuousProcessingTimeTrigger.register_next_fire_timestamp": _WORKER,
+}
+"""Why a name, or those that begin so, are not there or have other parameters."""
+
+NAMES = public_names()
+SAME = [name for name in NAMES if not str(name).startswith(tuple(DIFFERENT))]
+
+
+def found(name: PublicName) -> Any:
+    """What flinkish has of that name; None if an error says what to write instead."""
+    try:
+        value: Any = importlib.import_module(f"flinkish.pyflink.{name.module}")
+        owner: Any = None
+        for part in name.name.split("."):
+            owner = value
+            value = getattr(value, part)
+    except AbsentNameError:
+        return None
+    except AttributeError:
+        explained = part in ABSENT_METHODS or part.startswith(("get_java_", "to_j_"))
+        if explained and inspect.isclass(owner) and issubclass(owner, AbsentMethods):
+            return None
+        raise
+    return value
+
+
+def parameters(function: Any) -> list[str]:
+    """The parameters of a function of flinkish, as the list writes them."""
+    shown = []
+    for parameter in inspect.signature(function).parameters.values():
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        shown.append(f"{stars}{parameter.name}{default}")
+    return shown if not shown or shown[0] != "self" else shown[1:]
+
+
+@pytest.mark.parametrize("name", SAME, ids=str)
+def test_a_name_of_pyflink_is_there_or_says_what_to_write(name):
+    value = found(name)
+    if value is None or name.kind not in ("function", "method", "static"):
+        return
+    wanted = [part for part in name.parameters[1:-1].split(", ") if part]
+    ours = parameters(value)
+    assert ours[: len(wanted)] == wanted
+    assert all("=" in more or more.startswith("*") for more in ours[len(wanted) :])
+
+
+@pytest.mark.parametrize("start", DIFFERENT)
+def test_each_difference_is_one_still(start):
+    different = 0
+    for name in NAMES:
+        if str(name).startswith(start):
+            try:
+                test_a_name_of_pyflink_is_there_or_says_what_to_write(name)
+            except (AssertionError, AttributeError):
+                different += 1
+    assert different
