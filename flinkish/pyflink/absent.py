@@ -216,28 +216,39 @@ _JVM = "there is no JVM of Flink's: Spark runs the job"
 _READ_ONLY = (
     "broadcast state changes in process_broadcast_element only, which every task calls alike"
 )
+_KEYED = "the stream has no key: call key_by before it"
 _CODED = "values are not encoded for a JVM: call converted(value) or text_of(value)"
 
 ABSENT_METHODS = {
     "add_default_kryo_serializer": "leave it out: elements are pickled, or Arrow columns",
+    "count_window": _KEYED,
     "create_input": "an InputFormat is Java's: call from_source with a FileSource, or with a class derived"
     " from flinkish.Source",
     "from_internal_type": _CODED,
     "from_parallel_collection": "write from_collection",
+    "max": _KEYED,
+    "max_by": _KEYED,
+    "min": _KEYED,
+    "min_by": _KEYED,
     "need_conversion": _CODED,
+    "get_current_key": "the stream has no key: call key_by before process, and derive from"
+    " KeyedProcessFunction",
     "get_cleanup_strategies": "state that has expired goes when its page is read",
     "put": _READ_ONLY,
     "put_all": _READ_ONLY,
     "read_file": "write from_source with a FileSource",
+    "reduce": _KEYED,
     "register_cached_file": "write add_python_archive, or add_python_file: functions open the files"
     " themselves",
     "register_type": "leave it out: elements are pickled, or Arrow columns",
     "remove": _READ_ONLY,
     "set_stream_time_characteristic": "leave it out: the window assigner says what time it works in, such"
     " as TumblingEventTimeWindows",
+    "sum": _KEYED,
     "time_window": "write window(TumblingEventTimeWindows.of(size))",
     "time_window_all": "write window_all(TumblingEventTimeWindows.of(size))",
     "to_internal_type": _CODED,
+    "window": "the stream has no key: call key_by before it, or window_all",
     "with_watermark_alignment": "leave it out: Spark reads every source as far as it goes",
     "write_as_csv": "write sink_to(FileSink...)",
     "write_as_text": "write sink_to(FileSink...)",

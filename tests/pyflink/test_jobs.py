@@ -12,6 +12,7 @@ from flinkish.pyflink.common import (
     Configuration,
     Duration,
     Encoder,
+    JobStatus,
     Row,
     Time,
     Types,
@@ -30,6 +31,7 @@ from flinkish.pyflink.datastream import (
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
+    MergingWindowAssigner,
     OutputTag,
     ProcessFunction,
     ProcessWindowFunction,
@@ -51,6 +53,7 @@ from flinkish.pyflink.datastream.connectors.file_system import (
 )
 from flinkish.pyflink.datastream.connectors.kafka import FlinkKafkaConsumer
 from flinkish.pyflink.datastream.connectors.number_seq import NumberSequenceSource
+from flinkish.pyflink.datastream.functions import ProcessAllWindowFunction
 from flinkish.pyflink.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -58,9 +61,11 @@ from flinkish.pyflink.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
+from flinkish.pyflink.datastream.utils import ResultTypeQueryable
 from flinkish.pyflink.datastream.window import (
     CountSlidingWindowAssigner,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     GlobalWindows,
     PurgingTrigger,
     TimeWindow,
@@ -347,6 +352,82 @@ def test_a_trigger_of_the_job(local):
     assert collected(windowed.reduce(lambda a, b: a + b)) == [3, 10]
 
 
+class Early(Trigger):
+    """Fires as the event-time trigger does, and at every third element."""
+
+    COUNT = ValueStateDescriptor("count", Types.INT())
+
+    def __init__(self):
+        self.nested = EventTimeTrigger.create()
+
+    def on_element(self, element, timestamp, window, ctx):
+        state = ctx.get_partitioned_state(self.COUNT)
+        state.update((state.value() or 0) + 1)
+        decided = self.nested.on_element(element, timestamp, window, ctx)
+        return decided if state.value() % 3 else TriggerResult.FIRE
+
+    def on_processing_time(self, time, window, ctx):
+        return self.nested.on_processing_time(time, window, ctx)
+
+    def on_event_time(self, time, window, ctx):
+        return self.nested.on_event_time(time, window, ctx)
+
+    def clear(self, window, ctx):
+        ctx.get_partitioned_state(self.COUNT).clear()
+        self.nested.clear(window, ctx)
+
+
+class EarlySessions(MergingWindowAssigner):
+    """Sessions, which fire early."""
+
+    def __init__(self):
+        self.nested = EventTimeSessionWindows.with_gap(Time.milliseconds(5))
+
+    def assign_windows(self, element, timestamp, context):
+        return self.nested.assign_windows(element, timestamp, context)
+
+    def merge_windows(self, windows, callback):
+        self.nested.merge_windows(windows, callback)
+
+    def get_default_trigger(self, env):
+        return self.nested.get_default_trigger(env)
+
+    def is_event_time(self):
+        return self.nested.is_event_time()
+
+
+def test_triggers_and_assigners_of_the_job_call_those_that_there_are(local):
+    pairs = local.from_collection([("a", n) for n in (1, 2, 3, 4, 20)], PAIR)
+    keyed = pairs.assign_timestamps_and_watermarks(ASCENDING).key_by(lambda v: v[0])
+    windowed = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(10))).trigger(Early())
+    assert collected(windowed.aggregate(Mean())) == [2.0, 2.5, 20.0]
+    assert collected(keyed.window(EarlySessions()).aggregate(Mean(), Bounds())) == [
+        ("a", 1, 9, 1),
+        ("a", 20, 25, 1),
+    ]
+
+
+def test_count_windows_with_a_context(local):
+    class Context(ProcessWindowFunction):
+        def process(self, key, context, elements):
+            seen = context.global_state().get_state(ValueStateDescriptor("seen", Types.INT()))
+            seen.update((seen.value() or 0) + len(elements))
+            yield key, context.window().id, list(elements), seen.value()
+            if context.current_watermark() > context.current_processing_time():
+                context.window_state()
+
+    class Whole(ProcessAllWindowFunction):
+        def process(self, context, elements):
+            context.window_state()
+
+    numbers = local.from_collection([1, 2, 3, 4])
+    windows = numbers.key_by(lambda n: "all").count_window(2)
+    assert collected(windows.process(Context())) == [("all", 0, [1, 2], 2), ("all", 1, [3, 4], 4)]
+    assert collected(windows.reduce(max, Context())) == [("all", 0, [2], 1), ("all", 1, [4], 2)]
+    with pytest.raises(flinkish.NotSupportedError, match="a count window fires once"):
+        collected(numbers.window_all(CountSlidingWindowAssigner(2, 2)).process(Whole()))
+
+
 class First(KeySelector):
     def get_key(self, value):
         return value[0]
@@ -466,6 +547,39 @@ def test_lengths_of_time_and_windows():
     assert Time.minutes(1).to_milliseconds() == 60_000
     assert TimeWindow(1, 5).max_timestamp() == 4
     assert TimeWindow(1, 5).cover(TimeWindow(3, 9)) == TimeWindow(1, 9)
+
+
+def test_the_status_of_a_job_that_has_ended():
+    ended = {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}
+    assert {status for status in JobStatus if status.is_globally_terminal_state()} == ended
+    assert {s for s in JobStatus if s.is_terminal_state()} == {*ended, JobStatus.SUSPENDED}
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        ("a", ["a"]),
+        ("a;b c", ["a", "b c"]),
+        ("[a, 1, 'b, c', \"d\"]", ["a", 1, "b, c", "d"]),
+        ("[]", []),
+    ],
+)
+def test_options_that_are_lists(text, parts):
+    assert Configuration.parse_list_value(text) == parts
+
+
+class TypedSquares(flinkish.Source[int], ResultTypeQueryable):
+    def read(self, position):
+        yield 200, 1
+
+    def get_produced_type(self):
+        return Types.BYTE()
+
+
+def test_a_source_that_knows_its_type(local):
+    stream = local.from_source(TypedSquares(), WatermarkStrategy.no_watermarks(), "typed")
+    assert stream.get_type() == Types.BYTE()
 
 
 class Squares(flinkish.Source[int]):

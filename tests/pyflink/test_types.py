@@ -10,6 +10,12 @@ import pytest
 
 from flinkish import UnfitElementError
 from flinkish.pyflink.common import Instant, Row, RowKind, Types
+from flinkish.pyflink.common.typeinfo import (
+    BasicArrayTypeInfo,
+    BasicTypeInfo,
+    ObjectArrayTypeInfo,
+    SqlTimeTypeInfo,
+)
 
 ROW = Types.ROW_NAMED(["name", "number"], [Types.STRING(), Types.INT()])
 
@@ -72,6 +78,31 @@ def test_what_is_no_value_of_the_type_is_named(kind, value):
 )
 def test_the_text_is_flinks(kind, value, text):
     assert kind.text_of(value) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (BasicTypeInfo.STRING_TYPE_INFO(), "String"),
+        (Types.CHAR(), "Char"),
+        (SqlTimeTypeInfo.DATE(), "DateTypeInfo"),
+        (Types.PRIMITIVE_ARRAY(Types.INT()), "PrimitiveArrayTypeInfo<Integer>"),
+        (BasicArrayTypeInfo(Types.STRING()), "BasicArrayTypeInfo<String>"),
+        (ROW, "RowTypeInfo(name: String, number: Integer)"),
+        (
+            Types.MAP(Types.STRING(), Types.LIST(Types.INT())),
+            "MapTypeInfo<String, ListTypeInfo<Integer>>",
+        ),
+    ],
+)
+def test_a_type_is_shown_as_pyflink_shows_it(kind, shown):
+    assert repr(kind) == shown
+
+
+def test_types_are_of_pyflinks_classes():
+    assert isinstance(Types.OBJECT_ARRAY(ROW), ObjectArrayTypeInfo)
+    assert isinstance(Types.INT(), BasicTypeInfo)
+    assert Types.INT() == BasicTypeInfo.INT_TYPE_INFO() != Types.LONG()
 
 
 def test_a_row_is_set_read_compared_and_pickled():

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.types.type_info import TypeInformation as CoreType
 from flinkish.api.types.type_info import Types as CoreTypes
 from flinkish.pyflink.absent import AbsentMethods, absent_names
@@ -417,6 +417,12 @@ class _FieldsTypeInfo(TypeInformation, ABC):
 
     def __init__(self, field_types: Sequence[TypeInformation]) -> None:
         self._field_types = list(field_types)
+        for kind in self._field_types:
+            if not isinstance(kind, TypeInformation):
+                raise InvalidProgramError(
+                    f"{type(self).__name__}: {shown(kind)} is no type. Pass types such as Types.INT(),"
+                    " with the parentheses."
+                )
 
     def get_field_types(self) -> list[TypeInformation]:
         """The types of the fields."""
@@ -440,6 +446,11 @@ class RowTypeInfo(_FieldsTypeInfo):
     ) -> None:
         super().__init__(field_types)
         self._field_names = list(field_names or [f"f{i}" for i in range(len(self._field_types))])
+        if len(self._field_names) != len(self._field_types):
+            raise InvalidProgramError(
+                f"RowTypeInfo: {len(self._field_names)} names and {len(self._field_types)} types. Name each"
+                " field once, and give its type."
+            )
 
     def get_field_names(self) -> list[str]:
         """The names of the fields."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from flinkish.api.arguments import instance
 from flinkish.api.eventtime.watermarks import WatermarkStrategy as CoreStrategy
 from flinkish.pyflink.absent import AbsentMethods, absent_names
+from flinkish.pyflink.arguments import millis_of_duration
 from flinkish.pyflink.common.shipping import shippable
-from flinkish.pyflink.common.time import Duration, milliseconds_of
+from flinkish.pyflink.common.time import Duration
 
 
 class TimestampAssigner(ABC):
@@ -35,12 +37,16 @@ class WatermarkStrategy(AbsentMethods):
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
         """The same with timestamps of ``timestamp_assigner``."""
+        fix = "Derive a class from it with extract_timestamp(value, record_timestamp), and pass an object."
+        instance("with_timestamp_assigner", timestamp_assigner, TimestampAssigner, fix)
         extract = shippable(timestamp_assigner).extract_timestamp
         return WatermarkStrategy(self._strategy.withTimestampAssigner(extract))
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
         """The same, idle after that time without elements."""
-        return WatermarkStrategy(self._strategy.withIdleness(milliseconds_of(idle_timeout)))
+        return WatermarkStrategy(
+            self._strategy.withIdleness(millis_of_duration("with_idleness", idle_timeout))
+        )
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
@@ -50,7 +56,7 @@ class WatermarkStrategy(AbsentMethods):
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
         """For timestamps that fall by at most that much."""
-        length = milliseconds_of(max_out_of_orderness)
+        length = millis_of_duration("for_bounded_out_of_orderness", max_out_of_orderness)
         return WatermarkStrategy(CoreStrategy.forBoundedOutOfOrderness(length))
 
     @staticmethod

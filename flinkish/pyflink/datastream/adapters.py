@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from inspect import isawaitable
 from typing import Any
 
-from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.errors import NotSupportedError, UnfitElementError, shown
 from flinkish.api.functions.async_function import AsyncRetryPredicate as CoreRetryPredicate
 from flinkish.api.functions.async_function import AsyncRetryStrategy as CoreRetryStrategy
 from flinkish.api.functions.async_function import RichAsyncFunction
@@ -27,6 +28,7 @@ from flinkish.api.functions.functions import (
 from flinkish.api.functions.process import KeyedProcessFunction as CoreKeyedProcessFunction
 from flinkish.api.functions.process import ProcessFunction as CoreProcessFunction
 from flinkish.api.functions.runtime_context import OpenContext
+from flinkish.api.functions.runtime_context import RuntimeContext as CoreRuntimeContext
 from flinkish.api.functions.state import ListStateDescriptor, ValueStateDescriptor
 from flinkish.api.functions.two_input import CoProcessFunction as CoreCoProcessFunction
 from flinkish.api.functions.two_input import KeyedCoProcessFunction as CoreKeyedCoProcessFunction
@@ -47,6 +49,7 @@ from flinkish.pyflink.datastream.functions import (
     KeyedBroadcastTimerContext,
     KeyedElementContext,
     KeyedReadOnlyContext,
+    KeyedStateStore,
     KeyedTimerContext,
     KeySelector,
     ProcessAllWindowFunction,
@@ -85,6 +88,9 @@ class Call:
         self._dependencies = dependencies  # first, as it must be unpickled before the function
         self._function = shippable(function)
         self._convert = convert
+
+    def __repr__(self) -> str:
+        return repr(self._function)
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:
@@ -125,7 +131,16 @@ def _flat_call(
 def _converted(results: Iterable[Any] | None, convert: Convert | None) -> list[Any]:
     if results is None:
         return []
+    if not hasattr(results, "__iter__"):
+        raise _no_results(results)
     return list(results) if convert is None else [convert(result) for result in results]
+
+
+def _no_results(results: object) -> UnfitElementError:
+    return UnfitElementError(
+        f"the function gave {shown(results)} of type {type(results).__name__}, which is no collection of"
+        " results. Yield each result, or return a list of them."
+    )
 
 
 class FunctionAdapter(RichFunction):
@@ -163,6 +178,8 @@ class FunctionAdapter(RichFunction):
         """Emit results, and those with a tag to its side output."""
         if results is None:
             return
+        if not hasattr(results, "__iter__"):
+            raise _no_results(results)
         convert, collect = self._convert, out.collect
         for result in results:
             if type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
@@ -365,7 +382,13 @@ class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):
     """An AsyncFunction."""
 
     async def asyncInvoke(self, value: Any) -> Any:
-        return self._results(await self._function.async_invoke(value))
+        results = self._function.async_invoke(value)
+        if not isawaitable(results):
+            raise UnfitElementError(
+                f"{type(self._function).__name__}.async_invoke gave {shown(results)} of type"
+                f" {type(results).__name__}, which cannot be awaited. Write it as async def."
+            )
+        return self._results(await results)
 
     def timeout(self, value: Any) -> Any:
         return self._results(self._function.timeout(value))
@@ -432,6 +455,34 @@ class AllWindowAdapter(FunctionAdapter, CoreProcessAllWindowFunction[Any, Any, A
             self._function.clear(ProcessWindowContext(context))
 
 
+class CountWindowContext(ProcessWindowContext[Any]):
+    """The context of a window of so many elements, which fires once."""
+
+    def __init__(self, window: CountWindow, context: Any, state: CoreRuntimeContext) -> None:
+        self._window = window
+        self._times = context.timerService()
+        self._state = state
+
+    def window(self) -> Any:
+        return self._window
+
+    def current_processing_time(self) -> int:
+        return int(self._times.currentProcessingTime())
+
+    def current_watermark(self) -> int:
+        return int(self._times.currentWatermark())
+
+    def window_state(self) -> KeyedStateStore:
+        """Not supported: nothing of the window is there after it has fired."""
+        raise NotSupportedError(
+            "window_state: a count window fires once, and nothing of it stays. Keep values in variables,"
+            " or use global_state()."
+        )
+
+    def global_state(self) -> KeyedStateStore:
+        return KeyedStateStore(self._state)
+
+
 class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
     """Windows of so many elements of a key, for a window function or, without one, for the elements.
 
@@ -455,11 +506,8 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
         self._elements = context.getListState(ListStateDescriptor("_elements"))
         self._count = context.getState(ValueStateDescriptor("_count"))
         self._keyed = isinstance(self._function, (WindowFunction, ProcessWindowFunction))
-        if not isinstance(self._function, (WindowFunction, AllWindowFunction)):
-            raise TypeError(
-                f"{type(self._function).__name__}: count windows take a WindowFunction and apply."
-            )
-        self._apply = self._called("apply")
+        self._applies = isinstance(self._function, (WindowFunction, AllWindowFunction))
+        self._process = self._called("apply" if self._applies else "process")
 
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         count = (self._count.value() or 0) + 1
@@ -472,7 +520,11 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
             window = CountWindow((count - self._size) // self._slide)
             given = self._folded(elements)
             key = (key_of_user(ctx.getCurrentKey()),) if self._keyed else ()
-            self._emit(self._apply(*key, window, given), ctx, out)
+            context = CountWindowContext(window, ctx, self.getRuntimeContext())
+            of = window if self._applies else context
+            self._emit(self._process(*key, of, given), ctx, out)
+            if not self._applies:
+                self._function.clear(context)
 
 
 class PassThrough(WindowFunction[Any, Any, Any, Any]):

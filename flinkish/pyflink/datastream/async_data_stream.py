@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flinkish.api.arguments import instance
 from flinkish.api.streams.async_data_stream import AsyncDataStream as Core
 from flinkish.api.time.durations import TimeUnit
+from flinkish.pyflink.arguments import declared_type_or_none, millis_of_time, user_function
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import TypeInformation
 from flinkish.pyflink.datastream.adapters import AsyncAdapter, RetryAdapter
@@ -87,9 +89,15 @@ def _waiting(
     output_type: TypeInformation | None,
     ordered: bool,
 ) -> DataStream:
+    method = "ordered_wait" if ordered else "unordered_wait"
+    instance(f"{method}: data_stream", stream, DataStream, "Pass the stream first.")
+    user_function(method, function, AsyncFunction)
+    fix = "Pass one such as AsyncRetryStrategy.fixed_delay(3, 100)."
+    instance(f"{method}: async_retry_strategy", strategy, AsyncRetryStrategy, fix)
+    declared_type_or_none(f"{method}: output_type", output_type)
+    millis = millis_of_time(f"{method}: timeout", timeout)
     wait = Core.orderedWaitWithRetry if ordered else Core.unorderedWaitWithRetry
     adapter = AsyncAdapter(stream._dependencies, function, output_type)
     retries = RetryAdapter(strategy)
-    millis = timeout.to_milliseconds()
     result = wait(stream.core, adapter, millis, TimeUnit.MILLISECONDS, retries, capacity)
     return stream._result(result, output_type)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from flinkish.api.arguments import instance, positive, whole_number
 from flinkish.api.connectors.sink import Sink as CoreSinkKind
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.execution.client import CloseableIterator as CoreIterator
@@ -16,6 +17,7 @@ from flinkish.api.streams.data_stream import DataStreamSink as CoreSink
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream as CoreKeyedStream
 from flinkish.pyflink.absent import AbsentMethods, absent_names
+from flinkish.pyflink.arguments import declared_type_or_none, milliseconds, user_function
 from flinkish.pyflink.common.execution_config import ExecutionConfig
 from flinkish.pyflink.common.typeinfo import (
     RowTypeInfo,
@@ -274,6 +276,8 @@ class DataStream(AbsentMethods):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Turn each element into one result."""
+        user_function("map", func, MapFunction, function="lambda value: value + 1")
+        declared_type_or_none("map: output_type", output_type)
         return self._result(self._stream.map(self._mapper(func, output_type)), output_type)
 
     def flat_map(
@@ -283,6 +287,8 @@ class DataStream(AbsentMethods):
     ) -> DataStream:
         """Turn each element into any number of results."""
         adapted: Any
+        user_function("flat_map", func, FlatMapFunction, function="lambda value: [value]")
+        declared_type_or_none("flat_map: output_type", output_type)
         if isinstance(func, FlatMapFunction):
             adapted = FlatMapAdapter(self._dependencies, func, output_type)
         else:
@@ -292,6 +298,7 @@ class DataStream(AbsentMethods):
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the elements for which ``func`` is true."""
         adapted: Any
+        user_function("filter", func, FilterFunction, function="lambda value: value > 0")
         if isinstance(func, FilterFunction):
             adapted = FilterAdapter(self._dependencies, func)
         else:
@@ -302,6 +309,13 @@ class DataStream(AbsentMethods):
         self, func: ProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Call a ProcessFunction for every element."""
+        if isinstance(func, KeyedProcessFunction):
+            raise InvalidProgramError(
+                f"process: {type(func).__name__} is a KeyedProcessFunction, and the stream has no key."
+                " Call key_by before process, or derive from ProcessFunction."
+            )
+        user_function("process", func, ProcessFunction)
+        declared_type_or_none("process: output_type", output_type)
         adapter = ProcessAdapter(self._dependencies, func, output_type)
         return self._result(self._stream.process(adapter), output_type)
 
@@ -318,6 +332,13 @@ class DataStream(AbsentMethods):
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Set timestamps and watermarks."""
+        instance(
+            "assign_timestamps_and_watermarks",
+            watermark_strategy,
+            WatermarkStrategy,
+            "Pass one such as WatermarkStrategy.for_monotonous_timestamps()"
+            ".with_timestamp_assigner(assigner).",
+        )
         stream = self._stream.assignTimestampsAndWatermarks(watermark_strategy.core)
         return self._result(stream, self._type)
 
@@ -329,6 +350,8 @@ class DataStream(AbsentMethods):
         key_type: TypeInformation | None = None,
     ) -> KeyedStream:
         """Partition by key."""
+        user_function("key_by", key_selector, KeySelector, function="lambda value: value[0]")
+        declared_type_or_none("key_by: key_type", key_type)
         selector = KeyCall(self._dependencies, key_selector, key_type)
         return KeyedStream(
             self._environment, self._stream.keyBy(selector), self._type, selector, key_type
@@ -336,6 +359,8 @@ class DataStream(AbsentMethods):
 
     def union(self, *streams: DataStream) -> DataStream:
         """Merge with other streams."""
+        for stream in streams:
+            instance("union", stream, DataStream, "Pass streams: first.union(second, third).")
         others = [stream.core for stream in streams]
         return DataStream(self._environment, self._stream.union(*others), self._type)
 
@@ -343,10 +368,12 @@ class DataStream(AbsentMethods):
         """Connect with another stream, or with a broadcast one."""
         if isinstance(ds, BroadcastStream):
             return BroadcastConnectedStream(self, ds)
+        instance("connect", ds, DataStream, "Pass another stream, or other.broadcast(descriptor).")
         return ConnectedStreams(self, ds)
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
         """Divide the whole stream into windows."""
+        _check_assigner("window_all", window_assigner)
         return AllWindowedStream(self, window_assigner)
 
     def shuffle(self) -> DataStream:
@@ -375,6 +402,9 @@ class DataStream(AbsentMethods):
         if broadcast_state_descriptor is None:
             return self._same(self._stream.broadcast())
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
+        for descriptor in descriptors:
+            fix = "Pass one such as MapStateDescriptor(name, key_type, value_type)."
+            instance("broadcast", descriptor, MapStateDescriptor, fix)
         first, *others = (descriptor.core for descriptor in descriptors)
         return BroadcastStream(self._stream.broadcast(first, *others))
 
@@ -384,12 +414,19 @@ class DataStream(AbsentMethods):
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
         """The same stream, like ``shuffle``."""
+        user_function(
+            "partition_custom", partitioner, Partitioner, function="lambda key, count: key % count"
+        )
+        user_function(
+            "partition_custom", key_selector, KeySelector, function="lambda value: value[0]"
+        )
         partition = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
         selector = KeyCall(self._dependencies, key_selector, None)
         return self._same(self._stream.partitionCustom(partition, selector))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """The operator's side output of that tag."""
+        _check_tag("get_side_output", output_tag)
         stream = self._operator("get_side_output").getSideOutput(output_tag.core)
         return DataStream(self._environment, stream, output_tag.type_info)
 
@@ -413,6 +450,8 @@ class DataStream(AbsentMethods):
         stream = self._stream
         if isinstance(sink, CoreSinkKind):
             return DataStreamSink(stream.sinkTo(sink))
+        fix = 'Pass one such as flinkish.FileSink.forCsv("/out"), or call print().'
+        instance("sink_to", sink, Sink, fix)
         if sink.takes_text:
             stream = stream.map(Call(self._dependencies, self._type.text_of)).name("Text")
         return DataStreamSink(stream.sinkTo(sink.core))
@@ -487,6 +526,7 @@ class KeyedStream(DataStream):
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the elements of each key; in BATCH mode the last result comes only."""
         adapted: Any
+        user_function("reduce", func, ReduceFunction, function="lambda a, b: a + b")
         if isinstance(func, ReduceFunction):
             adapted = ReduceAdapter(self._dependencies, func, self._type)
         else:
@@ -524,6 +564,8 @@ class KeyedStream(DataStream):
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Call a KeyedProcessFunction for every element."""
+        user_function("process", func, KeyedProcessFunction, ProcessFunction)
+        declared_type_or_none("process: output_type", output_type)
         if isinstance(func, ProcessFunction):
             stream = self._keyed.process(ProcessAdapter(self._dependencies, func, output_type))
         else:
@@ -532,10 +574,13 @@ class KeyedStream(DataStream):
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         """Divide the elements of each key into windows."""
+        _check_assigner("window", window_assigner)
         return WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
         """Windows of ``size`` elements of a key, every ``slide`` elements."""
+        positive("count_window: size", size)
+        whole_number("count_window: slide", slide)
         if slide:
             return WindowedStream(self, CountSlidingWindowAssigner(size, slide))
         return WindowedStream(self, CountTumblingWindowAssigner(size))
@@ -583,6 +628,15 @@ class KeyedStream(DataStream):
         raise self._refused(method)
 
 
+def _check_assigner(method: str, given: object) -> None:
+    fix = "Pass one such as TumblingEventTimeWindows.of(Time.seconds(5))."
+    instance(method, given, WindowAssigner, fix)
+
+
+def _check_tag(method: str, given: object) -> None:
+    instance(method, given, OutputTag, 'Pass one such as OutputTag("late", Types.INT()).')
+
+
 def _unkeyed(stream: DataStream) -> DataStream:
     return stream._values() if isinstance(stream, KeyedStream) else stream
 
@@ -602,16 +656,18 @@ class _WindowSettings(AbsentMethods):
             raise NotSupportedError(
                 "trigger: count windows fire when they are full. Use GlobalWindows with a CountTrigger."
             )
+        instance("trigger", trigger, Trigger, "Pass one such as CountTrigger.of(3).")
         self._trigger = trigger
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
         """How late elements may be."""
-        self._lateness = time_ms
+        self._lateness = milliseconds("allowed_lateness", time_ms)
         return self
 
     def side_output_late_data(self, output_tag: OutputTag) -> Self:
         """Send elements that are too late to a side output."""
+        _check_tag("side_output_late_data", output_tag)
         self._late_tag = output_tag
         return self
 
@@ -636,6 +692,7 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
     """What windows with and without keys have in common; ``_F`` is what their functions may be."""
 
     _input: DataStream
+    _function_kinds: tuple[type[Any], ...]
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
@@ -652,6 +709,8 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Reduce the elements of a window to one, for ``window_function`` if there is one."""
+        user_function("reduce", reduce_function, ReduceFunction, function="lambda a, b: a + b")
+        self._check("reduce", window_function, output_type)
         reduced = _reducer(self._input, reduce_function)
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             function = window_function or self._pass_through()
@@ -671,6 +730,9 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Aggregate the elements of a window, for ``window_function`` if there is one."""
+        user_function("aggregate", aggregate_function, AggregateFunction)
+        declared_type_or_none("aggregate: accumulator_type", accumulator_type)
+        self._check("aggregate", window_function, output_type)
         function: _F = window_function or self._pass_through()
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             return self._counted(function, Aggregated(aggregate_function), output_type)
@@ -678,7 +740,16 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
         adapter = self._adapted(function, output_type)
         return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
 
-    def _collected(self, function: _F, output_type: TypeInformation | None) -> DataStream:
+    def _check(self, method: str, function: _F | None, output_type: TypeInformation | None) -> None:
+        if function is not None:
+            user_function(method, function, *self._function_kinds)
+        declared_type_or_none(f"{method}: output_type", output_type)
+
+    def _collected(
+        self, method: str, function: _F, output_type: TypeInformation | None
+    ) -> DataStream:
+        user_function(method, function, *self._function_kinds)
+        self._check(method, function, output_type)
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             return self._counted(function, whole_list, output_type)
         adapter = self._adapted(function, output_type)
@@ -707,6 +778,8 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
 class WindowedStream(_Windows[_Windowing]):
     """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
 
+    _function_kinds = (WindowFunction, ProcessWindowFunction)
+
     def __init__(
         self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]
     ) -> None:
@@ -719,7 +792,7 @@ class WindowedStream(_Windows[_Windowing]):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Hand the elements of a window to a WindowFunction."""
-        return self._collected(window_function, output_type)
+        return self._collected("apply", window_function, output_type)
 
     def process(
         self,
@@ -727,7 +800,7 @@ class WindowedStream(_Windows[_Windowing]):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Hand the elements of a window to a ProcessWindowFunction."""
-        return self._collected(process_window_function, output_type)
+        return self._collected("process", process_window_function, output_type)
 
     def _windowed(self) -> Any:
         return self._set(self._input.keyed_core.window(self._assigner.core))
@@ -745,6 +818,8 @@ class WindowedStream(_Windows[_Windowing]):
 class AllWindowedStream(_Windows[_AllWindowing]):
     """The windows of a whole stream (PyFlink: ``AllWindowedStream``)."""
 
+    _function_kinds = (AllWindowFunction, ProcessAllWindowFunction)
+
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(window_assigner)
         self._input = data_stream
@@ -755,7 +830,7 @@ class AllWindowedStream(_Windows[_AllWindowing]):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Hand the elements of a window to an AllWindowFunction."""
-        return self._collected(window_function, output_type)
+        return self._collected("apply", window_function, output_type)
 
     def process(
         self,
@@ -763,7 +838,7 @@ class AllWindowedStream(_Windows[_AllWindowing]):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Hand the elements of a window to a ProcessAllWindowFunction."""
-        return self._collected(process_window_function, output_type)
+        return self._collected("process", process_window_function, output_type)
 
     def _windowed(self) -> Any:
         return self._set(self._input.core.windowAll(self._assigner.core))
@@ -829,6 +904,8 @@ class ConnectedStreams(AbsentMethods):
 
     def map(self, func: CoMapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Turn each element of either into one result."""
+        user_function("map", func, CoMapFunction)
+        declared_type_or_none("map: output_type", output_type)
         adapter = CoMapAdapter(self._dependencies, func, output_type)
         return self.stream1._result(self._connected().map(adapter), output_type)
 
@@ -836,6 +913,8 @@ class ConnectedStreams(AbsentMethods):
         self, func: CoFlatMapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Turn each element of either into any number of results."""
+        user_function("flat_map", func, CoFlatMapFunction)
+        declared_type_or_none("flat_map: output_type", output_type)
         adapter = CoFlatMapAdapter(self._dependencies, func, output_type)
         return self.stream1._result(self._connected().flatMap(adapter), output_type)
 
@@ -845,6 +924,14 @@ class ConnectedStreams(AbsentMethods):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Call a function of both."""
+        user_function("process", func, CoProcessFunction, KeyedCoProcessFunction)
+        declared_type_or_none("process: output_type", output_type)
+        keyed = all(isinstance(s, KeyedStream) for s in (self.stream1, self.stream2))
+        if isinstance(func, KeyedCoProcessFunction) and not keyed:
+            raise InvalidProgramError(
+                f"process: {type(func).__name__} is a KeyedCoProcessFunction, and the streams have no"
+                " keys. Call key_by before process, or derive from CoProcessFunction."
+            )
         adapter: Any
         if isinstance(func, KeyedCoProcessFunction):
             adapter = KeyedCoProcessAdapter(self._dependencies, func, output_type)
@@ -881,6 +968,8 @@ class BroadcastConnectedStream(AbsentMethods):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Call a function of both."""
+        user_function("process", func, BroadcastProcessFunction, KeyedBroadcastProcessFunction)
+        declared_type_or_none("process: output_type", output_type)
         adapter: Any
         if isinstance(func, KeyedBroadcastProcessFunction):
             adapter = KeyedBroadcastAdapter(self._first._dependencies, func, output_type)

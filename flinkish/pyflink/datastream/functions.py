@@ -19,7 +19,7 @@ from flinkish.api.functions.runtime_context import KeyedStateStore as CoreStateS
 from flinkish.api.functions.runtime_context import RuntimeContext as CoreRuntimeContext
 from flinkish.api.functions.window import WindowContext as CoreWindowContext
 from flinkish.api.windowing.windows import Window
-from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.datastream.async_retry_strategies import (
     AsyncRetryPredicate as AsyncRetryPredicate,
 )
@@ -248,7 +248,7 @@ class SinkFunction:
 # ---------------------------------------------------------------------- process functions
 
 
-class ElementContext:
+class ElementContext(AbsentMethods):
     """The context of an element (PyFlink: ``ProcessFunction.Context``)."""
 
     def __init__(self, context: CoreProcessContext) -> None:
@@ -416,7 +416,7 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
 # ---------------------------------------------------------------------- broadcast state
 
 
-class BaseBroadcastContext:
+class BaseBroadcastContext(AbsentMethods):
     """What the contexts of functions with broadcast state have in common (PyFlink:
     ``BaseBroadcastProcessFunction.BaseContext``)."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
+from flinkish.api.arguments import text
 from flinkish.api.output_tag import OutputTag as CoreTag
 from flinkish.pyflink.absent import AbsentMethods
+from flinkish.pyflink.arguments import declared_type
 from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation, Types
 
 
@@ -16,15 +18,13 @@ class OutputTag(AbsentMethods):
     def __init__(
         self, tag_id: str, type_info: TypeInformation | Sequence[TypeInformation] | None = None
     ) -> None:
-        if not tag_id:
-            raise ValueError("OutputTag: tag_id cannot be None or empty string")
-        self.tag_id = tag_id
+        self.tag_id = text("OutputTag: tag_id", tag_id)
         if type_info is None:
             self.type_info: TypeInformation = Types.PICKLED_BYTE_ARRAY()
-        elif isinstance(type_info, TypeInformation):
-            self.type_info = type_info
-        else:
+        elif isinstance(type_info, (list, tuple)):
             self.type_info = RowTypeInfo(type_info)
+        else:
+            self.type_info = declared_type("OutputTag", cast(TypeInformation, type_info))
 
     @property
     def core(self) -> CoreTag[Any]:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from flinkish.api.absent import AbsentMethodError
+from flinkish.api.arguments import instance, text
 from flinkish.api.functions import state as core
 from flinkish.api.functions import ttl as core_ttl
 from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
 from flinkish.pyflink.absent import ABSENT_METHODS, AbsentMethods, absent_names
+from flinkish.pyflink.arguments import declared_type, millis_of_time
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
@@ -73,7 +75,7 @@ class StateTtlConfigBuilder:
 
     def set_ttl(self, ttl: Time) -> StateTtlConfigBuilder:
         """Set the time to live."""
-        self._builder = self._builder.setTimeToLive(ttl.to_milliseconds())
+        self._builder = self._builder.setTimeToLive(millis_of_time("set_ttl", ttl))
         return self
 
     def disable_cleanup_in_background(self) -> StateTtlConfigBuilder:
@@ -126,7 +128,8 @@ class StateTtlConfig(AbsentMethods):
     @staticmethod
     def new_builder(ttl: Time) -> StateTtlConfigBuilder:
         """A builder of a configuration with that time to live."""
-        return StateTtlConfigBuilder(core_ttl.StateTtlConfig.newBuilder(ttl.to_milliseconds()))
+        millis = millis_of_time("StateTtlConfig.new_builder", ttl)
+        return StateTtlConfigBuilder(core_ttl.StateTtlConfig.newBuilder(millis))
 
     def is_enabled(self) -> bool:
         """Whether state expires."""
@@ -156,8 +159,8 @@ class StateDescriptor:
     """Names a state and its type (PyFlink: ``StateDescriptor``)."""
 
     def __init__(self, name: str, type_info: TypeInformation) -> None:
-        self.name = name
-        self.type_info = type_info
+        self.name = text(f"{type(self).__name__}: name", name)
+        self.type_info = declared_type(type(self).__name__, type_info)
         self._ttl_config: StateTtlConfig | None = None
 
     def get_name(self) -> str:
@@ -166,7 +169,8 @@ class StateDescriptor:
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
         """Let the state expire."""
-        self._ttl_config = ttl_config
+        fix = "Pass StateTtlConfig.new_builder(Time.hours(1)).build()."
+        self._ttl_config = instance("enable_time_to_live", ttl_config, StateTtlConfig, fix)
 
     def _expiring(self, descriptor: core.StateDescriptor[Any]) -> Any:
         if self._ttl_config is not None and self._ttl_config.is_enabled():
@@ -210,9 +214,9 @@ class MapStateDescriptor(StateDescriptor):
     def __init__(
         self, name: str, key_type_info: TypeInformation, value_type_info: TypeInformation
     ) -> None:
+        self.key_type_info = declared_type("MapStateDescriptor", key_type_info)
+        self.value_type_info = declared_type("MapStateDescriptor", value_type_info)
         super().__init__(name, MapTypeInfo(key_type_info, value_type_info))
-        self.key_type_info = key_type_info
-        self.value_type_info = value_type_info
 
     @property
     def core(self) -> core.MapStateDescriptor[Any, Any]:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from flinkish.api.arguments import instance
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
 from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
-from flinkish.api.errors import NotSupportedError
+from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.streams.data_stream import DataStreamSource
 from flinkish.pyflink.absent import AbsentMethods
+from flinkish.pyflink.arguments import declared_type_or_none
 from flinkish.pyflink.common.configuration import Configuration
 from flinkish.pyflink.common.execution_config import ExecutionConfig
 from flinkish.pyflink.common.job_client import JobClient, JobExecutionResult
@@ -118,6 +120,8 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """With BATCH, ``reduce``, ``sum`` and the like emit the last result of each key only."""
+        fix = "Pass one such as RuntimeExecutionMode.BATCH."
+        instance("set_runtime_mode", execution_mode, RuntimeExecutionMode, fix)
         self._batch = execution_mode is RuntimeExecutionMode.BATCH
         return self
 
@@ -151,6 +155,11 @@ class StreamExecutionEnvironment(AbsentMethods):
         self, interval: int, mode: CheckpointingMode | None = None
     ) -> StreamExecutionEnvironment:
         """Accepted: every batch is a checkpoint. ``set_checkpoint_directory`` keeps them."""
+        if isinstance(interval, str):
+            raise InvalidProgramError(
+                f"enable_checkpointing: {interval!r} is no interval in ms. A directory that keeps"
+                " checkpoints is set by set_checkpoint_directory(path)."
+            )
         self._core.enableCheckpointing(
             interval, CoreMode[(mode or self.get_checkpointing_mode()).name]
         )
@@ -219,6 +228,8 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     def configure(self, configuration: Configuration) -> None:
         """Apply the options that flinkish knows; others are kept without effect."""
+        fix = "Pass one such as Configuration().set_string(key, value)."
+        instance("configure", configuration, Configuration, fix)
         for key, value in configuration.to_dict().items():
             if not self._applied(key, value):
                 _LOG.debug("the option %s has no effect in flinkish", key)
@@ -286,8 +297,9 @@ class StreamExecutionEnvironment(AbsentMethods):
         self, collection: Iterable[Any], type_info: TypeInformation | None = None
     ) -> DataStream:
         """A stream of the elements of ``collection``, converted to ``type_info``."""
-        values = list(collection)
-        if type_info is not None:
+        values = list(instance("from_collection", collection, Iterable, "Pass a list."))
+        if declared_type_or_none("from_collection: type_info", type_info) is not None:
+            assert type_info is not None
             values = [type_info.converted(value) for value in values]
         return self._stream(self._core.fromCollection(values), type_info)
 
@@ -299,7 +311,17 @@ class StreamExecutionEnvironment(AbsentMethods):
         type_info: TypeInformation | None = None,
     ) -> DataStream:
         """A stream of a source, with timestamps and watermarks. It may be one of flinkish, or of your own."""
-        core = source if isinstance(source, CoreSource) else source.core
+        fix = (
+            "Pass one such as FileSource..., or one of flinkish's or derived from flinkish.Source."
+        )
+        core = (
+            source
+            if isinstance(source, CoreSource)
+            else instance("from_source", source, Source, fix).core
+        )
+        fix = "Pass one such as WatermarkStrategy.no_watermarks()."
+        instance("from_source: watermark_strategy", watermark_strategy, WatermarkStrategy, fix)
+        declared_type_or_none("from_source: type_info", type_info)
         if type_info is None and isinstance(source, ResultTypeQueryable):
             type_info = source.get_produced_type()
         stream = self._core.fromSource(core, watermark_strategy.core, source_name)

@@ -10,12 +10,14 @@ from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
+from flinkish.api.arguments import instance
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing import assigners as core_assigners
 from flinkish.api.windowing import triggers as core_triggers
 from flinkish.api.windowing import windows as core_windows
 from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.arguments import millis_of_time
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.datastream import state as states
@@ -325,7 +327,9 @@ class ContinuousEventTimeTrigger(BuiltInTrigger):
     @staticmethod
     def of(interval: Time) -> ContinuousEventTimeTrigger:
         """The trigger of that interval."""
-        return ContinuousEventTimeTrigger(interval.to_milliseconds())
+        return ContinuousEventTimeTrigger(
+            millis_of_time("ContinuousEventTimeTrigger: interval", interval)
+        )
 
 
 class ContinuousProcessingTimeTrigger(BuiltInTrigger):
@@ -337,7 +341,9 @@ class ContinuousProcessingTimeTrigger(BuiltInTrigger):
     @staticmethod
     def of(interval: Time) -> ContinuousProcessingTimeTrigger:
         """The trigger of that interval."""
-        return ContinuousProcessingTimeTrigger(interval.to_milliseconds())
+        return ContinuousProcessingTimeTrigger(
+            millis_of_time("ContinuousProcessingTimeTrigger: interval", interval)
+        )
 
 
 class CountTrigger(BuiltInTrigger):
@@ -356,7 +362,9 @@ class PurgingTrigger(BuiltInTrigger):
     """Fires as another does, and drops the elements then."""
 
     def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
-        super().__init__(core_triggers.PurgingTrigger.of(nested_trigger.core))
+        fix = "Pass one such as CountTrigger.of(3)."
+        given = instance("PurgingTrigger", nested_trigger, Trigger, fix)
+        super().__init__(core_triggers.PurgingTrigger.of(given.core))
 
     @staticmethod
     def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger:
@@ -512,8 +520,8 @@ class BuiltInAssigner(WindowAssigner[Any, Any]):
         return repr(self._core)
 
 
-def _millis(length: Time | None) -> int:
-    return 0 if length is None else length.to_milliseconds()
+def _offset(subject: str, offset: Time | None) -> int:
+    return 0 if offset is None else millis_of_time(f"{subject}: offset", offset)
 
 
 class TumblingEventTimeWindows(BuiltInAssigner):
@@ -525,7 +533,10 @@ class TumblingEventTimeWindows(BuiltInAssigner):
     @staticmethod
     def of(size: Time, offset: Time | None = None) -> TumblingEventTimeWindows:
         """Windows of that size."""
-        return TumblingEventTimeWindows(_millis(size), _millis(offset))
+        return TumblingEventTimeWindows(
+            millis_of_time("TumblingEventTimeWindows: size", size),
+            _offset("TumblingEventTimeWindows", offset),
+        )
 
 
 class TumblingProcessingTimeWindows(BuiltInAssigner):
@@ -537,7 +548,10 @@ class TumblingProcessingTimeWindows(BuiltInAssigner):
     @staticmethod
     def of(size: Time, offset: Time | None = None) -> TumblingProcessingTimeWindows:
         """Windows of that size."""
-        return TumblingProcessingTimeWindows(_millis(size), _millis(offset))
+        return TumblingProcessingTimeWindows(
+            millis_of_time("TumblingProcessingTimeWindows: size", size),
+            _offset("TumblingProcessingTimeWindows", offset),
+        )
 
 
 class SlidingEventTimeWindows(BuiltInAssigner):
@@ -549,7 +563,11 @@ class SlidingEventTimeWindows(BuiltInAssigner):
     @staticmethod
     def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingEventTimeWindows:
         """Windows of that size and slide."""
-        return SlidingEventTimeWindows(_millis(size), _millis(slide), _millis(offset))
+        return SlidingEventTimeWindows(
+            millis_of_time("SlidingEventTimeWindows: size", size),
+            millis_of_time("SlidingEventTimeWindows: slide", slide),
+            _offset("SlidingEventTimeWindows", offset),
+        )
 
 
 class SlidingProcessingTimeWindows(BuiltInAssigner):
@@ -561,7 +579,11 @@ class SlidingProcessingTimeWindows(BuiltInAssigner):
     @staticmethod
     def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingProcessingTimeWindows:
         """Windows of that size and slide."""
-        return SlidingProcessingTimeWindows(_millis(size), _millis(slide), _millis(offset))
+        return SlidingProcessingTimeWindows(
+            millis_of_time("SlidingProcessingTimeWindows: size", size),
+            millis_of_time("SlidingProcessingTimeWindows: slide", slide),
+            _offset("SlidingProcessingTimeWindows", offset),
+        )
 
 
 class SessionWindowTimeGapExtractor(ABC):
@@ -573,6 +595,8 @@ class SessionWindowTimeGapExtractor(ABC):
 
 
 def _gap(extractor: SessionWindowTimeGapExtractor) -> Callable[[Any], int]:
+    fix = "Derive a class from it with extract(element), and pass an object."
+    instance("with_dynamic_gap", extractor, SessionWindowTimeGapExtractor, fix)
     return shippable(extractor).extract
 
 
@@ -592,7 +616,7 @@ class EventTimeSessionWindows(SessionAssigner):
     @staticmethod
     def with_gap(size: Time) -> EventTimeSessionWindows:
         """Windows with that gap."""
-        return EventTimeSessionWindows(_millis(size))
+        return EventTimeSessionWindows(millis_of_time("EventTimeSessionWindows: gap", size))
 
     @staticmethod
     def with_dynamic_gap(
@@ -611,7 +635,9 @@ class ProcessingTimeSessionWindows(SessionAssigner):
     @staticmethod
     def with_gap(size: Time) -> ProcessingTimeSessionWindows:
         """Windows with that gap."""
-        return ProcessingTimeSessionWindows(_millis(size))
+        return ProcessingTimeSessionWindows(
+            millis_of_time("ProcessingTimeSessionWindows: gap", size)
+        )
 
     @staticmethod
     def with_dynamic_gap(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, TypeAlias
 
+from flinkish.api.arguments import instance
 from flinkish.api.connectors.file_sink import FileSink as CoreFileSink
 from flinkish.api.connectors.file_source import FileSource as CoreFileSource
 from flinkish.api.connectors.sink import Sink as CoreSink
@@ -82,6 +83,8 @@ class FileSource(Source):
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
         """The lines of the files of a path."""
+        fix = "Pass StreamFormat.text_line_format()."
+        instance("for_record_stream_format", stream_format, StreamFormat, fix)
         if not paths:
             raise ValueError("for_record_stream_format: pass a path.")
         path = paths[0] if len(paths) == 1 else f"{{{','.join(paths)}}}"
@@ -233,6 +236,7 @@ class FileSink(Sink):
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
         """A line of text for each element."""
+        instance("for_row_format", encoder, Encoder, "Pass Encoder.simple_string_encoder().")
         return FileSink.RowFormatBuilder(base_path)
 
     @staticmethod
