@@ -33,6 +33,19 @@ _UTILITY = "Leave it out: nothing comes from a JVM as bytes or goes there."
 ABSENT_NAMES: dict[str, dict[str, str]] = {
     "common": {
         "AssignerWithPeriodicWatermarksWrapper": _STRATEGY,
+        **dict.fromkeys(
+            (
+                "AvroRowDeserializationSchema",
+                "AvroRowSerializationSchema",
+                "CsvRowDeserializationSchema",
+                "CsvRowSerializationSchema",
+            ),
+            _SCHEMA,
+        ),
+        **dict.fromkeys(
+            ("JsonRowDeserializationSchema", "JsonRowSerializationSchema"),
+            "Import it from datastream.formats.json.",
+        ),
         "InputDependencyConstraint": _DEPENDENCY,
         "TypeSerializer": _SERIALIZER,
     },
@@ -51,8 +64,23 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     "datastream": {
         "CustomCheckpointStorage": _STORAGE,
         "CustomStateBackend": _BACKEND,
+        "TimeCharacteristic": "Leave it out: the window assigner says what time it works in, such as"
+        " TumblingEventTimeWindows.",
     },
     "datastream.checkpoint_storage": {"CustomCheckpointStorage": _STORAGE},
+    "datastream.connectors": {
+        **dict.fromkeys(
+            ("PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"), _READ
+        ),
+        **dict.fromkeys(("RMQConnectionConfig", "RMQSource"), _READ),
+        **dict.fromkeys(
+            ("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink", "RMQSink"), _WRITE
+        ),
+        **dict.fromkeys(
+            ("FileEnumeratorProvider", "FileSplitAssignerProvider", "StreamingFileSink"), _FILES
+        ),
+        "Semantic": "Call set_delivery_guarantee(DeliveryGuarantee...) of a KafkaSink's builder.",
+    },
     "datastream.connectors.base": dict.fromkeys(
         ("StreamTransformer", "SupportsPreprocessing"), "Transform the stream before sink_to."
     ),

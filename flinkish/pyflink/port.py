@@ -16,8 +16,25 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from flinkish.api.absent import AbsentNameError
+from flinkish.pyflink.absent import ABSENT_METHODS
+
 _OTHER = "pyflink"
 _OURS = "flinkish.pyflink"
+
+_MODULES = (
+    "common",
+    "common.typeinfo",
+    "common.watermark_strategy",
+    "datastream",
+    "datastream.functions",
+    "datastream.state",
+    "datastream.window",
+    "datastream.connectors",
+    "datastream.connectors.file_system",
+    "datastream.connectors.kafka",
+)
+"""Where a name is looked for that a module does not have."""
 
 _ADVICE = {
     "pyflink.table": (
@@ -27,6 +44,31 @@ _ADVICE = {
     "pyflink.ml": "Use Spark's MLlib, or a model in a MapFunction.",
     "pyflink.java_gateway": "There is no JVM of Flink's.",
 }
+
+
+_JARS = "Nothing of Java's runs: it is ignored. Leave it out."
+
+_CALLS = {
+    "add_classpaths": _JARS,
+    "add_jars": _JARS,
+    "add_sink": "Write sink_to(sink), print() or for_each_batch(function).",
+    "add_source": "Write from_source(source, watermark_strategy, name).",
+    **{
+        name: f"It is not supported: {ABSENT_METHODS[name]}."
+        for name in (
+            "create_input",
+            "from_parallel_collection",
+            "register_cached_file",
+            "set_stream_time_characteristic",
+            "time_window",
+            "time_window_all",
+            "with_watermark_alignment",
+            "write_as_csv",
+            "write_as_text",
+        )
+    },
+}
+"""What to write instead of a method, which the job calls of what it has imported."""
 
 
 class Leftover(NamedTuple):
@@ -92,6 +134,9 @@ class _ImportRewriter(cst.CSTTransformer):
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.Attribute:
         """``pyflink.datastream.X`` after ``import pyflink.datastream``."""
+        called = original_node.attr.value
+        if called in _CALLS or called.startswith(("_j_", "get_java_")):
+            self._note(original_node, called, _CALLS.get(called, _ADVICE["pyflink.java_gateway"]))
         value = updated_node.value
         if self._rewrites_names and isinstance(value, cst.Name) and value.value == _OTHER:
             return updated_node.with_changes(value=_expression(_OURS))
@@ -111,12 +156,18 @@ class _ImportRewriter(cst.CSTTransformer):
 
     def _check_name(self, module: str, alias: cst.ImportAlias) -> None:
         name = _dotted(alias.name)
-        found = getattr(importlib.import_module(_renamed(module)), name, None)
+        try:
+            found = getattr(importlib.import_module(_renamed(module)), name, None)
+        except AbsentNameError as error:
+            self._note(alias, f"{module}.{name}", str(error))
+            return
         if found is None:
             try:
                 importlib.import_module(f"{_renamed(module)}.{name}")
             except ModuleNotFoundError:
-                self._note(alias, f"{module}.{name}", "flinkish has no such name.")
+                self._note(
+                    alias, f"{module}.{name}", f"flinkish has no such name.{_elsewhere(name)}"
+                )
         elif (found.__doc__ or "").startswith("Not supported"):
             self._note(
                 alias, f"{module}.{name}", "It is Java's, and raises an error with what to write."
@@ -125,6 +176,14 @@ class _ImportRewriter(cst.CSTTransformer):
     def _note(self, node: cst.CSTNode, code: str, reason: str) -> None:
         line = self.get_metadata(PositionProvider, node).start.line
         self.leftovers.append(Leftover(line, code, reason))
+
+
+def _elsewhere(name: str) -> str:
+    """Where a name is that a job imports from elsewhere, as older releases let it."""
+    for module in _MODULES:
+        if name in vars(importlib.import_module(f"{_OURS}.{module}")):
+            return f" Write from {_OURS}.{module} import {name}."
+    return ""
 
 
 def _is_of(module: str, package: str) -> bool:
@@ -162,7 +221,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     left = False
     for file in given.files:
-        result = ported(file.read_text("utf-8"))
+        try:
+            result = ported(file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, cst.ParserSyntaxError) as error:
+            print(f"{file}: it is left as it is, as it cannot be read: {error}")
+            left = True
+            continue
         target = file if given.output is None else given.output / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(result.code, "utf-8")

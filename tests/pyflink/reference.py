@@ -101,6 +101,11 @@ def _of_module(file: Path) -> Iterator[str]:
         elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             defined.add(node.name)
             yield f"- function {node.name}{parameters_of(node) or '()'}"
+    for call in ast.walk(
+        tree
+    ):  # connectors has its classes from setattr(connectors, "FileSink", ...)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "setattr":
+            yield f"- value {ast.literal_eval(call.args[1])}"
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             yield from (

@@ -86,12 +86,12 @@ def test_what_is_named_instead_is_there():
         (lambda env: env.register_cached_file("a", "b"), "add_python_archive"),
         (lambda env: env._j_stream_execution_environment, "there is no JVM of Flink's"),
         (lambda env: env.from_collection([1]).nothing(), "has no attribute 'nothing'"),
-        (lambda env: Types.INT().get_java_type_info(), "there is no JVM of Flink's"),
-        (lambda env: Types.INT().to_internal_type(1), "converted"),
-        (lambda env: RowKind.DELETE.to_j_row_kind(), "there is no JVM of Flink's"),
-        (lambda env: OutputTag("late").get_java_output_tag(), "there is no JVM of Flink's"),
+        (lambda env: Types.INT().get_java_type_info(), "there is no JVM of Flink's"),  # type: ignore[attr-defined]
+        (lambda env: Types.INT().to_internal_type(1), "converted"),  # type: ignore[attr-defined]
+        (lambda env: RowKind.DELETE.to_j_row_kind(), "there is no JVM of Flink's"),  # type: ignore[attr-defined]
+        (lambda env: OutputTag("late").get_java_output_tag(), "there is no JVM of Flink's"),  # type: ignore[attr-defined]
         (
-            lambda env: WatermarkStrategy.no_watermarks().with_watermark_alignment("g", None),
+            lambda env: WatermarkStrategy.no_watermarks().with_watermark_alignment("g", None),  # type: ignore[attr-defined]
             "leave it out",
         ),
     ],

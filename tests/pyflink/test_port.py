@@ -80,3 +80,51 @@ def test_files_are_changed_in_place_and_leftovers_printed(tmp_path, capsys):
         f"{job}:1: pyflink.table: flinkish has no such module."
     )
     assert job.read_text().endswith("from flinkish.pyflink.common import Row\n")
+
+
+OLDER = """
+    from pyflink.common import TypeSerializer
+    from pyflink.datastream import FileSink, KafkaSource, TimeCharacteristic
+    from pyflink.datastream.formats.csv import CsvRowSerializationSchema
+    from pyflink.java_gateway import get_gateway
+
+    env.add_jars("file:///kafka.jar")
+    env._j_stream_execution_environment
+    env.add_source(source).time_window(5).add_sink(sink)
+"""
+
+
+def test_names_that_are_absent_and_methods_that_are_not_supported_are_listed():
+    code, leftovers = ported(dedent(OLDER))
+    assert "from flinkish.pyflink.datastream.formats.csv import" in code
+    listed = [(left.line, left.code.rpartition(".")[2], left.reason) for left in leftovers]
+    for line, name, reason in (
+        (2, "TypeSerializer", "Leave it out: elements are pickled"),
+        (3, "FileSink", "from flinkish.pyflink.datastream.connectors import FileSink"),
+        (3, "TimeCharacteristic", "Leave it out: the window assigner says"),
+        (4, "CsvRowSerializationSchema", "Map the elements with a function"),
+        (5, "java_gateway", "There is no JVM of Flink's."),
+        (7, "add_jars", "Leave it out."),
+        (8, "_j_stream_execution_environment", "There is no JVM of Flink's."),
+        (9, "add_source", "from_source(source, watermark_strategy, name)"),
+        (9, "time_window", "write window(TumblingEventTimeWindows.of(size))"),
+        (9, "add_sink", "Write sink_to(sink)"),
+    ):
+        assert any((at, found) == (line, name) and reason in text for at, found, text in listed), (
+            line,
+            name,
+            listed,
+        )
+    assert len(listed) == 11  # and KafkaSource
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_ported(tmp_path, capsys):
+    broken, whole = tmp_path / "broken.py", tmp_path / "whole.py"
+    broken.write_text("print 'of Python 2'\n")
+    whole.write_text("import pyflink.datastream\n")
+    assert main([str(broken), str(tmp_path / "none.py"), str(whole)]) == 1
+    said = capsys.readouterr().out
+    assert f"{broken}: it is left as it is" in said
+    assert "none.py: it is left as it is" in said
+    assert whole.read_text() == "import flinkish.pyflink.datastream\n"
+    assert broken.read_text() == "print 'of Python 2'\n"

@@ -177,7 +177,7 @@ CALLS = [
     (lambda s: StateTtlConfig.new_builder(5), "is not a Time"),
     (lambda s: OutputTag("late", int), "is no TypeInformation"),
     (lambda s: OutputTag(""), "OutputTag: tag_id"),
-    (lambda s: Types.ROW([Types.INT]), "with the parentheses"),
+    (lambda s: Types.ROW([Types.INT]), "with the parentheses"),  # type: ignore[list-item]
     (lambda s: Types.ROW_NAMED(["a"], [Types.INT(), Types.INT()]), "1 names and 2 types"),
     (lambda s: environment().from_collection(5), "from_collection: 5 of type int"),
     (lambda s: environment().from_collection([5], int), "from_collection: type_info"),

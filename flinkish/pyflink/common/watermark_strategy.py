@@ -8,7 +8,7 @@ from typing import Any
 from flinkish.api.arguments import instance
 from flinkish.api.eventtime.watermarks import WatermarkStrategy as CoreStrategy
 from flinkish.pyflink.absent import AbsentMethods, absent_names
-from flinkish.pyflink.arguments import millis_of_duration
+from flinkish.pyflink.common.arguments import millis_of_duration
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Duration
 

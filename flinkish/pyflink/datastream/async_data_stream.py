@@ -7,7 +7,7 @@ from typing import Any
 from flinkish.api.arguments import instance
 from flinkish.api.streams.async_data_stream import AsyncDataStream as Core
 from flinkish.api.time.durations import TimeUnit
-from flinkish.pyflink.arguments import declared_type_or_none, millis_of_time, user_function
+from flinkish.pyflink.common.arguments import declared_type_or_none, millis_of_time, user_function
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import TypeInformation
 from flinkish.pyflink.datastream.adapters import AsyncAdapter, RetryAdapter

@@ -17,7 +17,7 @@ from flinkish.api.streams.data_stream import DataStreamSink as CoreSink
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream as CoreKeyedStream
 from flinkish.pyflink.absent import AbsentMethods, absent_names
-from flinkish.pyflink.arguments import declared_type_or_none, milliseconds, user_function
+from flinkish.pyflink.common.arguments import declared_type_or_none, milliseconds, user_function
 from flinkish.pyflink.common.execution_config import ExecutionConfig
 from flinkish.pyflink.common.typeinfo import (
     RowTypeInfo,

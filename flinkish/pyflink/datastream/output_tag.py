@@ -8,7 +8,7 @@ from typing import Any, cast
 from flinkish.api.arguments import text
 from flinkish.api.output_tag import OutputTag as CoreTag
 from flinkish.pyflink.absent import AbsentMethods
-from flinkish.pyflink.arguments import declared_type
+from flinkish.pyflink.common.arguments import declared_type
 from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation, Types
 
 

@@ -14,7 +14,7 @@ from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastStat
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
 from flinkish.pyflink.absent import ABSENT_METHODS, AbsentMethods, absent_names
-from flinkish.pyflink.arguments import declared_type, millis_of_time
+from flinkish.pyflink.common.arguments import declared_type, millis_of_time
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation

@@ -14,7 +14,7 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment as C
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.streams.data_stream import DataStreamSource
 from flinkish.pyflink.absent import AbsentMethods
-from flinkish.pyflink.arguments import declared_type_or_none
+from flinkish.pyflink.common.arguments import declared_type_or_none
 from flinkish.pyflink.common.configuration import Configuration
 from flinkish.pyflink.common.execution_config import ExecutionConfig
 from flinkish.pyflink.common.job_client import JobClient, JobExecutionResult

@@ -17,7 +17,7 @@ from flinkish.api.windowing import assigners as core_assigners
 from flinkish.api.windowing import triggers as core_triggers
 from flinkish.api.windowing import windows as core_windows
 from flinkish.pyflink.absent import absent_names
-from flinkish.pyflink.arguments import millis_of_time
+from flinkish.pyflink.common.arguments import millis_of_time
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
 from flinkish.pyflink.datastream import state as states
