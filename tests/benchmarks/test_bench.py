@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from tests.benchmarks import lookups
 from tests.benchmarks.__main__ import Bench
 from tests.benchmarks.files import Workload
 from tests.benchmarks.inputs import INPUTS, LATENESS, Input, elements_of
@@ -166,3 +167,11 @@ def test_the_page_shows_seconds_ratios_and_what_was_not_done() -> None:
     assert "| sums | 0.50 | 200.00 | 400.00 |" in text
     assert "- `make bench`, " in text
     assert "- There is no JDK." in text
+
+
+# ---------------------------------------------------------------- lookups
+
+
+def test_lookups_have_a_result_for_each_element_through_both_doors() -> None:
+    assert lookups.core(20, 10) == lookups.core(20, 10, ordered=False) == 20
+    assert lookups.pyflink(20, 10) == 20
