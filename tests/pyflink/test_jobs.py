@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
+import zipfile
 
 import pytest
 
@@ -221,6 +223,50 @@ def test_python_files_archives_and_parameters(anywhere, tmp_path):
 
     stream = anywhere.from_collection([1, 2]).map(Computed())
     assert collected(stream) == [(14, "default"), (16, "default")]
+
+
+def wheel(directory, name, code):
+    """A package of one module, as pip installs it."""
+    directory.mkdir()
+    of = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(directory / f"{name}-1.0-py3-none-any.whl", "w") as made:
+        made.writestr(f"{name}.py", code)
+        made.writestr(f"{of}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        made.writestr(
+            f"{of}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        made.writestr(f"{of}/RECORD", "")
+
+
+def test_requirements_are_installed_for_the_job(local, tmp_path):
+    wheel(tmp_path / "cached", "a_package_of_the_job", "def plus(n): return n + 1")
+    (tmp_path / "requirements.txt").write_text("a_package_of_the_job==1.0\n")
+    local.set_python_requirements(str(tmp_path / "requirements.txt"), str(tmp_path / "cached"))
+
+    def computed(value):
+        from a_package_of_the_job import plus  # type: ignore[import-not-found]
+
+        return plus(value)
+
+    assert collected(local.from_collection([1, 2]).map(computed)) == [2, 3]
+
+
+def test_metrics_are_in_the_result(local):
+    class Counting(MapFunction):
+        def open(self, runtime_context):
+            group = runtime_context.get_metrics_group().add_group("mine")
+            self.counter = group.counter("seen")
+            self.sizes = group.distribution("sizes")
+
+        def map(self, value):
+            self.counter.inc(2)
+            self.sizes.update(value)
+            return value
+
+    local.from_collection([1, 2, 3]).map(Counting()).for_each_batch(lambda values, batch: None)
+    result = local.execute("counting")
+    assert result.get_accumulator_result("mine.seen") == 6
+    assert result.get_accumulator_result("none") is None
 
 
 def test_asynchronous_lookups(anywhere):
@@ -515,7 +561,8 @@ def test_a_keyed_stream_hands_out_keys_with_values_and_is_no_operator(local):
             getattr(keyed, method)()
 
 
-def test_options_are_applied_and_unknown_ones_kept(local):
+def test_options_are_applied_and_unknown_ones_kept(local, caplog):
+    caplog.set_level(logging.DEBUG, "flinkish.pyflink")
     configuration = Configuration().set_string("execution.buffer-timeout", "1 min")
     configuration.set_string("python.fn-execution.bundle.size", "1").set_integer(
         "parallelism.default", 3
@@ -524,6 +571,8 @@ def test_options_are_applied_and_unknown_ones_kept(local):
     assert local.get_buffer_timeout() == 60_000
     assert local.get_parallelism() == 3
     assert configuration.get_integer("python.fn-execution.bundle.size", 0) == 1
+    [line] = caplog.messages
+    assert line == "the option python.fn-execution.bundle.size has no effect in flinkish"
     assert "python.fn-execution.bundle.size" in configuration.key_set()
 
 
