@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from examples.kafka.job import define
 from flinkish import StreamExecutionEnvironment
@@ -96,9 +97,10 @@ def _show(servers: str, results: int, seconds: float) -> int:
     shown, until = 0, time.monotonic() + seconds
     while shown < results and time.monotonic() < until:
         message = consumer.poll(0.2)
-        if message is None or message.error() is not None:
+        value = None if message is None or message.error() is not None else message.value()
+        if value is None:
             continue
-        found = json.loads(message.value())
+        found = json.loads(value)
         ended = time.strftime("%H:%M:%S", time.localtime(found["until"] / 1000))
         takings = f"{found['sales']:3} sales, {found['cents'] / 100:8.2f} euros"
         print(f"until {ended}  {found['shop']:8} {takings}", flush=True)

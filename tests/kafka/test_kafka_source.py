@@ -318,7 +318,8 @@ def test_ranges_are_cut_for_tasks_and_stay_in_order(builder):
 
 
 def test_new_partitions_are_read_from_their_first_record(broker, topics: Topics, topic):
-    from confluent_kafka.admin import AdminClient, NewPartitions
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewPartitions
 
     source = (
         KafkaSource.builder()
