@@ -129,12 +129,11 @@ class Frame:
             if position > done:
                 yield self.records.slice(done, position)
                 done = position
-            if kinds[index] == _SPLIT:
-                yield self.marks.splits[int(self.marks.watermarks[index])]
-                index += 1
-                continue
             if kinds[index] != _WATERMARK:
-                yield WatermarkStatus.IDLE if kinds[index] == _IDLE else WatermarkStatus.ACTIVE
+                if kinds[index] == _SPLIT:
+                    yield self.marks.splits[int(self.marks.watermarks[index])]
+                else:
+                    yield WatermarkStatus.IDLE if kinds[index] == _IDLE else WatermarkStatus.ACTIVE
                 index += 1
                 continue
             end = int(np.searchsorted(positions, position, side="right"))
@@ -197,8 +196,9 @@ def _mark_columns(marks: Marks) -> tuple[Any, ...] | None:
     if not len(marks):
         return None
     columns = marks.positions.tobytes(), marks.kinds.tobytes(), marks.watermarks.tobytes()
-    splits = [(mark.split, mark.finished) for mark in marks.splits]
-    return (*columns, splits) if splits else columns
+    if not marks.splits:
+        return columns
+    return (*columns, [(mark.split, mark.finished) for mark in marks.splits])
 
 
 def _hash_bytes(records: Records) -> bytes | None:
@@ -232,7 +232,7 @@ def _marks(
         np.frombuffer(positions, dtype=np.int64),
         np.frombuffer(kinds, dtype=np.int8),
         np.frombuffer(watermarks, dtype=np.int64),
-        tuple(SplitMark(*split) for split in splits),
+        tuple(SplitMark(*split) for split in splits) if splits else (),
     )
 
 
