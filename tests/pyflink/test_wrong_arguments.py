@@ -73,6 +73,11 @@ class KeyOfNone(ProcessFunction):
         yield ctx.get_current_key()
 
 
+class KeyOfNoneToo(KeyedBoth):
+    def process_element2(self, value, ctx):
+        yield ctx.get_current_key()
+
+
 class Writing(BroadcastProcessFunction):
     def process_element(self, value, ctx):
         ctx.get_broadcast_state(STATE).put("a", 1)
@@ -128,7 +133,6 @@ CALLS = [
     (lambda s: s.flat_map(None), "flat_map: None of type NoneType is no FlatMapFunction"),
     (lambda s: s.filter("n > 1"), "is no FilterFunction"),
     (lambda s: s.process(lambda n, ctx: n), "is no ProcessFunction"),
-    (lambda s: s.process(Keyed()), "the stream has no key. Call key_by before process"),
     (lambda s: s.key_by("name"), "lambda value: value[0]"),
     (lambda s: s.key_by(lambda n: n, str), "key_by: key_type"),
     (lambda s: s.key_by(lambda n: n).process(Same()), "is no KeyedProcessFunction"),
@@ -154,7 +158,6 @@ CALLS = [
     (lambda s: s.connect(5), "is not a DataStream"),
     (lambda s: s.connect(s).map(max), "is no CoMapFunction"),
     (lambda s: s.connect(s).process(Keyed()), "is no CoProcessFunction"),
-    (lambda s: s.connect(s).process(KeyedBoth()), "the streams have no keys. Call key_by"),
     (lambda s: s.connect(s.broadcast(STATE)).process(Same()), "is no BroadcastProcessFunction"),
     (lambda s: s.broadcast("limits"), "is not a MapStateDescriptor"),
     (lambda s: s.sink_to("/out"), "is not a Sink"),
@@ -203,6 +206,7 @@ def test_the_call_is_refused(numbers, call, said):
         (lambda s: s.flat_map(lambda n: n), "gave 1 of type int, which is no collection"),
         (lambda s: s.process(Returned()), "Yield each result, or return a list"),
         (lambda s: s.process(KeyOfNone()), "derive from KeyedProcessFunction"),
+        (lambda s: s.connect(s).process(KeyOfNoneToo()), "derive from KeyedProcessFunction"),
         (lambda s: s.map(str, Types.INT()), "'1' of type str is no value of Integer"),
         (
             lambda s: s.connect(s.broadcast(STATE)).process(Writing()),
@@ -218,6 +222,21 @@ def test_the_call_is_refused(numbers, call, said):
 def test_the_job_fails_with_the_fix(numbers, build, said):
     with pytest.raises(flinkish.FlinkishError, match=re.escape(said)):
         collected(build(numbers))
+
+
+def test_a_keyed_function_runs_without_keys_as_in_pyflink(numbers):
+    assert collected(numbers.process(Keyed())) == [1, 2]
+    assert collected(numbers.connect(numbers).process(KeyedBoth())) == [1, 2, 1, 2]
+
+
+def test_an_assigner_need_not_derive(numbers):
+    class Ten:
+        def extract_timestamp(self, value, record_timestamp):
+            return 10
+
+    strategy = ASCENDING.with_timestamp_assigner(Ten())
+    timed = numbers.assign_timestamps_and_watermarks(strategy)
+    assert collected(windows(timed).reduce(max)) == [1, 2]
 
 
 def test_a_timestamp_that_is_none_is_named():

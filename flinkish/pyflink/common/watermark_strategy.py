@@ -37,8 +37,9 @@ class WatermarkStrategy(AbsentMethods):
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
         """The same with timestamps of ``timestamp_assigner``."""
-        fix = "Derive a class from it with extract_timestamp(value, record_timestamp), and pass an object."
-        instance("with_timestamp_assigner", timestamp_assigner, TimestampAssigner, fix)
+        if not hasattr(timestamp_assigner, "extract_timestamp"):
+            fix = "Derive a class from it with extract_timestamp(value, record_timestamp), and pass an object."
+            instance("with_timestamp_assigner", timestamp_assigner, TimestampAssigner, fix)
         extract = shippable(timestamp_assigner).extract_timestamp
         return WatermarkStrategy(self._strategy.withTimestampAssigner(extract))
 

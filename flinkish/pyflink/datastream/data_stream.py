@@ -309,12 +309,8 @@ class DataStream(AbsentMethods):
         self, func: ProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Call a ProcessFunction for every element."""
-        if isinstance(func, KeyedProcessFunction):
-            raise InvalidProgramError(
-                f"process: {type(func).__name__} is a KeyedProcessFunction, and the stream has no key."
-                " Call key_by before process, or derive from ProcessFunction."
-            )
-        user_function("process", func, ProcessFunction)
+        # PyFlink takes a KeyedProcessFunction too, which has neither key nor timers here
+        user_function("process", func, ProcessFunction, KeyedProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         adapter = ProcessAdapter(self._dependencies, func, output_type)
         return self._result(self._stream.process(adapter), output_type)
@@ -927,13 +923,8 @@ class ConnectedStreams(AbsentMethods):
         user_function("process", func, CoProcessFunction, KeyedCoProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         keyed = all(isinstance(s, KeyedStream) for s in (self.stream1, self.stream2))
-        if isinstance(func, KeyedCoProcessFunction) and not keyed:
-            raise InvalidProgramError(
-                f"process: {type(func).__name__} is a KeyedCoProcessFunction, and the streams have no"
-                " keys. Call key_by before process, or derive from CoProcessFunction."
-            )
         adapter: Any
-        if isinstance(func, KeyedCoProcessFunction):
+        if keyed and isinstance(func, KeyedCoProcessFunction):
             adapter = KeyedCoProcessAdapter(self._dependencies, func, output_type)
         else:
             adapter = CoProcessAdapter(self._dependencies, func, output_type)

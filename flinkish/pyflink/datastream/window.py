@@ -595,8 +595,9 @@ class SessionWindowTimeGapExtractor(ABC):
 
 
 def _gap(extractor: SessionWindowTimeGapExtractor) -> Callable[[Any], int]:
-    fix = "Derive a class from it with extract(element), and pass an object."
-    instance("with_dynamic_gap", extractor, SessionWindowTimeGapExtractor, fix)
+    if not hasattr(extractor, "extract"):
+        fix = "Derive a class from it with extract(element), and pass an object."
+        instance("with_dynamic_gap", extractor, SessionWindowTimeGapExtractor, fix)
     return shippable(extractor).extract
 
 
