@@ -24,6 +24,8 @@ _FILES = (
 _SCHEMA = "Map the elements with a function: the connectors that take a schema are Java's."
 _STORAGE = "Call get_checkpoint_config().set_checkpoint_storage_dir(path)."
 
+_GUARANTEE = "Call set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE) of a KafkaSink's builder."
+
 _BACKEND = "Leave it out: state is in Spark's state store, always."
 _SERIALIZER = "Leave it out: elements are pickled, or Arrow columns."
 _DEPENDENCY = "Leave it out: Spark decides when tasks start."
@@ -79,7 +81,7 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             ("FileEnumeratorProvider", "FileSplitAssignerProvider", "StreamingFileSink"), _FILES
         ),
-        "Semantic": "Call set_delivery_guarantee(DeliveryGuarantee...) of a KafkaSink's builder.",
+        "Semantic": _GUARANTEE,
     },
     "datastream.connectors.base": dict.fromkeys(
         ("StreamTransformer", "SupportsPreprocessing"), "Transform the stream before sink_to."
@@ -124,6 +126,11 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     "datastream.connectors.jdbc": dict.fromkeys(
         ("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"), _WRITE
     ),
+    "datastream.connectors.kafka": {
+        "FlinkKafkaConsumerBase": "Write KafkaSource.builder().",
+        "FlinkKafkaProducerBase": "Write KafkaSink.builder().",
+        "Semantic": _GUARANTEE,
+    },
     "datastream.connectors.kinesis": {
         **dict.fromkeys(
             ("FlinkKinesisConsumer", "KinesisDeserializationSchema", "KinesisShardAssigner"), _READ

@@ -2,7 +2,7 @@
 
 ``python -m tests.pyflink.reference FOLDER`` makes the list of the folder ``pyflink`` of a release, which need
 not be installed: it only reads the sources. Left out are what begins with ``_``, what takes Java's objects
-(``j_...``), and Kafka and JSON, whose names have tests of their own.
+(``j_...``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import NamedTuple
 REFERENCE = Path(__file__).with_name("pyflink_2_2_api.txt")
 
 _PACKAGES = ("common", "datastream", "metrics")
-_LEFT_OUT = {"datastream.connectors.kafka", "datastream.formats.json"}
 _OF_JAVA = re.compile(
     r"datastream\.(connectors\.(cassandra|elasticsearch|hybrid_source|jdbc|kinesis|pulsar|rabbitmq)"
     r"|formats\.(avro|csv|orc|parquet))"
@@ -84,7 +83,7 @@ def listed(folder: Path) -> Iterator[str]:
         for file in sorted((folder / package).rglob("*.py")):
             parts = file.relative_to(folder).with_suffix("").parts
             module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            lines = [] if module in _LEFT_OUT or "tests" in parts else list(_of_module(file))
+            lines = [] if "tests" in parts else list(_of_module(file))
             if _OF_JAVA.fullmatch(module):
                 lines = [line for line in lines if line.startswith("- class") and "." not in line]
             if lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -31,6 +32,8 @@ DIFFERENT = {
     "datastream.connectors.base.Sink.__init__": _JAVA,
     "datastream.connectors.file_system.FileSink.BulkFormatBuilder": "for_bulk_format says what to write",
     "datastream.connectors.file_system.FileSink.get_transformer": _JAVA,
+    "datastream.connectors.kafka.FlinkKafkaProducer.": "Flink 1's: it says what to write",
+    "datastream.connectors.kafka.KafkaSink.get_transformer": _JAVA,
     "datastream.data_stream.BroadcastStream.__init__": _MADE,
     "datastream.data_stream.BroadcastConnectedStream.__init__": _MADE,
     "datastream.data_stream.DataStream.broadcast": "two methods there, of one name",
@@ -76,7 +79,9 @@ def parameters(function: Any) -> list[str]:
     shown = []
     for parameter in inspect.signature(function).parameters.values():
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        given = parameter.default
+        default = given if isinstance(given, Enum) else repr(given)
+        default = "" if given is parameter.empty else f"={default}"
         shown.append(f"{stars}{parameter.name}{default}")
     return shown if not shown or shown[0] != "self" else shown[1:]
 

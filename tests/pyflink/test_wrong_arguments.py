@@ -28,6 +28,7 @@ from flinkish.pyflink.datastream import (
     ProcessFunction,
     StreamExecutionEnvironment,
 )
+from flinkish.pyflink.datastream.connectors import FlinkKafkaConsumer, FlinkKafkaProducer
 from flinkish.pyflink.datastream.connectors.file_system import FileSink, FileSource
 from flinkish.pyflink.datastream.state import (
     MapStateDescriptor,
@@ -188,6 +189,11 @@ CALLS = [
     (lambda s: environment().set_runtime_mode("BATCH"), "RuntimeExecutionMode.BATCH"),
     (lambda s: environment().enable_checkpointing("/tmp"), "set_checkpoint_directory(path)"),
     (lambda s: environment().configure({"a": "b"}), "Configuration().set_string(key, value)"),
+    (
+        lambda s: FlinkKafkaConsumer(topics="a", deserialization_schema=None, properties={}),
+        "KafkaSource",
+    ),
+    (lambda s: FlinkKafkaProducer("a", None, producer_config={}), "KafkaSink.builder()"),
     (lambda s: FileSource.for_record_stream_format("lines", "/in"), "is not a StreamFormat"),
     (lambda s: FileSource.for_bulk_file_format(None, "/in"), "forParquet"),
     (lambda s: FileSink.for_row_format("/out", None), "is not an Encoder"),

@@ -19,6 +19,7 @@ from flinkish.api.connectors.kafka.source import KafkaSource as CoreKafkaSource
 from flinkish.api.connectors.sink import Sink as CoreSink
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.errors import NotSupportedError
+from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.serialization import DeserializationSchema, SerializationSchema
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.datastream.connectors.base import DeliveryGuarantee, Sink, Source
@@ -359,12 +360,22 @@ class KafkaSinkBuilder:
 class FlinkKafkaConsumer:
     """Not supported: Flink 1's."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, topics: object, deserialization_schema: object, properties: object) -> None:
         raise NotSupportedError("FlinkKafkaConsumer is Flink 1's: write KafkaSource.builder().")
 
 
 class FlinkKafkaProducer:
     """Not supported: Flink 1's."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(
+        self,
+        topic: object,
+        serialization_schema: object,
+        producer_config: object,
+        kafka_producer_pool_size: int = 5,
+        semantic: object = None,
+    ) -> None:
         raise NotSupportedError("FlinkKafkaProducer is Flink 1's: write KafkaSink.builder().")
+
+
+__getattr__ = absent_names(__name__)
