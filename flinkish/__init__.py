@@ -73,6 +73,10 @@ from flinkish.api.environment.environment import (
     StreamExecutionEnvironment as StreamExecutionEnvironment,
 )
 from flinkish.api.environment.parameter_tool import ParameterTool as ParameterTool
+from flinkish.api.environment.restart_strategies import RestartStrategies as RestartStrategies
+from flinkish.api.environment.restart_strategies import (
+    RestartStrategyConfiguration as RestartStrategyConfiguration,
+)
 from flinkish.api.errors import ChangedAttributeWarning as ChangedAttributeWarning
 from flinkish.api.errors import CheckpointStorageError as CheckpointStorageError
 from flinkish.api.errors import CorruptCheckpointError as CorruptCheckpointError

@@ -23,10 +23,6 @@ _BACKEND = (
     "State is in Spark's RocksDB state store, always; env.enableCheckpointing(directory) says where"
     " its checkpoints are."
 )
-_RESTART = (
-    "A job that fails raises its error from execute(); start it again with the same"
-    " env.enableCheckpointing(directory) and it goes on from its last checkpoint."
-)
 _STRATEGY = (
     "Write WatermarkStrategy.forBoundedOutOfOrderness(...), forMonotonousTimestamps() or"
     " forGenerator(...), and withTimestampAssigner(...)."
@@ -56,9 +52,10 @@ ABSENT_NAMES: dict[str, str] = {
     "SplitEnumerator": _SOURCE,
     "ListCheckpointed": "Derive from CheckpointedFunction: initializeState and snapshotState.",
     "CheckpointListener": "Write stream.forEachBatch(function), which is called for each batch with its id.",
-    "RestartStrategies": _RESTART,
-    "RestartStrategyOptions": _RESTART,
-    "RestartStrategy": _RESTART,
+    "RestartStrategyOptions": (
+        'Write the options as texts: Configuration({"restart-strategy.type": "fixed-delay"}).'
+    ),
+    "RestartStrategy": "Write env.setRestartStrategy(RestartStrategies.fixedDelayRestart(3, 10_000)).",
     "StateBackend": _BACKEND,
     "HashMapStateBackend": _BACKEND,
     "EmbeddedRocksDBStateBackend": _BACKEND,
@@ -172,12 +169,9 @@ ABSENT_METHODS: dict[str, str] = {
     ),
     "setStateBackend": "leave it out: state is in Spark's RocksDB state store, always",
     "getStateBackend": "leave it out: state is in Spark's RocksDB state store, always",
-    "setRestartStrategy": (
-        "start the job again with the same enableCheckpointing(directory): it goes on from its last"
-        " checkpoint"
+    "setNumberOfExecutionRetries": (
+        "write setRestartStrategy(RestartStrategies.fixedDelayRestart(retries, 0))"
     ),
-    "getRestartStrategy": "a job that fails raises its error from execute()",
-    "setNumberOfExecutionRetries": "start the job again with the same enableCheckpointing(directory)",
     "addDefaultKryoSerializer": "leave it out: elements are pickled, or Arrow columns",
     "registerType": "leave it out: elements are pickled, or Arrow columns",
     "registerTypeWithKryoSerializer": "leave it out: elements are pickled, or Arrow columns",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flinkish.api.plan.transformations import SinkTransformation
     from flinkish.api.streams.data_stream import DataStream
 
-_RUNNING = "RUNNING"
+_RUNNING = ("RUNNING", "RESTARTING")
 _POLL_SECONDS = 0.2
 
 
@@ -198,7 +198,7 @@ def _jobs() -> Iterator[_Job]:
 
 
 def _list(given: argparse.Namespace) -> None:
-    jobs = [job for job in _jobs() if given.all or job.state == _RUNNING]
+    jobs = [job for job in _jobs() if given.all or job.state in _RUNNING]
     if not jobs:
         print("No job is running." if not given.all else "There is no job.")
     for job in sorted(jobs, key=lambda job: job.startTime):
@@ -221,7 +221,7 @@ def _stop(given: argparse.Namespace) -> None:
             raise IllegalStateError(f"{job.name}: {error} Or stop it with --cancel.") from None
     try:
         # The program may end with its job, and no longer answer
-        while (status := job.program.asked(path)["state"]) == _RUNNING:
+        while (status := job.program.asked(path)["state"]) in _RUNNING:
             time.sleep(_POLL_SECONDS)
         directory = job.program.asked(f"{path}/checkpoints/config")["checkpoint_storage"]
     except OSError:
@@ -234,7 +234,7 @@ def _stop(given: argparse.Namespace) -> None:
 
 
 def _the_one(wanted: str) -> _Job:
-    running = [job for job in _jobs() if job.state == _RUNNING]
+    running = [job for job in _jobs() if job.state in _RUNNING]
     found = [job for job in running if job.name == wanted or job.jid.startswith(wanted)]
     if len(found) == 1:
         return found[0]

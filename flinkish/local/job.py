@@ -10,7 +10,9 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
@@ -27,21 +29,21 @@ from flinkish.api.errors import (
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails, SourceDetails
+from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.local.page_store import RevertiblePageStore
 from flinkish.local.sinks import opened_sink
 from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.batch_writers import check_writers
 from flinkish.runtime.closing import Closeable, close_all, closed_on_error
-from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
-from flinkish.runtime.reports import decode_reports
-from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.reports import OperatorReport, decode_reports
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS, StageTask
@@ -57,6 +59,22 @@ _DATA_SLICE, _END_SLICE = 0, 1
 
 class _Cancelled(Exception):
     """The job was cancelled."""
+
+
+@dataclass
+class _Batch:
+    """The batch at hand: what it has read and done, and need not read or do again after a failure."""
+
+    number: int
+    now: int = field(default_factory=clock)
+    asked: set[str] = field(default_factory=set)
+    """The sources that have said whether they have something."""
+    reading: list[str] = field(default_factory=list)
+    """Those that have."""
+    due: dict[str, list[int]] | None = None
+    reports: list[OperatorReport] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    """The sinks that have it."""
 
 
 class LocalJob:
@@ -77,11 +95,14 @@ class LocalJob:
         self._unbounded = not all(_source(vertex).bounded for vertex in graph.sources)
         self._source_tasks: dict[str, SourceTask] = {}
         self._stage_tasks: dict[int, StageTask] = {}
-        self._stores: dict[tuple[int, int], DictPageStore] = {}
+        self._stores: dict[tuple[int, int], RevertiblePageStore] = {}
         check_writers(vertex.head.content for vertex in graph.sinks)
         self._sinks = {vertex.uid: opened_sink(vertex.head) for vertex in graph.sinks}
         self._sources: dict[str, LocalSource] = {}
-        self._batch = 0
+        self._batch = _Batch(0)
+        self._backoff = restart_backoff(config.getRestartStrategy())
+        self.restarting = False
+        """Whether the job has failed, and waits to run again."""
 
     def cancel(self) -> None:
         """Stop the job before its next run of elements."""
@@ -96,7 +117,8 @@ class LocalJob:
                     if self._vertices[uid].head.isSource:
                         source = _source(self._vertices[uid])
                         self._sources[uid] = opened_source(source, self._config)
-                self._run_batches()
+                while not self._all_batches_run():
+                    pass  # once more, from the batch that failed
             except _Cancelled:
                 pass
         self.close()
@@ -104,40 +126,84 @@ class LocalJob:
 
     def close(self) -> None:
         """Close what was opened."""
-        tasks: list[Closeable] = [*self._stage_tasks.values(), *self._source_tasks.values()]
-        self._stage_tasks, self._source_tasks = {}, {}
+        tasks = self._taken_tasks()
         close_all([*tasks, *self._sources.values(), *self._sinks.values()])
 
+    def _close_tasks(self) -> None:
+        with suppress(Exception):  # the failure before it counts
+            close_all(self._taken_tasks())
+
+    def _taken_tasks(self) -> list[Closeable]:
+        tasks: list[Closeable] = [*self._stage_tasks.values(), *self._source_tasks.values()]
+        self._stage_tasks, self._source_tasks = {}, {}
+        return tasks
+
     # ------------------------------------------------------------------ batches
+
+    def _all_batches_run(self) -> bool:
+        """Run batches until the end of the input; False if one failed and is to run again."""
+        try:
+            self._run_batches()
+        except _Cancelled:
+            raise
+        except Exception as error:
+            delay = None
+            if is_recoverable(error):
+                delay = self._backoff.afterFailure(round(time.monotonic() * 1000))
+            if delay is None:
+                if restarts := self.monitor.numRestarts:
+                    error.add_note(
+                        f"The job was restarted {restarts} time{'s' if restarts > 1 else ''} before."
+                    )
+                raise
+            self.monitor.restart(self.view.exception(error))
+            self._recover(delay)
+            return False
+        return True
+
+    def _recover(self, delay: int) -> None:
+        """Be as before the batch at hand, once ``delay`` (ms) has passed."""
+        self.restarting = True
+        self._close_tasks()
+        for store in self._stores.values():
+            store.revert()
+        if self._cancelled.wait(delay / 1000):
+            raise _Cancelled
+        for source in self._sources.values():
+            source.reopen()
+        self.restarting = False
 
     def _run_batches(self) -> None:
         while True:
             began = time.monotonic()
-            now = clock()
-            rows: list[FrameRow] = []
-            read = False
+            batch = self._batch
             for uid, source in self._sources.items():
-                results = None if source.ended else source.nextBatch()
-                if results is not None:
-                    rows += self._read(uid, results, source, now)
-                    read = True
-            due = self.metrics.due(now) if self._unbounded else {}
-            if due:
-                rows += self._ticks(now, due)
-            if read or due:
-                self._run_stages(rows, now)
+                if uid not in batch.asked:
+                    if not source.ended and source.nextBatch():
+                        batch.reading.append(uid)
+                    batch.asked.add(uid)
+            if batch.due is None:
+                batch.due = self.metrics.due(batch.now) if self._unbounded else {}
+            batch.reports.clear()
+            rows: list[FrameRow] = []
+            for uid in batch.reading:
+                rows += self._read(uid, self._sources[uid], batch.now)
+            if batch.due:
+                rows += self._ticks(batch.now, batch.due)
+            worked = bool(batch.reading or batch.due)
+            if worked:
+                self._run_stages(rows, batch)
                 for source in self._sources.values():
                     source.batchEnded()
+            self._batch = _Batch(batch.number + worked)
             if all(source.ended for source in self._sources.values()):
                 return
             pause = began + self._config.triggerInterval / 1000 - time.monotonic()
-            wait = max(pause, 0 if read or due else _POLL_SECONDS)
-            if self._cancelled.wait(wait):
+            if self._cancelled.wait(max(pause, 0 if worked else _POLL_SECONDS)):
                 raise _Cancelled
+            self._batch.now = clock()
 
-    def _read(
-        self, uid: str, results: Iterator[ReadResult], source: LocalSource, now: int
-    ) -> list[FrameRow]:
+    def _read(self, uid: str, source: LocalSource, now: int) -> list[FrameRow]:
         """What a source has in this batch, through the chain that follows it."""
         task = self._source_tasks.get(uid)
         if task is None:
@@ -146,7 +212,7 @@ class LocalJob:
             task.open()
         rows: list[FrameRow] = []
         task.begin(Slice(_DATA_SLICE, now))
-        for result in results:
+        for result in source.read():
             self._check_cancelled()
             if isinstance(result, MalformedRecord):
                 rows += task.malformed(result)
@@ -169,7 +235,7 @@ class LocalJob:
 
     def _finished(self, task: SourceTask) -> list[FrameRow]:
         rows, reports = task.finish()
-        self.metrics.add(reports)
+        self._batch.reports.extend(reports)
         return rows
 
     def _ticks(self, now: int, due: dict[str, list[int]]) -> list[FrameRow]:
@@ -178,7 +244,7 @@ class LocalJob:
         ]
         return clock_ticks(plans, self._settings, now, due)
 
-    def _run_stages(self, rows: list[FrameRow], began: int) -> None:
+    def _run_stages(self, rows: list[FrameRow], batch: _Batch) -> None:
         for level in self._levels:
             rows = self._run_stage(level, rows)
         stages = clock()
@@ -187,21 +253,24 @@ class LocalJob:
             by_sink.setdefault(row.target, []).append(row)
         for row in by_sink.pop(METRICS, ()):
             reports, changes = decode_reports(row.frame)
-            self.metrics.add(reports)
+            batch.reports.extend(reports)
             self._changes.warn(changes)
         for uid, sink in self._sinks.items():
-            if uid in by_sink:
+            if uid in by_sink and uid not in batch.written:
                 self._check_cancelled()
                 runs = [decode_frame(row.frame).records for row in by_sink[uid]]
-                sink.write(runs, self._batch)
+                sink.write(runs, batch.number)
+                batch.written.add(uid)
+        self.metrics.add(batch.reports)
+        for store in self._stores.values():
+            store.endBatch()
         ended = clock()
         self.metrics.endBatch(ended)
         self.monitor.readUpTo = {
             uid: SourceDetails(None, source.position, None) for uid, source in self._sources.items()
         }
         self.monitor.stateBytes = sum(store.bytes for store in self._stores.values())
-        self.monitor.endBatch(self._batch, began / 1000, stages / 1000, ended / 1000)
-        self._batch += 1
+        self.monitor.endBatch(batch.number, batch.now / 1000, stages / 1000, ended / 1000)
 
     def _run_stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:
         written = [row for row in rows if row.level != level]
@@ -217,7 +286,7 @@ class LocalJob:
             self._stage_tasks[level] = task
             task.open()
         for group, members in sorted(groups.items()):
-            store = self._stores.setdefault((level, group), DictPageStore())
+            store = self._stores.setdefault((level, group), RevertiblePageStore())
             for row in task.process(group, members, store):
                 written.append(row)
             self._check_cancelled()
@@ -262,14 +331,17 @@ class LocalJobClient(JobClient):
         return self._id
 
     def getJobStatus(self) -> JobStatus:
-        return self._status
+        restarting = self._job.restarting and not self._status.isGloballyTerminalState()
+        return JobStatus.RESTARTING if restarting else self._status
 
     def getMetrics(self) -> dict[str, OperatorMetrics]:
         return self._job.metrics.metrics()
 
     def getJobDetails(self) -> JobDetails:
         ended = self._startTime + self._runtime if self._ended.is_set() else None
-        return self._job.view.details(self._id, self._name, self._status, self._startTime, ended)
+        return self._job.view.details(
+            self._id, self._name, self.getJobStatus(), self._startTime, ended
+        )
 
     def cancel(self) -> None:
         self._job.cancel()
@@ -291,7 +363,8 @@ class LocalJobClient(JobClient):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
         if self._error is not None:
             raise self._error
-        return JobExecutionResult(self._name, self._id, self._runtime, self._job.metrics.metrics())
+        metrics, restarts = self._job.metrics.metrics(), self._job.monitor.numRestarts
+        return JobExecutionResult(self._name, self._id, self._runtime, metrics, restarts)
 
     def _run(self) -> None:
         began = time.monotonic()

@@ -55,17 +55,24 @@ ELEMENTS_A_FRAME = 10_000
 
 
 class LocalSource(ABC):
-    """A source that is being read."""
+    """A source that is being read, in batches that can be read again."""
 
     ended: bool = False
-    """Whether nothing comes any more after what was read last."""
+    """Whether nothing comes any more after the batch at hand."""
 
     position: str | None = None
     """How far it has been read, as JSON; None where that cannot be said."""
 
     @abstractmethod
-    def nextBatch(self) -> Iterator[ReadResult] | None:
-        """What the next batch reads, None if there is nothing now; sets ``ended``."""
+    def nextBatch(self) -> bool:
+        """Go on to the next batch, and set ``ended``; False if there is nothing now."""
+
+    @abstractmethod
+    def read(self) -> Iterator[ReadResult]:
+        """What the batch reads, from its beginning."""
+
+    def reopen(self) -> None:
+        """Called before the job goes on after a failure, which may have been of this source."""
 
     def batchEnded(self) -> None:
         """Called when what the last batch read has gone through the job and is written."""
@@ -83,14 +90,18 @@ class PlannedSource(LocalSource):
         self._steps = 0
         self._step: Step | None = None
 
-    def nextBatch(self) -> Iterator[ReadResult] | None:
-        step = self._step = self._planner.plan()
-        if step is None:
-            return None
-        self.ended = step.last
+    def nextBatch(self) -> bool:
+        self._step = self._planner.plan()
+        if self._step is None:
+            return False
+        self.ended = self._step.last
         self._steps += 1
         self.position = f'{{"step":{self._steps}}}'
-        pieces = [piece for task in self._planner.tasks(step) for piece in task]
+        return True
+
+    def read(self) -> Iterator[ReadResult]:
+        assert self._step is not None
+        pieces = [piece for task in self._planner.tasks(self._step) for piece in task]
         return (result for piece in pieces for result in self._read(*piece))
 
 
@@ -117,16 +128,18 @@ class CollectionReader(LocalSource):
     def __init__(self, values: Sequence[Any], perBatch: int | None) -> None:
         self._values = values
         self._per_batch = perBatch or max(len(values), 1)
-        self._next = 0
+        self._start = self._end = 0
 
-    def nextBatch(self) -> Iterator[ReadResult] | None:
-        start, self._next = self._next, self._next + self._per_batch
-        self.ended = self._next >= len(self._values)
-        self.position = f'{{"element":{min(self._next, len(self._values))}}}'
-        return self._read(start, min(self._next, len(self._values)))
+    def nextBatch(self) -> bool:
+        self._start = self._end
+        self._end = min(self._start + self._per_batch, len(self._values))
+        self.ended = self._end == len(self._values)
+        self.position = f'{{"element":{self._end}}}'
+        return True
 
-    def _read(self, start: int, end: int) -> Iterator[ReadResult]:
-        for first in range(start, end, ELEMENTS_A_FRAME):
+    def read(self) -> Iterator[ReadResult]:
+        end = self._end
+        for first in range(self._start, end, ELEMENTS_A_FRAME):
             values = list(copied_values(self._values[first : min(first + ELEMENTS_A_FRAME, end)]))
             data = encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
             yield decode_frame(data).records
@@ -144,6 +157,7 @@ class SocketReader(LocalSource):
                 f"socketTextStream: nobody listens at {self._name} ({error}). Start the server first."
             ) from error
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._batch: list[str] = []
         threading.Thread(target=self._receive, daemon=True).start()
 
     def _receive(self) -> None:
@@ -152,8 +166,8 @@ class SocketReader(LocalSource):
                 self._lines.put(line.rstrip("\r\n"))
         self._lines.put(None)
 
-    def nextBatch(self) -> Iterator[ReadResult] | None:
-        lines: list[str] = []
+    def nextBatch(self) -> bool:
+        self._batch = lines = []
         with suppress(queue.Empty):
             while True:
                 line = self._lines.get_nowait()
@@ -161,7 +175,10 @@ class SocketReader(LocalSource):
                     self.ended = True
                     break
                 lines.append(line)
-        return iter((untimed(lines),)) if lines or self.ended else None
+        return bool(lines) or self.ended
+
+    def read(self) -> Iterator[ReadResult]:
+        return iter((untimed(list(self._batch)),))
 
     def close(self) -> None:
         with suppress(OSError):
@@ -174,15 +191,30 @@ class UserSourceReader(LocalSource):
 
     def __init__(self, source: Source[Any], perBatch: int | None) -> None:
         self._name = type(source).__name__
-        copied = pickle.loads(shipped_source(source))
-        self._reading = ReadAhead(self._name, copied, None, perBatch or ELEMENTS_A_BATCH)
+        self._shipped = shipped_source(source)
+        self._per_batch = perBatch or ELEMENTS_A_BATCH
+        self._frames: list[bytes] = []
+        self._reading = self._read_from(None)
 
-    def nextBatch(self) -> Iterator[ReadResult] | None:
+    def nextBatch(self) -> bool:
         portion = self._reading.take()
         if portion is None:
-            return None
-        self.ended = portion.last
-        return (decode_frame(data).records for data in frames_of(self._name, portion.records))
+            return False
+        self.ended, self._next = portion.last, portion.position
+        self._frames = list(frames_of(self._name, portion.records))
+        return True
+
+    def read(self) -> Iterator[ReadResult]:
+        return (decode_frame(data).records for data in self._frames)
+
+    def reopen(self) -> None:
+        if not self.ended:
+            self._reading.close()
+            self._reading = self._read_from(self._next)
+
+    def _read_from(self, position: Any) -> ReadAhead:
+        self._next = position
+        return ReadAhead(self._name, pickle.loads(self._shipped), position, self._per_batch)
 
     def close(self) -> None:
         self._reading.close()

@@ -6,18 +6,21 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.sink import DataFrameSink
 from flinkish.api.connectors.source import Source
+from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.task_settings import task_settings
@@ -34,8 +37,9 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.control import ControlStream
-from flinkish.spark.job import JobSources, SparkJobClient, query_writer
+from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
+from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.session.interrupts import plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
 from flinkish.spark.session.session import (
@@ -84,43 +88,24 @@ class SparkPipelineExecutor:
                 storage.create()
                 plan = CheckpointPlan(storage)
                 parallelism = _parallelism(session, environment, plan)
-                with job_settings(session, parallelism, storage.isLocal):
-                    run = job_run(session, given)
-                    frames, graph, sources, control, settings = self._frames(
-                        session, environment, sinks, storage, plan, parallelism, run
-                    )
-                    offsets = _group_offsets(graph, storage)
-                    history = BatchHistory(history_log(storage) if given else None)
-                    monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
-                    view = JobDetailsView(graph, settings, monitor, config, given, True)
-                    batch_sinks = BatchSinks(
-                        [v.head for v in graph.sinks],
-                        monitor.metrics,
-                        plan,
-                        storage,
+                graph, settings = _graph(config, sinks, plan, parallelism)
+                queries = _Queries(session, config, storage, plan, graph, settings, given, jobName)
+                with queries.starting():
+                    plan.goOn(session, graph, settings)
+                    run = queries.prepared()
+                    view = JobDetailsView(graph, settings, queries.monitor, config, given, True)
+                    return SparkJobClient(
+                        jobName,
+                        session,
+                        run,
+                        queries.restarted,
+                        restart_backoff(config.getRestartStrategy()),
+                        queries.monitor,
+                        view,
+                        given,
                         config.elementsHiddenInErrors,
-                        monitor.endBatch,
+                        at_end.close,
                     )
-                    at_end.callback(batch_sinks.close)
-                    checkpoint = storage.child("query")
-                    writer = query_writer(frames, batch_sinks, checkpoint, config.triggerInterval)
-                    at_end.callback(close_open_tasks, session, run, graph)
-                    # Locked, so that no other job takes the name before the query starts.
-                    with _STARTING:
-                        if jobName.strip():
-                            writer = writer.queryName(_query_name(session, jobName))
-                        return SparkJobClient(
-                            jobName,
-                            session,
-                            writer,
-                            sources,
-                            control,
-                            batch_sinks,
-                            monitor,
-                            view,
-                            given,
-                            at_end.close,
-                        )
         except BaseException as error:
             at_end.close()
             if (
@@ -147,9 +132,11 @@ class SparkPipelineExecutor:
         plan = CheckpointPlan(storage)
         parallelism = _parallelism(session, environment, plan)
         set_job_settings(session, parallelism)
-        frames, graph, *_ = self._frames(
-            session, environment, [sink], storage, plan, parallelism, job_run(session, given)
-        )
+        config = environment.getConfig()
+        graph, settings = _graph(config, [sink], plan, parallelism)
+        plan.goOn(session, graph, settings)
+        run = job_run(session, given)
+        frames, *_ = _frames(session, config, storage, graph, settings, run)
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -163,34 +150,102 @@ class SparkPipelineExecutor:
             JobGraph(StreamGraph.of(sinks)), lambda node: _explained_functions(node, enabled)
         )
 
-    def _frames(
-        self,
-        session: SparkSession,
-        environment: StreamExecutionEnvironment,
-        sinks: Sequence[SinkTransformation],
-        storage: CheckpointStorage,
-        plan: CheckpointPlan,
-        parallelism: int,
-        run: JobRun | None,
-    ) -> tuple[DataFrame, JobGraph, JobSources, ControlStream, TaskSettings]:
-        config = environment.getConfig()
-        graph = JobGraph(StreamGraph.of(sinks, plan.identities))
-        settings = replace(
-            task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups),
-            logLevel=logging.getLogger().getEffectiveLevel(),
-        )
-        plan.goOn(session, graph, settings)
-        reader = SourceReader(
-            session, storage, config.elementsPerBatch, config.elementsHiddenInErrors
-        )
-        sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
-        whole = all(stream.whole or stream.endsItself for stream in sources.values())
-        control = ControlStream(storage, endWithFirstBatch=whole)
-        frames = translate(graph, sources, control.stream(session), settings, run)
-        return frames, graph, _job_sources(graph, sources), control, settings
-
 
 _STARTING = threading.Lock()
+"""Held while a query starts, as the session has its settings meanwhile, and no other job is to take its name."""
+
+
+class _Queries:
+    """Makes the query of a job, once for its start and once for each restart."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        config: ExecutionConfig,
+        storage: CheckpointStorage,
+        plan: CheckpointPlan,
+        graph: JobGraph,
+        settings: TaskSettings,
+        given: str | None,
+        jobName: str,
+    ) -> None:
+        self._session = session
+        # A copy, as the environment may be changed for its next job
+        self._config = copy(config)
+        self._storage = storage
+        self._plan = plan
+        self._graph = graph
+        self._settings = settings
+        self._given = given
+        self._name = jobName
+        history = BatchHistory(history_log(storage) if given else None)
+        offsets = _group_offsets(graph, storage)
+        self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """A query can be started inside the block."""
+        parallelism, local = self._settings.parallelism, self._storage.isLocal
+        with _STARTING, job_settings(self._session, parallelism, local):
+            yield
+
+    def prepared(self) -> QueryRun:
+        """A query that goes on from the checkpoint."""
+        session, config, metrics = self._session, self._config, self.monitor.metrics
+        run = job_run(session, self._given)
+        frames, sources, control = _frames(
+            session, config, self._storage, self._graph, self._settings, run
+        )
+        sinks = BatchSinks(
+            [vertex.head for vertex in self._graph.sinks],
+            metrics,
+            self._plan,
+            self._storage,
+            config.elementsHiddenInErrors,
+            self.monitor.endBatch,
+        )
+        writer = query_writer(frames, sinks, self._storage.child("query"), config.triggerInterval)
+        if self._name.strip():
+            writer = writer.queryName(_query_name(session, self._name))
+        at_end = ExitStack()
+        at_end.callback(sinks.close)
+        at_end.callback(close_open_tasks, session, run, self._graph)
+        return QueryRun(writer, sources, control, sinks, metrics, at_end.close)
+
+    def restarted(self) -> QueryRun:
+        """A query that goes on from the checkpoint, started."""
+        with self.starting():
+            run = self.prepared()
+            run.start()
+            return run
+
+
+def _graph(
+    config: ExecutionConfig,
+    sinks: Sequence[SinkTransformation],
+    plan: CheckpointPlan,
+    parallelism: int,
+) -> tuple[JobGraph, TaskSettings]:
+    graph = JobGraph(StreamGraph.of(sinks, plan.identities))
+    settings = task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups)
+    return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
+
+
+def _frames(
+    session: SparkSession,
+    config: ExecutionConfig,
+    storage: CheckpointStorage,
+    graph: JobGraph,
+    settings: TaskSettings,
+    run: JobRun | None,
+) -> tuple[DataFrame, JobSources, ControlStream]:
+    """The frames for the sinks of ``graph`` as a streaming DataFrame, and what drives it."""
+    reader = SourceReader(session, storage, config.elementsPerBatch, config.elementsHiddenInErrors)
+    sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
+    whole = all(stream.whole or stream.endsItself for stream in sources.values())
+    control = ControlStream(storage, endWithFirstBatch=whole)
+    frames = translate(graph, sources, control.stream(session), settings, run)
+    return frames, _job_sources(graph, sources), control
 
 
 def _explained_functions(node: StreamNode, enabled: bool) -> Iterator[str]:

@@ -57,7 +57,7 @@ def overview(jobs: Sequence[JobDetails], version: str) -> dict[str, Any]:
         "taskmanagers": 0,
         "slots-total": 0,
         "slots-available": 0,
-        "jobs-running": states.count(JobStatus.RUNNING),
+        "jobs-running": sum(not state.isGloballyTerminalState() for state in states),
         "jobs-finished": states.count(JobStatus.FINISHED),
         "jobs-cancelled": states.count(JobStatus.CANCELED),
         "jobs-failed": states.count(JobStatus.FAILED),
@@ -168,9 +168,10 @@ def job_metrics(details: JobDetails) -> dict[str, float]:
     return {
         "uptime": _duration(details),
         "runningTime": _duration(details),
-        "numRestarts": 0,
+        "numRestarts": details.numRestarts,
+        "fullRestarts": details.numRestarts,
         "numberOfCompletedCheckpoints": details.checkpoint.completed,
-        "numberOfFailedCheckpoints": int(details.status is JobStatus.FAILED),
+        "numberOfFailedCheckpoints": _failures(details),
         "numberOfInProgressCheckpoints": 0,
         "totalNumberOfCheckpoints": details.checkpoint.completed,
         "lastCheckpointDuration": 0 if latest is None else _checkpoint_duration(latest),
@@ -215,7 +216,7 @@ def checkpoints(details: JobDetails) -> dict[str, Any]:
     """``/jobs/:jobid/checkpoints``: each batch is a checkpoint. Raises LookupError, as Flink answers, if the
     job takes none."""
     _check_checkpointed(details)
-    found, failed = details.checkpoint, int(details.status is JobStatus.FAILED)
+    found, failed = details.checkpoint, _failures(details)
     durations = [_checkpoint_duration(batch) for batch in details.batches]
     sizes = [batch.stateBytes for batch in details.batches]
     return {
@@ -300,7 +301,7 @@ def job_config(details: JobDetails) -> dict[str, Any]:
         "jid": details.jid,
         "name": details.name,
         "execution-config": {
-            "restart-strategy": "none",
+            "restart-strategy": details.restartStrategy,
             "job-parallelism": details.parallelism,
             "object-reuse-mode": details.settings.get("objectReuse") == "true",
             "user-config": dict(details.settings),
@@ -386,6 +387,11 @@ def _io(found: VertexDetails) -> dict[str, Any]:
 def _tasks(details: JobDetails) -> dict[str, int]:
     total = sum(vertex.parallelism for vertex in details.vertices)
     return {state: total if state == details.status.value.lower() else 0 for state in _STATES}
+
+
+def _failures(details: JobDetails) -> int:
+    """How many batches of this run have failed: each is a checkpoint that is not there."""
+    return details.numRestarts + int(details.status is JobStatus.FAILED)
 
 
 def _end(details: JobDetails) -> int:

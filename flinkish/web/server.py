@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import FlinkishError, IllegalArgumentError
-from flinkish.api.execution.client import JobClient, JobStatus
+from flinkish.api.execution.client import JobClient
 from flinkish.api.execution.details import JobDetails, VertexDetails
 from flinkish.api.execution.job_drawing import JOB_STYLE, job_drawing
 from flinkish.web import rest
@@ -110,7 +110,7 @@ class WebServer:
         with self._lock:
             self._jobs[client.getJobID()] = client
             ended = [
-                jid for jid, c in self._jobs.items() if c.getJobStatus() is not JobStatus.RUNNING
+                jid for jid, c in self._jobs.items() if c.getJobStatus().isGloballyTerminalState()
             ]
             for jid in ended[:-JOBS_KEPT]:
                 del self._jobs[jid]
@@ -207,7 +207,7 @@ class WebServer:
 
     def _savepoint(self, jid: str) -> dict[str, Any]:
         details = self._job(jid)
-        if details.status is JobStatus.RUNNING:
+        if not details.status.isGloballyTerminalState():
             return {"status": {"id": "IN_PROGRESS"}, "operation": None}
         operation: dict[str, Any] = {"location": details.checkpoint.directory}
         if jid in self._stopped:

@@ -16,6 +16,11 @@ from flinkish.api.arguments import (
     text,
 )
 from flinkish.api.environment.parameter_tool import ParameterTool
+from flinkish.api.environment.restart_strategies import (
+    RESTART_OPTIONS,
+    NoRestart,
+    RestartStrategyConfiguration,
+)
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
@@ -57,6 +62,7 @@ class Configuration(Mapping[str, Any]):
         "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
         "rest.port",
+        *RESTART_OPTIONS,
     )
     """The supported options. Times are int ms or a Duration, the parameters a dict; ``rest.port`` is of
     ``createLocalEnvironmentWithWebUI``."""
@@ -108,6 +114,7 @@ class ExecutionConfig:
         self._function_tracing = True
         self._object_reuse = False
         self.elementsHiddenInErrors = False
+        self._restart_strategy: RestartStrategyConfiguration = NoRestart()
         self._job_parameters: dict[str, str] = {}
 
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
@@ -193,6 +200,22 @@ class ExecutionConfig:
     def isFunctionTracingEnabled(self) -> bool:
         """Whether functions that only compute run over columns."""
         return self._function_tracing
+
+    def setRestartStrategy(
+        self, restartStrategyConfiguration: RestartStrategyConfiguration
+    ) -> ExecutionConfig:
+        """Set whether a job that failed runs again from its last checkpoint, and when."""
+        self._restart_strategy = instance(
+            "setRestartStrategy",
+            restartStrategyConfiguration,
+            RestartStrategyConfiguration,
+            "Pass one, such as RestartStrategies.fixedDelayRestart(3, 10_000).",
+        )
+        return self
+
+    def getRestartStrategy(self) -> RestartStrategyConfiguration:
+        """Whether a job that failed runs again, and when."""
+        return self._restart_strategy
 
     def setGlobalJobParameters(
         self, globalJobParameters: ParameterTool | Mapping[str, str]

@@ -14,6 +14,12 @@ from flinkish.api.environment.configuration import (
     ExecutionConfig,
     RuntimeExecutionMode,
 )
+from flinkish.api.environment.restart_strategies import (
+    RESTART_OPTIONS,
+    FallbackRestart,
+    RestartStrategyConfiguration,
+    restart_strategy_of,
+)
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
 from flinkish.api.time.durations import TimeLike
 
@@ -130,6 +136,26 @@ class EnvironmentSettings:
         """The directory of the checkpoints, which is where a savepoint is."""
         return self._checkpointConfig.getCheckpointStorage()
 
+    # ------------------------------------------------------------------ failures
+
+    def setRestartStrategy(
+        self, restartStrategyConfiguration: RestartStrategyConfiguration
+    ) -> Self:
+        """Set whether a job that failed runs again from its last checkpoint, in this process, and when:
+        one of ``RestartStrategies``. If none is set, a failure ends the job.
+
+        What another try cannot help ends the job in any case: a program that does not fit together, a
+        checkpoint that is damaged or of another job, a JVM that is gone.
+        """
+        self._config.setRestartStrategy(restartStrategyConfiguration)
+        if isinstance(restartStrategyConfiguration, FallbackRestart):
+            self._config.setRestartStrategy(restart_strategy_of(self._configuration))
+        return self
+
+    def getRestartStrategy(self) -> RestartStrategyConfiguration:
+        """Whether a job that failed runs again, and when."""
+        return self._config.getRestartStrategy()
+
     # ------------------------------------------------------------------ how it runs
 
     def setTriggerInterval(self, interval: TimeLike) -> Self:
@@ -204,6 +230,8 @@ class EnvironmentSettings:
         for option, value in configuration.items():
             self._configuration.set(option, value)
             self._set(option, value)
+        if any(option in RESTART_OPTIONS for option in configuration):
+            self._config.setRestartStrategy(restart_strategy_of(self._configuration))
 
     def getConfiguration(self) -> Configuration:
         """The options that were set by ``configure``."""

@@ -28,6 +28,12 @@ class JobStatus(enum.Enum):
     FINISHED = "FINISHED"
     CANCELED = "CANCELED"
     FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+    """It has failed, and waits until its restart strategy lets it run again."""
+
+    def isGloballyTerminalState(self) -> bool:
+        """Whether the job has ended."""
+        return self not in (JobStatus.RUNNING, JobStatus.RESTARTING)
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,8 @@ class JobExecutionResult:
     """Milliseconds from start to end."""
     metrics: dict[str, OperatorMetrics]
     """By operator name, ``name#2`` for the second of a name."""
+    numRestarts: int = 0
+    """How often the job failed and was restarted."""
 
     def getJobID(self) -> str:
         """The id of the job."""
@@ -202,10 +210,14 @@ class _Batches(Generic[T]):
 
     def __init__(self) -> None:
         self._batches: queue.SimpleQueue[list[T] | _End] = queue.SimpleQueue()
+        self._last = -1
 
     def put(self, values: list[T], batchId: int) -> None:
-        """Take the elements of a batch: the function of a sink."""
-        self._batches.put(values)
+        """Take the elements of a batch: the function of a sink. A restarted job may bring its last batch
+        again."""
+        if batchId > self._last:
+            self._last = batchId
+            self._batches.put(values)
 
     def get(self) -> list[T]:
         """The elements of the next batch, once it has come.

@@ -136,14 +136,15 @@ class CheckpointDetails:
     """In this run."""
     latest: BatchDetails | None
     restored: int | None
-    """The batch after which this run went on; None if it began anew, or there is no history of it."""
+    """The batch after which this run went on, or was restarted last; None if it began anew, or there is no
+    history of it."""
     enabled: bool = True
     """False for a job that runs locally, which takes none."""
 
 
 @dataclass(frozen=True)
 class ExceptionDetails:
-    """The error that ended a run of the job."""
+    """The error that ended a run of the job, or after which it was restarted."""
 
     timestamp: int
     type: str
@@ -174,10 +175,14 @@ class JobDetails:
     """The last ones, of earlier runs too, the oldest first."""
     checkpoint: CheckpointDetails
     exceptions: tuple[ExceptionDetails, ...]
-    """Those that ended runs, of earlier runs too, the last first."""
+    """Those that ended runs or led to restarts, of earlier runs too, the last first."""
     settings: Mapping[str, str] = field(default_factory=dict)
     completedBatches: int = 0
     """In this run."""
+    numRestarts: int = 0
+    """How often this run failed and was restarted."""
+    restartStrategy: str = "Restart deactivated."
+    """What happens after a failure."""
 
     @property
     def operators(self) -> dict[str, OperatorDetails]:

@@ -79,7 +79,9 @@ def facts(details: JobDetails) -> dict[str, str]:
     }
     if last is not None:
         told["last batch"] = f"{span(last.duration)}, {last.recordsIn:,} records"
-    if details.exceptions and details.status.value == "FAILED":
+    if details.numRestarts:
+        told["restarts"] = f"{details.numRestarts:,}"
+    if details.exceptions and details.status.value in ("FAILED", "RESTARTING"):
         told["error"] = details.exceptions[0].message
     return told
 
@@ -110,7 +112,7 @@ def _show_widget(client: JobClient, ipywidgets: Any, display: Any) -> None:
         while running:
             time.sleep(_SECONDS)
             details = client.getJobDetails()
-            running = details.status.value == "RUNNING"
+            running = not details.status.isGloballyTerminalState()
             view.value = job_html(details)
         stop.disabled = True
 
@@ -128,7 +130,7 @@ def _show_text(client: JobClient) -> None:
         if line != shown:
             print(line, flush=True)
             shown = line
-        if details.status.value != "RUNNING":
+        if details.status.isGloballyTerminalState():
             return
         time.sleep(_SECONDS)
 

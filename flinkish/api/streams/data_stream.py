@@ -30,7 +30,6 @@ from flinkish.api.execution.client import (
     CloseableIterator,
     CollectResultIterator,
     JobClient,
-    JobStatus,
 )
 from flinkish.api.execution.notebook import in_notebook
 from flinkish.api.execution.tables import Elements
@@ -632,7 +631,7 @@ _SAME_ELEMENTS = (FilterDescription, InOrderDescription, TimestampsAndWatermarks
 def _stop_after(client: JobClient, seconds: float, timedOut: threading.Event) -> None:
     """Cancel the job ``seconds`` after its first batch, unless it has ended by then."""
     until: float | None = None
-    while client.getJobStatus() is JobStatus.RUNNING:
+    while not client.getJobStatus().isGloballyTerminalState():
         if until is None and client.getJobDetails().completedBatches:
             until = time.monotonic() + seconds
         if until is not None and time.monotonic() >= until:

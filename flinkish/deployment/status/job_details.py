@@ -55,6 +55,7 @@ class JobDetailsView:
         self._directory = directory
         self._checkpointed = checkpointed
         self._shown = _shown(config)
+        self._restart_strategy = config.getRestartStrategy().getDescription()
         self._single = {v.uid: vertex_plan(v).single for v in graph.vertices if not v.head.isSource}
 
     def details(
@@ -90,10 +91,12 @@ class JobDetailsView:
             monitor.history.exceptions,
             self._shown,
             monitor.completed,
+            monitor.numRestarts,
+            self._restart_strategy,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:
-        """An error that ended the job, with the operator and the element that its message names."""
+        """An error that ended a run of the query, with the operator and the element that its message names."""
         message, kind = str(error), type(error).__name__
         names = {node.name for vertex in self._graph.vertices for node in vertex.nodes}
         named = [name for name in names if message.startswith(f"{name}: ")]

@@ -21,7 +21,9 @@ class JobMonitor:
         self.history = history
         earlier = history.batches
         self.restored = earlier[-1].id if earlier else None
-        """The last batch of earlier runs."""
+        """The last batch before this run, or before its last restart."""
+        self.numRestarts = 0
+        """How often the job failed and was restarted."""
         self.completed = 0
         """How many batches this run has finished."""
         self.readUpTo: dict[str, SourceDetails] = {}
@@ -53,6 +55,13 @@ class JobMonitor:
         self._out, self._late = out, late
         self._note(batch)
         self.completed += 1
+
+    def restart(self, exception: ExceptionDetails) -> None:
+        """Called when the job has failed, and is to run again from its last batch."""
+        self.numRestarts += 1
+        self.history.addException(exception)
+        batches = self.history.batches
+        self.restored = batches[-1].id if batches else None
 
     def end(self, exception: ExceptionDetails | None) -> None:
         """Called when the job has ended."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from flinkish.api.execution.client import JobClient as CoreClient
 from flinkish.api.execution.client import JobExecutionResult as CoreResult
-from flinkish.api.execution.client import JobStatus as CoreStatus
 from flinkish.pyflink.common.completable_future import CompletableFuture
 
 __all__ = ["JobClient", "JobExecutionResult", "JobID", "JobStatus"]
@@ -116,5 +115,5 @@ class JobClient:
         """The result, once the job has ended."""
         return CompletableFuture(
             lambda: JobExecutionResult(self._client.getJobExecutionResult()),
-            lambda: self._client.getJobStatus() is not CoreStatus.RUNNING,
+            lambda: self._client.getJobStatus().isGloballyTerminalState(),
         )

@@ -1,21 +1,35 @@
-"""Restart strategies, which say nothing here: a job that fails raises its error."""
+"""Restart strategies: whether a job that failed runs again from its checkpoint, and when."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from flinkish.api.environment.restart_strategies import RestartStrategies as CoreStrategies
+from flinkish.api.environment.restart_strategies import (
+    RestartStrategyConfiguration as CoreConfiguration,
+)
 
 __all__ = ["RestartStrategies", "RestartStrategyConfiguration"]
 
 
-@dataclass(frozen=True)
 class RestartStrategyConfiguration:
-    """A restart strategy, kept and not used: start the job again with the same checkpoint directory."""
+    """A restart strategy (PyFlink: ``RestartStrategyConfiguration``)."""
 
-    description: str
+    def __init__(self, core: CoreConfiguration) -> None:
+        self._core = core
+
+    @property
+    def core(self) -> CoreConfiguration:
+        """The same as flinkish's own."""
+        return self._core
 
     def get_description(self) -> str:
-        """What was asked for."""
-        return self.description
+        """What the strategy does."""
+        return self._core.getDescription()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RestartStrategyConfiguration) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash(self._core)
 
 
 class RestartStrategies:
@@ -23,30 +37,28 @@ class RestartStrategies:
 
     @staticmethod
     def no_restart() -> RestartStrategyConfiguration:
-        """Fail."""
-        return RestartStrategyConfiguration("Restart deactivated.")
+        """A failure ends the job."""
+        return RestartStrategyConfiguration(CoreStrategies.noRestart())
 
     @staticmethod
     def fall_back_restart() -> RestartStrategyConfiguration:
-        """What the cluster does."""
-        return RestartStrategyConfiguration("Cluster level default restart strategy")
+        """What the options ``restart-strategy...`` say."""
+        return RestartStrategyConfiguration(CoreStrategies.fallBackRestart())
 
     @staticmethod
     def fixed_delay_restart(
         restart_attempts: int, delay_between_attempts: int
     ) -> RestartStrategyConfiguration:
-        """Try so many times, so many ms apart."""
+        """Restart so many times, so many ms after a failure."""
         return RestartStrategyConfiguration(
-            f"Restart with fixed delay ({delay_between_attempts} ms). #{restart_attempts} restart"
-            " attempts."
+            CoreStrategies.fixedDelayRestart(restart_attempts, delay_between_attempts)
         )
 
     @staticmethod
     def failure_rate_restart(
         failure_rate: int, failure_interval: int, delay_interval: int
     ) -> RestartStrategyConfiguration:
-        """Try up to so many times in an interval."""
+        """Restart up to so many times in an interval (ms)."""
         return RestartStrategyConfiguration(
-            f"Failure rate restart with maximum of {failure_rate} failures within interval"
-            f" {failure_interval} ms and fixed delay {delay_interval} ms."
+            CoreStrategies.failureRateRestart(failure_rate, failure_interval, delay_interval)
         )

@@ -10,7 +10,9 @@ from typing import Any
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
+from flinkish.api.environment.configuration import Configuration as CoreConfiguration
 from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
+from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.streams.data_stream import DataStreamSource
 from flinkish.pyflink.absent import AbsentMethods
@@ -52,7 +54,6 @@ class StreamExecutionEnvironment(AbsentMethods):
         self._config = ExecutionConfig(environment.getConfig(), self.dependencies.job_parameters)
         self._checkpoint_config = CheckpointConfig(environment.getCheckpointConfig())
         self._batch = False
-        self._restart: RestartStrategyConfiguration | None = None
         self._backend: StateBackend | None = None
 
     @staticmethod
@@ -210,12 +211,16 @@ class StreamExecutionEnvironment(AbsentMethods):
     def set_restart_strategy(
         self, restart_strategy_configuration: RestartStrategyConfiguration
     ) -> None:
-        """Accepted: a job that fails raises its error; start it again with the same directory."""
-        self._restart = restart_strategy_configuration
+        """Set whether a job that failed runs again from its last checkpoint (flinkish:
+        ``setRestartStrategy``)."""
+        fix = "Pass one such as RestartStrategies.fixed_delay_restart(3, 10_000)."
+        strategy = restart_strategy_configuration
+        instance("set_restart_strategy", strategy, RestartStrategyConfiguration, fix)
+        self._core.setRestartStrategy(strategy.core)
 
-    def get_restart_strategy(self) -> RestartStrategyConfiguration | None:
-        """The strategy that was set."""
-        return self._restart
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """The strategy that was set, or that the options say."""
+        return RestartStrategyConfiguration(self._core.getRestartStrategy())
 
     def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
         """Accepted: state is in Spark's state store, always."""
@@ -259,6 +264,8 @@ class StreamExecutionEnvironment(AbsentMethods):
             self._checkpoint_config.set_checkpointing_mode(CheckpointingMode[value.upper()])
         elif key in ("execution.checkpointing.dir", "state.checkpoints.dir"):
             self.set_checkpoint_directory(value)
+        elif (option := _RESTART_ALIASES.get(key, key)) in RESTART_OPTIONS:
+            self._core.configure(CoreConfiguration({option: _restart_value(option, value)}))
         elif key == "python.files":
             for path in value.split(","):
                 self.add_python_file(path)
@@ -394,6 +401,20 @@ _UNITS = {
     "d": 86_400_000,
     "day": 86_400_000,
 }
+
+
+_RESTART_ALIASES = {"restart-strategy": "restart-strategy.type"}
+
+
+def _restart_value(option: str, value: str) -> str | int | float:
+    """The value of one of the options of restart strategies, which are texts here."""
+    if option.endswith(".type"):
+        return value
+    if option.endswith(("-multiplier", "-factor")):
+        return float(value)
+    if option.endswith((".attempts", "-per-interval", "attempts-before-reset-backoff")):
+        return int(value)
+    return _millis(value)
 
 
 def _millis(text: str) -> int:

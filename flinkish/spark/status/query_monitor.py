@@ -58,35 +58,35 @@ class QueryMonitor(JobMonitor):
 
     def follow(self, query: StreamingQuery) -> None:
         """Read the progress of ``query`` from now on, in a thread."""
-        self._query = query
-        threading.Thread(
-            target=self._follow, args=(query,), name="flinkish progress", daemon=True
-        ).start()
+        first, self._query = self._query is None, query
+        if first:
+            threading.Thread(target=self._follow, name="flinkish progress", daemon=True).start()
 
     def end(self, exception: ExceptionDetails | None) -> None:
         self._job_ended.set()
         self._batch_ended.set()
-        if self._pending and self._query is not None:
+        if self._pending:
             with quiet_py4j(), suppress(Exception):
-                self._read(self._query)
+                self._read()
         with self._lock:
             pending, self._pending = self._pending, {}
         for batch in pending.values():
             self.history.add(batch, whole=True)
         super().end(exception)
 
-    def _follow(self, query: StreamingQuery) -> None:
+    def _follow(self) -> None:
         while not self._job_ended.is_set():
             self._batch_ended.wait()
             self._batch_ended.clear()
             while self._pending and not self._job_ended.wait(_PROGRESS_SECONDS):
                 # If the JVM is gone, the thread that waits for the query notices.
                 with quiet_py4j(), suppress(Exception):
-                    self._read(query)
+                    self._read()
 
-    def _read(self, query: StreamingQuery) -> None:
-        progress = query.lastProgress
-        if progress is None:
+    def _read(self) -> None:
+        query = self._query
+        progress = None if query is None else query.lastProgress
+        if query is None or progress is None:
             return
         last = progress["batchId"]
         if last in self._pending:

@@ -150,11 +150,11 @@ function showJobs(jobs) {
     duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.jid),
   ]);
   const heads = ["Job", "Status", "Start time", "#Duration", "End time", "ID"];
-  const running = jobs.filter((job) => job.state === "RUNNING");
+  const running = jobs.filter((job) => runs(job.state));
   fill(main,
     element("h1", {}, "Jobs"), element("p", { class: "quiet" }, `${running.length} running, ${jobs.length - running.length} completed`),
     card("Running jobs", table(heads, rows(running), "No job is running.")),
-    card("Completed jobs", table(heads, rows(jobs.filter((job) => job.state !== "RUNNING")), "No job has ended.")));
+    card("Completed jobs", table(heads, rows(jobs.filter((job) => !runs(job.state))), "No job has ended.")));
 }
 
 // ---------------------------------------------------------------- one job
@@ -204,8 +204,12 @@ async function showJob(job) {
   else fill(at.panel, ...PANELS[tab](job));
 }
 
+function runs(status) {
+  return status === "RUNNING" || status === "RESTARTING";
+}
+
 function header(job) {
-  const running = job.status === "RUNNING";
+  const running = runs(job.status);
   const actions = running && token ? element("div", { class: "actions" },
     job.checkpoint.directory ? element("button", { type: "button", class: "action", "data-key": "stop", onclick: () => ask(job, "stop") }, "Stop after this batch") : null,
     element("button", { type: "button", class: "action danger", "data-key": "cancel", onclick: () => ask(job, "cancel") }, "Cancel job")) : null;
@@ -214,10 +218,10 @@ function header(job) {
     element("div", { class: "title" }, element("h1", {}, job.name), state(job.status), actions),
     facts([
       ["ID", job.jid], ["Start time", moment(job.startTime)], job.endTime ? ["End time", moment(job.endTime)] : null, ["Duration", duration(job.duration)],
-      ["Batches", number(job.completedBatches)],
+      ["Batches", number(job.completedBatches)], job.numRestarts ? ["Restarts", number(job.numRestarts)] : null,
     ].filter(Boolean)),
     tiles(job),
-    job.status === "FAILED" && error ? element("p", { class: "notice bad" }, `${error.type}${error.operator ? ` in ${error.operator}` : ""}. `, element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/exceptions` }, "See Exceptions")) : null,
+    (job.status === "FAILED" || job.status === "RESTARTING") && error ? element("p", { class: "notice bad" }, `${error.type}${error.operator ? ` in ${error.operator}` : ""}. `, element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/exceptions` }, "See Exceptions")) : null,
     running ? waiting(job) : null,
   ].filter(Boolean);
 }

@@ -6,6 +6,7 @@ import pytest
 
 import flinkish as fl
 from flinkish import Types
+from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, NotSupportedError
 
@@ -32,6 +33,8 @@ def test_options_by_flinks_names(env):
                 "execution.checkpointing.interval": 5_000,
                 "execution.checkpointing.mode": "AT_LEAST_ONCE",
                 "rest.port": 8081,
+                **dict.fromkeys(RESTART_OPTIONS, 1),
+                "restart-strategy.type": "off",
             }
         )
     )

@@ -1,0 +1,124 @@
+"""``RestartBackoff``: applies a restart strategy to the failures of one job (Flink:
+``RestartBackoffTimeStrategy``)."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections import deque
+
+from flinkish.api.environment.restart_strategies import (
+    ExponentialDelayRestart,
+    FailureRateRestart,
+    FixedDelayRestart,
+    RestartStrategyConfiguration,
+)
+from flinkish.api.errors import (
+    CorruptCheckpointError,
+    IllegalArgumentError,
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+    JavaNotFoundError,
+    NotSupportedError,
+    UnfitElementError,
+)
+
+_HOPELESS = (
+    CorruptCheckpointError,
+    IllegalArgumentError,
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+    JavaNotFoundError,
+    NotSupportedError,
+)
+
+
+def is_recoverable(error: BaseException) -> bool:
+    """Whether a job that failed with ``error`` may do better in another try, as far as the class tells.
+
+    An element that does not fit is of the data: a source or a function may give another one.
+    """
+    if not isinstance(error, Exception):
+        return False
+    return isinstance(error, UnfitElementError) or not isinstance(error, _HOPELESS)
+
+
+class RestartBackoff(ABC):
+    """Decides after each failure of a job; times are ms of a clock that does not go back."""
+
+    @abstractmethod
+    def afterFailure(self, now: int) -> int | None:
+        """Called at each failure: the delay until the restart, None if the job is not to be restarted."""
+
+
+class NoBackoff(RestartBackoff):
+    """No restart."""
+
+    def afterFailure(self, now: int) -> int | None:
+        return None
+
+
+class FixedDelayBackoff(RestartBackoff):
+    """So many restarts, each after the same delay."""
+
+    def __init__(self, strategy: FixedDelayRestart) -> None:
+        self._strategy = strategy
+        self._restarts = 0
+
+    def afterFailure(self, now: int) -> int | None:
+        self._restarts += 1
+        return self._strategy.delay if self._restarts <= self._strategy.attempts else None
+
+
+class FailureRateBackoff(RestartBackoff):
+    """Restarts until there were more failures in an interval than allowed."""
+
+    def __init__(self, strategy: FailureRateRestart) -> None:
+        self._strategy = strategy
+        self._failures: deque[int] = deque(maxlen=strategy.maxFailures + 1)
+
+    def afterFailure(self, now: int) -> int | None:
+        strategy = self._strategy
+        self._failures.append(now)
+        if len(self._failures) > strategy.maxFailures:
+            earliest = self._failures[0]
+            if now - earliest <= strategy.failureInterval:
+                return None
+        return strategy.delay
+
+
+class ExponentialDelayBackoff(RestartBackoff):
+    """Delays that grow, and begin anew once the job has run long enough."""
+
+    def __init__(self, strategy: ExponentialDelayRestart) -> None:
+        self._strategy = strategy
+        self._backoff: float = strategy.initialBackoff
+        self._restarts = 0
+        self._restarted: int | None = None
+
+    def afterFailure(self, now: int) -> int | None:
+        strategy = self._strategy
+        last = self._restarted
+        if last is None or now - last >= strategy.resetBackoffThreshold:
+            self._backoff, self._restarts = strategy.initialBackoff, 0
+        else:
+            self._backoff = min(self._backoff * strategy.backoffMultiplier, strategy.maxBackoff)
+        self._restarts += 1
+        if self._restarts > strategy.attempts:
+            return None
+        jitter = self._backoff * strategy.jitterFactor
+        varied = self._backoff + random.uniform(-jitter, jitter)
+        delay = min(round(varied), strategy.maxBackoff)
+        self._restarted = now + delay
+        return delay
+
+
+def restart_backoff(strategy: RestartStrategyConfiguration) -> RestartBackoff:
+    """What applies ``strategy`` to a job that starts now."""
+    if isinstance(strategy, FixedDelayRestart):
+        return FixedDelayBackoff(strategy)
+    if isinstance(strategy, FailureRateRestart):
+        return FailureRateBackoff(strategy)
+    if isinstance(strategy, ExponentialDelayRestart):
+        return ExponentialDelayBackoff(strategy)
+    return NoBackoff()

@@ -1,0 +1,34 @@
+"""``RevertiblePageStore``: the pages of a key group, which can be what they were before the batch at hand."""
+
+from __future__ import annotations
+
+from flinkish.runtime.state.page_store import DictPageStore
+
+
+class RevertiblePageStore(DictPageStore):
+    """Pages in a dict that knows what a batch has changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: dict[bytes, bytes | None] = {}
+
+    def put(self, page: bytes, content: bytes) -> None:
+        self._before.setdefault(page, self.pages.get(page))
+        super().put(page, content)
+
+    def remove(self, page: bytes) -> None:
+        self._before.setdefault(page, self.pages.get(page))
+        super().remove(page)
+
+    def endBatch(self) -> None:
+        """Keep what the batch has changed."""
+        self._before.clear()
+
+    def revert(self) -> None:
+        """Undo what the batch has changed."""
+        for page, content in list(self._before.items()):
+            if content is not None:
+                super().put(page, content)
+            elif page in self.pages:
+                super().remove(page)
+        self._before.clear()

@@ -1,0 +1,188 @@
+"""``QueryRun``: one run of a job's query, from its start to its end, its failure, or a stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flinkish.runtime.metrics import MetricsTotals
+from flinkish.spark.control import ControlStream
+from flinkish.spark.session.quiet_logs import quiet_py4j
+from flinkish.spark.sinks.batch_sinks import BatchSinks
+from flinkish.spark.sources.plan_log import PlanLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class JobSources:
+    """The sources of a query. ``bounded``: the paths of those that end by the control stream; ``logs``:
+    the plan logs of those that announce their end themselves."""
+
+    bounded: tuple[str, ...]
+    logs: tuple[str, ...]
+    unbounded: bool
+
+
+class QueryRun:
+    """Starts a query, and ends its bounded input. ``cleanUp`` is called when it has ended."""
+
+    query: StreamingQuery
+
+    def __init__(
+        self,
+        writer: DataStreamWriter,
+        sources: JobSources,
+        control: ControlStream,
+        sinks: BatchSinks,
+        metrics: MetricsTotals,
+        cleanUp: Callable[[], None],
+    ) -> None:
+        self._writer = writer
+        self._sources = sources
+        self._control = control
+        self._sinks = sinks
+        self._metrics = metrics
+        self._clean_up = cleanUp
+        self.stopped = False
+        """Whether it was stopped, by a call or from outside, and has not come to its end."""
+
+    def start(self) -> None:
+        """Start the query."""
+        self.query = self._writer.start()
+
+    @property
+    def isCaller(self) -> bool:
+        """Whether the caller is a sink of the query, which cannot wait for the end of its own batch."""
+        return self._sinks.isCaller
+
+    def stop(self) -> None:
+        """Stop the query, in another thread, as this one may be interrupted."""
+        self._sinks.cancel(self._is_stopped)
+        self._stop_query()
+
+    def stopAfterBatch(self) -> None:
+        """Let the batch that runs be finished, and stop the query."""
+        with quiet_py4j(), suppress(Exception):
+            self._sinks.refuseBatches(self._is_stopped)
+            while self.query.isActive and self.query.status["isTriggerActive"]:
+                if self._sinks.refused.wait(_POLL_SECONDS / 10):
+                    break
+        if self._sinks.failure is None:
+            self._stop_query()
+
+    def drive(self) -> BaseException | None:
+        """Run the query until it has ended; the error it failed with, None if it was stopped or came to its
+        end."""
+        error: BaseException | None = None
+        try:
+            with quiet_py4j():
+                self._drive()
+        except BaseException as raised:
+            error = raised
+        # The query still runs if something else failed.
+        self._call_stop()
+        return self._sinks.failure or error
+
+    def cleanUp(self) -> None:
+        """Called when the query has ended."""
+        with quiet_py4j(), suppress(Exception):
+            self._clean_up()
+
+    def _stop_query(self) -> None:
+        self.stopped = True
+        threading.Thread(target=self._call_stop, daemon=True).start()
+
+    def _call_stop(self) -> None:
+        # If it raises, the JVM has ended, and the query with it.
+        with quiet_py4j(), suppress(Exception):
+            self.query.stop()
+
+    def _is_stopped(self) -> bool:
+        try:
+            return not self.query.isActive
+        except Exception:
+            return True
+
+    def _drive(self) -> None:
+        """Run the query until its end."""
+        if self._sources.unbounded:
+            self._drive_unbounded()
+        elif self._read_to_the_end() and not self._control.ended:
+            self._control.endInput()
+            self._drained()
+
+    def _read_to_the_end(self) -> bool:
+        """Wait until all planned sources have ended and been read; False if the query was stopped."""
+        rounds = 2 if self._sources.logs else 1
+        while rounds:
+            # The logs are checked before draining, so that all that was planned is read. Twice, as the
+            # first step of a restarted source may be one that Spark has read already.
+            if all(PlanLog(log).ended for log in self._sources.logs):
+                rounds -= 1
+            else:
+                time.sleep(_POLL_SECONDS / 10)
+            if not self._drained():
+                return False
+        return True
+
+    def _drained(self) -> bool:
+        """Wait until all input has been read; False if the query was stopped before."""
+        self.query.processAllAvailable()
+        # It also returns if the query has been stopped meanwhile.
+        if not self.query.isActive:
+            error = self.query.exception()
+            if error is not None:
+                raise error
+            self.stopped = True
+        return not self.stopped
+
+    def _drive_unbounded(self) -> None:
+        if self._control.resumed:
+            # Timers of the checkpoint may be due, which no operator of this run has reported yet.
+            self._control.tick()
+        ticked = self._metrics.batches - 1
+        while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
+            if self._sources.bounded and not self._control.ended and self._bounded_drained():
+                self._control.endInput()
+            if self._metrics.batches > ticked:
+                due = self._metrics.due(round(time.time() * 1000))
+                if due:
+                    ticked = self._metrics.batches
+                    self._control.tick(due)
+        self.stopped = True
+
+    def _bounded_drained(self) -> bool:
+        """Whether the last batch read nothing from any bounded source."""
+        status, progress = self.query.status, self.query.lastProgress
+        if progress is None:
+            return False
+        if not status["isDataAvailable"] and not status["isTriggerActive"]:
+            return True
+        rows = [
+            source["numInputRows"]
+            for source in progress["sources"]
+            if any(path in source["description"] for path in self._sources.bounded)
+        ]
+        return len(rows) == len(self._sources.bounded) and not any(rows)
+
+
+def query_writer(
+    frames: DataFrame, sinks: BatchSinks, checkpoint: str, triggerInterval: int
+) -> DataStreamWriter:
+    """The writer that starts the query."""
+    return (
+        frames.writeStream.foreachBatch(sinks)
+        .option("checkpointLocation", checkpoint)
+        .trigger(processingTime=f"{triggerInterval} milliseconds")
+    )
