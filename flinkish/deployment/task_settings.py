@@ -16,6 +16,7 @@ def task_settings(
     parallelism: int,
     maxParallelism: int | None = None,
     keyGroups: int | None = None,
+    batch: bool = False,
 ) -> TaskSettings:
     """The settings of the tasks of ``graph``. ``maxParallelism`` and ``keyGroups`` are those of the
     checkpoint that the job goes on from, None if there is none."""
@@ -31,4 +32,5 @@ def task_settings(
         config.elementsHiddenInErrors,
         config.isFunctionTracingEnabled(),
         jobParameters=config.getGlobalJobParameters(),
+        batch=batch,
     )

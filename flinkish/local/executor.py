@@ -9,6 +9,7 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
@@ -26,11 +27,13 @@ class LocalPipelineExecutor:
         jobName: str,
     ) -> LocalJobClient:
         """Start the job that ends in ``sinks``."""
-        graph = JobGraph(StreamGraph.of(sinks))
+        stream_graph = StreamGraph.of(sinks)
         config = environment.getConfig()
+        batch = runs_as_batch(stream_graph, config.runtimeMode)
+        graph = JobGraph(stream_graph)
         # Unless it is set, one: elements of all keys stay in order
         parallelism = config.parallelism or 1
-        settings = task_settings(graph, config, parallelism)
+        settings = task_settings(graph, config, parallelism, batch=batch)
         return LocalJobClient(jobName, LocalJob(graph, settings, config))
 
     def toDataFrame(

@@ -54,7 +54,8 @@ _POLL_SECONDS = 0.01
 """How long to wait for input, and for timers, where there is none."""
 
 
-_DATA_SLICE, _END_SLICE = 0, 1
+_END_SLICE = 1 << 62
+"""Behind all other slices of a source."""
 
 
 class _Cancelled(Exception):
@@ -113,16 +114,19 @@ class LocalJob:
         hide_elements(self._config.elementsHiddenInErrors)
         with closed_on_error(self):
             try:
-                for uid in self._vertices:
-                    if self._vertices[uid].head.isSource:
-                        source = _source(self._vertices[uid])
-                        self._sources[uid] = opened_source(source, self._config)
+                self._open_sources()
                 while not self._all_batches_run():
                     pass  # once more, from the batch that failed
             except _Cancelled:
                 pass
         self.close()
         return not self._cancelled.is_set()
+
+    def _open_sources(self) -> None:
+        for uid in self._vertices:
+            if self._vertices[uid].head.isSource:
+                source = _source(self._vertices[uid])
+                self._sources[uid] = opened_source(source, self._config)
 
     def close(self) -> None:
         """Close what was opened."""
@@ -143,7 +147,10 @@ class LocalJob:
     def _all_batches_run(self) -> bool:
         """Run batches until the end of the input; False if one failed and is to run again."""
         try:
-            self._run_batches()
+            if self._settings.batch:
+                self._run_in_one_batch()
+            else:
+                self._run_batches()
         except _Cancelled:
             raise
         except Exception as error:
@@ -169,9 +176,26 @@ class LocalJob:
             store.revert()
         if self._cancelled.wait(delay / 1000):
             raise _Cancelled
+        if self._settings.batch:
+            close_all(self._sources.values())
+            self._open_sources()
         for source in self._sources.values():
             source.reopen()
         self.restarting = False
+
+    def _run_in_one_batch(self) -> None:
+        batch = self._batch
+        batch.reports.clear()
+        rows: list[FrameRow] = []
+        for uid, source in self._sources.items():
+            part = 0
+            while not source.ended:
+                if source.nextBatch():
+                    rows += self._read(uid, source, batch.now, part)
+                    part += 1
+                elif self._cancelled.wait(_POLL_SECONDS):
+                    raise _Cancelled
+        self._run_stages(rows, batch)
 
     def _run_batches(self) -> None:
         while True:
@@ -203,7 +227,7 @@ class LocalJob:
                 raise _Cancelled
             self._batch.now = clock()
 
-    def _read(self, uid: str, source: LocalSource, now: int) -> list[FrameRow]:
+    def _read(self, uid: str, source: LocalSource, now: int, part: int = 0) -> list[FrameRow]:
         """What a source has in this batch, through the chain that follows it."""
         task = self._source_tasks.get(uid)
         if task is None:
@@ -211,7 +235,7 @@ class LocalJob:
             self._source_tasks[uid] = task
             task.open()
         rows: list[FrameRow] = []
-        task.begin(Slice(_DATA_SLICE, now))
+        task.begin(Slice(part, now))
         for result in source.read():
             self._check_cancelled()
             if isinstance(result, MalformedRecord):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import atexit
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.restarts import restart_backoff
+from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.task_settings import task_settings
@@ -33,6 +34,7 @@ from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task.store import JobRun
 from flinkish.runtime.tracing.explanation import explained, explained_key
+from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
@@ -43,6 +45,8 @@ from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.session.interrupts import plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
 from flinkish.spark.session.session import (
+    SETTINGS_LOCK,
+    batch_settings,
     default_parallelism,
     job_settings,
     jvm_gone_error,
@@ -53,11 +57,12 @@ from flinkish.spark.session.session import (
 from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
 from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
 from flinkish.spark.sources.reader import SourceReader, SourceStream
 from flinkish.spark.status.checkpoint_history import history_log
 from flinkish.spark.status.query_monitor import QueryMonitor
-from flinkish.spark.translation import translate
+from flinkish.spark.translation import translate, translate_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,7 +79,9 @@ class SparkPipelineExecutor:
     ) -> SparkJobClient:
         """Start the job that ends in ``sinks``."""
         config = environment.getConfig()
-        given = environment.getCheckpointConfig().getCheckpointStorage()
+        batch = runs_as_batch(StreamGraph.of(sinks), config.runtimeMode)
+        # A batch has no checkpoints, as in Flink
+        given = None if batch else environment.getCheckpointConfig().getCheckpointStorage()
         directory, clean_up = _checkpoint_directory(given)
         session: SparkSession | None = None
         at_end = ExitStack()
@@ -88,12 +95,16 @@ class SparkPipelineExecutor:
                 storage.create()
                 plan = CheckpointPlan(storage)
                 parallelism = _parallelism(session, environment, plan)
-                graph, settings = _graph(config, sinks, plan, parallelism)
-                queries = _Queries(session, config, storage, plan, graph, settings, given, jobName)
+                graph, settings = _graph(config, sinks, plan, parallelism, batch)
+                queries = (_Batches if batch else _Queries)(
+                    session, config, storage, plan, graph, settings, given, jobName
+                )
                 with queries.starting():
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
-                    view = JobDetailsView(graph, settings, queries.monitor, config, given, True)
+                    view = JobDetailsView(
+                        graph, settings, queries.monitor, config, given, not batch
+                    )
                     return SparkJobClient(
                         jobName,
                         session,
@@ -151,10 +162,6 @@ class SparkPipelineExecutor:
         )
 
 
-_STARTING = threading.Lock()
-"""Held while a query starts, as the session has its settings meanwhile, and no other job is to take its name."""
-
-
 class _Queries:
     """Makes the query of a job, once for its start and once for each restart."""
 
@@ -184,26 +191,20 @@ class _Queries:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """A query can be started inside the block."""
+        """A query can be started inside the block: the session has its settings, and no other job takes its
+        name."""
         parallelism, local = self._settings.parallelism, self._storage.isLocal
-        with _STARTING, job_settings(self._session, parallelism, local):
+        with SETTINGS_LOCK, job_settings(self._session, parallelism, local):
             yield
 
-    def prepared(self) -> QueryRun:
+    def prepared(self) -> QueryRun | BatchRun:
         """A query that goes on from the checkpoint."""
         session, config, metrics = self._session, self._config, self.monitor.metrics
         run = job_run(session, self._given)
         frames, sources, control = _frames(
             session, config, self._storage, self._graph, self._settings, run
         )
-        sinks = BatchSinks(
-            [vertex.head for vertex in self._graph.sinks],
-            metrics,
-            self._plan,
-            self._storage,
-            config.elementsHiddenInErrors,
-            self.monitor.endBatch,
-        )
+        sinks = self._sinks()
         writer = query_writer(frames, sinks, self._storage.child("query"), config.triggerInterval)
         if self._name.strip():
             writer = writer.queryName(_query_name(session, self._name))
@@ -212,12 +213,37 @@ class _Queries:
         at_end.callback(close_open_tasks, session, run, self._graph)
         return QueryRun(writer, sources, control, sinks, metrics, at_end.close)
 
-    def restarted(self) -> QueryRun:
+    def restarted(self) -> QueryRun | BatchRun:
         """A query that goes on from the checkpoint, started."""
         with self.starting():
             run = self.prepared()
             run.start()
             return run
+
+    def _sinks(self) -> BatchSinks:
+        return BatchSinks(
+            [vertex.head for vertex in self._graph.sinks],
+            self.monitor.metrics,
+            self._plan,
+            self._storage,
+            self._config.elementsHiddenInErrors,
+            self.monitor.endBatch,
+        )
+
+
+class _Batches(_Queries):
+    """Makes the batch query of a job in BATCH; a restart begins anew."""
+
+    def prepared(self) -> BatchRun:
+        session, config = self._session, self._config
+        reader = SourceReader(
+            session, self._storage, config.elementsPerBatch, config.elementsHiddenInErrors, True
+        )
+        graph, settings = self._graph, self._settings
+        sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
+        control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
+        frames = translate_batch(graph, sources, control, settings)
+        return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
 
 
 def _graph(
@@ -225,9 +251,10 @@ def _graph(
     sinks: Sequence[SinkTransformation],
     plan: CheckpointPlan,
     parallelism: int,
+    batch: bool = False,
 ) -> tuple[JobGraph, TaskSettings]:
     graph = JobGraph(StreamGraph.of(sinks, plan.identities))
-    settings = task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups)
+    settings = task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups, batch)
     return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
 
 

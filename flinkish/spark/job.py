@@ -16,6 +16,7 @@ from flinkish.api.execution.details import JobDetails
 from flinkish.deployment.restarts import RestartBackoff, is_recoverable
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import clock
+from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.failures import translated
 from flinkish.spark.query_run import QueryRun
 from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
@@ -43,8 +44,8 @@ class SparkJobClient(JobClient):
         self,
         name: str,
         session: SparkSession,
-        run: QueryRun,
-        restart: Callable[[], QueryRun],
+        run: QueryRun | BatchRun,
+        restart: Callable[[], QueryRun | BatchRun],
         backoff: RestartBackoff,
         monitor: QueryMonitor,
         view: JobDetailsView,
@@ -143,7 +144,7 @@ class SparkJobClient(JobClient):
     def _stop_after_batch(self) -> None:
         self._to_stop().stopAfterBatch()
 
-    def _to_stop(self) -> QueryRun:
+    def _to_stop(self) -> QueryRun | BatchRun:
         """The run that is to be stopped; none is started afterwards."""
         with self._lock:
             self._stopping.set()

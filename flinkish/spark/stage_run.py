@@ -57,7 +57,7 @@ class StageRun:
             OPEN_TASKS.keep(self._key, task)
 
     def _opened(self) -> StageTask:
-        subtask = _subtask()
+        subtask = this_subtask()
         if self._run is not None:
             self._key = TaskKey(self._run, f"stage {self._level}", subtask.index)
             kept: StageTask | None = OPEN_TASKS.take(self._key)
@@ -75,6 +75,7 @@ class StageRun:
         return task
 
 
-def _subtask() -> Subtask:
+def this_subtask() -> Subtask:
+    """The task of Spark's in which this is called."""
     context = TaskContext.get()
     return Subtask(context.partitionId(), context.attemptNumber()) if context else Subtask()

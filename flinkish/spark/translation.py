@@ -1,4 +1,4 @@
-"""Translates a job graph to one streaming DataFrame of frames.
+"""Translates a job graph to one DataFrame of frames, a streaming one unless the job runs in BATCH.
 
 Each source becomes a ``mapInArrow`` over its DataFrame, and each level one ``transformWithState``. Rows for
 a later level or a sink pass through the levels in between.
@@ -17,6 +17,7 @@ from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark import processor
+from flinkish.spark.batch_stage import BatchStage
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
@@ -32,6 +33,25 @@ if TYPE_CHECKING:
 register_pickle_by_value(processor)  # type: ignore[no-untyped-call]
 
 
+def translate_batch(
+    graph: JobGraph,
+    sources: dict[str, SourceStream],
+    control: DataFrame,
+    settings: TaskSettings,
+) -> DataFrame:
+    """The DataFrame of the frames that arrive at the sinks of a job in BATCH, and nothing of it streams.
+
+    ``control`` has the signal of the end of the input.
+    """
+    frames = _all_frames(graph, sources, control, settings, None)
+    for level in range(1, graph.levels):
+        payload = _stage_payload(graph.stage(level), settings)
+        grouped = _grouped(frames, level, settings)
+        sorted_ = grouped.repartition(settings.parallelism, GROUP).sortWithinPartitions(GROUP)
+        frames = sorted_.mapInArrow(BatchStage(payload).__call__, FRAME_SCHEMA)
+    return frames
+
+
 def translate(
     graph: JobGraph,
     sources: dict[str, SourceStream],
@@ -44,6 +64,20 @@ def translate(
     ``sources`` are the opened sources by uid, ``control`` is the control stream. ``run`` identifies the
     tasks that workers keep open between batches; None if they keep none.
     """
+    frames = _all_frames(graph, sources, control, settings, run)
+    for level in range(1, graph.levels):
+        frames = _stage(frames, graph.stage(level), level, settings, run)
+    return frames
+
+
+def _all_frames(
+    graph: JobGraph,
+    sources: dict[str, SourceStream],
+    control: DataFrame,
+    settings: TaskSettings,
+    run: JobRun | None,
+) -> DataFrame:
+    """The frames that leave the sources, with the clock."""
     from pyspark.sql import functions as F
 
     streams = [
@@ -55,10 +89,7 @@ def translate(
     for stream in streams[1:]:
         frames = frames.unionAll(stream)
     # Spark logs the timestamp of a batch, so a batch that is run again has the same one.
-    frames = frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
-    for level in range(1, graph.levels):
-        frames = _stage(frames, graph.stage(level), level, settings, run)
-    return frames
+    return frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
 
 
 def _source_frames(
@@ -88,19 +119,29 @@ def _stage(
     settings: TaskSettings,
     run: JobRun | None,
 ) -> DataFrame:
+    payload = _stage_payload(vertices, settings)
+    return (
+        _grouped(frames, level, settings)
+        .groupBy(GROUP)
+        .transformWithState(
+            StageProcessor(pickle.dumps(StageRun(payload, run, level))),
+            outputStructType=FRAME_SCHEMA,
+            outputMode="append",
+            timeMode="none",
+        )
+    )
+
+
+def _stage_payload(vertices: Sequence[JobVertex], settings: TaskSettings) -> bytes:
+    operators = [node for vertex in vertices for node in vertex.operators]
+    return shipped(operators, ([vertex_plan(vertex) for vertex in vertices], settings))
+
+
+def _grouped(frames: DataFrame, level: int, settings: TaskSettings) -> DataFrame:
+    """``frames`` with the group that each row goes to: a key group of ``level``, or one to pass through."""
     from pyspark.sql import functions as F
 
-    operators = [node for vertex in vertices for node in vertex.operators]
-    payload = shipped(operators, ([vertex_plan(vertex) for vertex in vertices], settings))
     own = balanced_integers(settings.keyGroups, settings.parallelism)
     own_groups = F.element_at(F.array(*map(F.lit, own)), F.col("key_group") + 1)
     passing = -1 - F.pmod(F.col("slice"), F.lit(settings.parallelism)).cast("int")
-    grouped = frames.withColumn(
-        GROUP, F.when(F.col("level") == level, own_groups).otherwise(passing)
-    )
-    return grouped.groupBy(GROUP).transformWithState(
-        StageProcessor(pickle.dumps(StageRun(payload, run, level))),
-        outputStructType=FRAME_SCHEMA,
-        outputMode="append",
-        timeMode="none",
-    )
+    return frames.withColumn(GROUP, F.when(F.col("level") == level, own_groups).otherwise(passing))

@@ -18,7 +18,7 @@ from examples import (
     window_word_count,
 )
 from examples.hamlet import SOLILOQUY
-from flinkish import DataStream
+from flinkish import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 from tests.streams import feed, values
@@ -91,3 +91,24 @@ def test_results_are_those_of_the_harness(name: str, a_batch: int, key_groups: i
     assert any(outputs)
     for index, results in enumerate(outputs):
         assert sorted(result.value for result in results) == sorted(values(harness, index))
+
+
+SAME_IN_BATCH = sorted(JOBS.keys() - {"fraud_detection", "broadcast_rules"})
+"""Where no result depends on how far time is, or on what had been broadcast, when an element comes."""
+
+
+@pytest.mark.parametrize("name", SAME_IN_BATCH)
+def test_results_of_a_batch_are_those_of_the_harness(name: str) -> None:
+    elements = JOBS[name].elements()
+    harness = StreamTestHarness(JOBS[name].build)
+    feed(harness, elements)
+    harness.endInput()
+
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(2).setRuntimeMode(RuntimeExecutionMode.BATCH)
+    built = JOBS[name].build(env.fromCollection(elements))
+    streams = [built] if isinstance(built, DataStream) else built
+    found = [stream.collectAsync() for stream in streams]
+    env.execute()
+    for index, results in enumerate(found):
+        assert sorted(results) == sorted(values(harness, index))

@@ -38,7 +38,9 @@ class RuntimeExecutionMode(Enum):
 
     STREAMING = "STREAMING"
     AUTOMATIC = "AUTOMATIC"
+    """BATCH if all sources are bounded, else STREAMING."""
     BATCH = "BATCH"
+    """All input comes at once, sorted by key and time, and only final results go out."""
 
 
 class Configuration(Mapping[str, Any]):
@@ -114,6 +116,7 @@ class ExecutionConfig:
         self._function_tracing = True
         self._object_reuse = False
         self.elementsHiddenInErrors = False
+        self.runtimeMode = RuntimeExecutionMode.STREAMING
         self._restart_strategy: RestartStrategyConfiguration = NoRestart()
         self._job_parameters: dict[str, str] = {}
 

@@ -20,7 +20,7 @@ from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration,
     restart_strategy_of,
 )
-from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
 
@@ -165,16 +165,14 @@ class EnvironmentSettings:
         return self
 
     def setRuntimeMode(self, executionMode: RuntimeExecutionMode) -> Self:
-        """Accept STREAMING and AUTOMATIC, which flinkish implements. BATCH, which would emit only the last
-        result of each key, raises NotSupportedError."""
-        if member("setRuntimeMode", executionMode, RuntimeExecutionMode) is (
-            RuntimeExecutionMode.BATCH
-        ):
-            raise NotSupportedError(
-                "setRuntimeMode: BATCH is not supported, as it shows only the last result of each"
-                " key. Use window(GlobalWindows.createWithEndOfStreamTrigger()) where the last"
-                " result is wanted: a bounded job ends by itself in STREAMING too."
-            )
+        """Set whether a job runs as a stream (the default), as a batch, or as what its sources allow.
+
+        In BATCH, which is for bounded sources, a job is one query over all its input. A keyed operator gets
+        the elements of a key together, sorted by time, and one watermark after the last. ``reduce``, ``sum``
+        and the like give one result a key; nothing is late; there are no checkpoints.
+        """
+        mode = member("setRuntimeMode", executionMode, RuntimeExecutionMode)
+        self._config.runtimeMode = mode
         return self
 
     def setLocalExecution(self, enabled: bool = True) -> Self:

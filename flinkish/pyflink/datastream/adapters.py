@@ -35,7 +35,6 @@ from flinkish.api.functions.two_input import KeyedCoProcessFunction as CoreKeyed
 from flinkish.api.functions.two_input import RichCoFlatMapFunction, RichCoMapFunction
 from flinkish.api.functions.window import ProcessAllWindowFunction as CoreProcessAllWindowFunction
 from flinkish.api.functions.window import ProcessWindowFunction as CoreProcessWindowFunction
-from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from flinkish.pyflink.common.types import created_row
@@ -230,34 +229,6 @@ class ReduceAdapter(FunctionAdapter, RichReduceFunction[Any]):
     def reduce(self, value1: Any, value2: Any) -> Any:
         result = self._reduce(value1, value2)
         return result if self._convert is None else self._convert(result)
-
-
-class FinalReduce(CoreKeyedProcessFunction[Any, Any, Any]):
-    """A reduction that emits its last result only, at the end of the input, as BATCH mode does."""
-
-    def __init__(self, reducer: Any) -> None:
-        self._reducer = reducer
-
-    def open(self, openContext: OpenContext) -> None:
-        if isinstance(self._reducer, RichFunction):
-            self._reducer.setRuntimeContext(self.getRuntimeContext())
-            self._reducer.open(openContext)
-        self._reduce = getattr(self._reducer, "reduce", self._reducer)
-        self._state = self.getRuntimeContext().getState(ValueStateDescriptor("_reduction"))
-
-    def close(self) -> None:
-        if isinstance(self._reducer, RichFunction):
-            self._reducer.close()
-
-    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        before = self._state.value()
-        if before is None:
-            ctx.timerService().registerEventTimeTimer(MAX_TIMESTAMP)
-        self._state.update(value if before is None else self._reduce(before, value))
-
-    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
-        out.collect(self._state.value())
-        self._state.clear()
 
 
 class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):

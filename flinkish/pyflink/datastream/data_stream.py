@@ -38,7 +38,6 @@ from flinkish.pyflink.datastream.adapters import (
     CountWindowAdapter,
     FieldReduction,
     FilterAdapter,
-    FinalReduce,
     FlatCall,
     FlatMapAdapter,
     KeyCall,
@@ -520,15 +519,13 @@ class KeyedStream(DataStream):
         return self._keyed
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Combine the elements of each key; in BATCH mode the last result comes only."""
+        """Combine the elements of each key; in BATCH mode only the last result comes."""
         adapted: Any
         user_function("reduce", func, ReduceFunction, function="lambda a, b: a + b")
         if isinstance(func, ReduceFunction):
             adapted = ReduceAdapter(self._dependencies, func, self._type)
         else:
             adapted = Call(self._dependencies, func, conversion(self._type))
-        if self._environment.is_batch:
-            return self._result(self._keyed.process(FinalReduce(adapted)), self._type)
         return self._result(self._keyed.reduce(adapted), self._type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:

@@ -11,6 +11,7 @@ from flinkish.api.arguments import instance
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
 from flinkish.api.environment.configuration import Configuration as CoreConfiguration
+from flinkish.api.environment.configuration import RuntimeExecutionMode as CoreRuntimeMode
 from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
 from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
@@ -53,7 +54,6 @@ class StreamExecutionEnvironment(AbsentMethods):
         self.dependencies = PythonDependencies()
         self._config = ExecutionConfig(environment.getConfig(), self.dependencies.job_parameters)
         self._checkpoint_config = CheckpointConfig(environment.getCheckpointConfig())
-        self._batch = False
         self._backend: StateBackend | None = None
 
     @staticmethod
@@ -70,11 +70,6 @@ class StreamExecutionEnvironment(AbsentMethods):
     def core(self) -> CoreEnvironment:
         """The same as flinkish's own."""
         return self._core
-
-    @property
-    def is_batch(self) -> bool:
-        """Whether only last results come."""
-        return self._batch
 
     def set_local_execution(self, enabled: bool = True) -> StreamExecutionEnvironment:
         """Run jobs in this process, without Spark (flinkish: ``setLocalExecution``)."""
@@ -120,10 +115,11 @@ class StreamExecutionEnvironment(AbsentMethods):
         return self
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """With BATCH, ``reduce``, ``sum`` and the like emit the last result of each key only."""
+        """Whether a job runs as a stream or as a batch, with only final results (flinkish:
+        ``setRuntimeMode``)."""
         fix = "Pass one such as RuntimeExecutionMode.BATCH."
         instance("set_runtime_mode", execution_mode, RuntimeExecutionMode, fix)
-        self._batch = execution_mode is RuntimeExecutionMode.BATCH
+        self._core.setRuntimeMode(CoreRuntimeMode[execution_mode.name])
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:

@@ -115,6 +115,9 @@ class OperatorContext:
     """Whether functions that only compute run over columns."""
     jobParameters: Mapping[str, str] = field(default_factory=dict)
     """What functions see as the global parameters of the job."""
+    batch: bool = False
+    """Whether elements come sorted by time with one watermark behind all of them, and only final results
+    go out."""
 
 
 class StreamOperator(ABC):
@@ -182,6 +185,9 @@ class StreamOperator(ABC):
 
     def advanceProcessingTime(self, now: int) -> None:
         """Called when the clock is at ``now`` (ms): fire the processing-time timers that are due."""
+
+    def endInput(self) -> None:
+        """Called in BATCH after the last watermark: fire the processing-time timers that are left."""
 
     def onPeriodicEmit(self) -> None:
         """Called at the end of each slice: of a partition before the first shuffle, of a key group

@@ -27,10 +27,14 @@ class SimpleTimerService(TimerService):
         return self._timers.currentWatermark()
 
     def registerProcessingTimeTimer(self, time: int) -> None:
-        self._timers.registerProcessingTimeTimer(None, timer_timestamp(time))
+        timestamp = timer_timestamp(time)
+        if not self._timers.inputEnded:
+            self._timers.registerProcessingTimeTimer(None, timestamp)
 
     def registerEventTimeTimer(self, time: int) -> None:
-        self._timers.registerEventTimeTimer(None, timer_timestamp(time))
+        timestamp = timer_timestamp(time)
+        if not self._timers.inputEnded:
+            self._timers.registerEventTimeTimer(None, timestamp)
 
     def deleteProcessingTimeTimer(self, time: int) -> None:
         self._timers.deleteProcessingTimeTimer(None, timer_timestamp(time))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.operators.base import OperatorContext, StreamingRuntimeContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.output import TimestampedCollector
@@ -122,7 +123,9 @@ class TimerOperator(KeyedOperator, Triggerable):
 
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)
-        self.timers = InternalTimerService("timers", context.backend, context.clock, self)
+        self.timers = InternalTimerService(
+            "timers", context.backend, context.clock, self, context.batch
+        )
         self.timer: Timer | None = None
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
@@ -143,6 +146,10 @@ class TimerOperator(KeyedOperator, Triggerable):
         self._fire(self.timers.advanceProcessingTime, now)
         self.output.flush()
         super().advanceProcessingTime(now)
+
+    def endInput(self) -> None:
+        self._fire(self.timers.advanceProcessingTime, MAX_TIMESTAMP)
+        self.output.flush()
 
     def nextEventTimeTimer(self) -> int | None:
         return self.timers.nextEventTimeTimer()

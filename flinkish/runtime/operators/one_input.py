@@ -20,6 +20,7 @@ from flinkish.api.plan.operators import (
     MapDescription,
     ProcessDescription,
 )
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.contexts import (
     ClockService,
@@ -258,6 +259,7 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
         self._function = description.function
         self._call = description.call
         self._table = context.backend.table("_op_state")
+        self._batch = context.batch
 
     def open(self) -> None:
         self.openFunction(self._function)
@@ -279,10 +281,18 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
                     if value is None:
                         check_no_reduction(so_far, element)
                 reduced[key] = value
-                collect(value, timestamp)
+                if not self._batch:
+                    collect(value, timestamp)
         for key, value in reduced.items():
             if value is None:
                 table.remove(key, None)
             else:
                 table.put(key, None, value)
         self.output.flush()
+
+    def processWatermark(self, timestamp: int) -> None:
+        if self._batch and timestamp == MAX_TIMESTAMP:
+            for *_, value in self._table.entries():
+                self.output.collect(value, MAX_TIMESTAMP)
+            self.output.flush()
+        super().processWatermark(timestamp)

@@ -12,7 +12,7 @@ from operator import index
 
 from flinkish.api.errors import shown
 from flinkish.api.time.durations import fits_long
-from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 from flinkish.runtime.time.clock import ProcessingTimeService
 
@@ -73,6 +73,7 @@ class InternalTimerService:
         backend: KeyedStateBackend,
         clock: ProcessingTimeService,
         target: Triggerable,
+        batch: bool = False,
     ) -> None:
         self._backend = backend
         self._clock = clock
@@ -80,6 +81,10 @@ class InternalTimerService:
         self._event = backend.timerQueue(f"{name}/event")
         self._processing = backend.timerQueue(f"{name}/processing")
         self._watermark = MIN_TIMESTAMP
+        self._batch = batch
+        self.inputEnded = False
+        """Whether the input has ended in BATCH: what callbacks register from now on does not fire, as in
+        Flink."""
 
     def currentProcessingTime(self) -> int:
         """The processing-time clock, in ms."""
@@ -92,6 +97,7 @@ class InternalTimerService:
     def initializeWatermark(self, watermark: int) -> None:
         """Set the watermark on restore, without firing timers."""
         self._watermark = watermark
+        self.inputEnded = False
 
     def registerEventTimeTimer(self, namespace: object, timestamp: int) -> None:
         """Call ``onEventTime`` when the watermark reaches ``timestamp``."""
@@ -112,6 +118,7 @@ class InternalTimerService:
     def advanceWatermark(self, watermark: int) -> None:
         """Set the watermark and fire every event-time timer it has reached."""
         self._watermark = watermark
+        self.inputEnded = self._batch and watermark == MAX_TIMESTAMP
         while (timer := self._event.pollDue(watermark)) is not None:
             self._backend.currentKey = timer.key
             self._target.onEventTime(timer)

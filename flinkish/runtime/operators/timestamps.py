@@ -7,7 +7,11 @@ from operator import index
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkOutput
+from flinkish.api.eventtime.watermarks import (
+    TimestampAssigner,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
 from flinkish.api.plan.operators import (
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
@@ -48,7 +52,8 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         )
         self._field = None if self._extract is None else field_read(self._extract)
         self._columns = self.traced(self._extract, 2)
-        self._strategy = strategy
+        # In BATCH nothing is late, and the only watermark is the last
+        self._strategy = WatermarkStrategy.noWatermarks() if context.batch else strategy
         self._interval = context.autoWatermarkInterval
         self._emits_after_slices = context.emitsAfterSlices
         self._emitter = WatermarkEmitter(self.output)

@@ -32,6 +32,7 @@ from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.frames import Segment, SplitMark, decode_frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.reports import InputReport
+from flinkish.runtime.task.key_order import in_key_order
 from flinkish.runtime.task.valve import StatusWatermarkValve
 
 
@@ -167,6 +168,25 @@ class InputGates:
         for members in folded:
             if any(c.ended for c in members):
                 self._advance(members[0].gate, MAX_TIMESTAMP)
+
+    def processWhole(self, rows: Iterable[FrameRow]) -> None:
+        """Read all frames of a bounded input: first what is broadcast, then the elements sorted by key and
+        time, and behind them the only watermark."""
+        runs: tuple[list[list[Records]], list[list[Records]]] = (
+            [[] for _ in self._inputs],
+            [[] for _ in self._inputs],
+        )
+        for channel in self._channels(rows).values():
+            kept = runs[channel.gate.broadcast][channel.gate.inputIndex]
+            kept.extend(segment for segment in channel.segments if isinstance(segment, Records))
+        elements, broadcast = runs
+        for index, members in enumerate(broadcast):
+            for run in members:
+                self._inputs[index].processRecords(run)
+        for index, run in in_key_order(elements):
+            self._inputs[index].processRecords(run)
+        for gate in self._gates.values():
+            self._advance(gate, MAX_TIMESTAMP)
 
     def _channels(self, rows: Iterable[FrameRow]) -> dict[tuple[int, int], _Channel]:
         frames: dict[tuple[int, int], list[FrameRow]] = {}

@@ -80,6 +80,8 @@ class TaskSettings:
     """From which level on the driver's log is to have what user code logs."""
     jobParameters: Mapping[str, str] = field(default_factory=dict)
     """The global parameters of the job, for user functions."""
+    batch: bool = False
+    """Whether all input comes in one batch, and only final results go out (RuntimeExecutionMode.BATCH)."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

@@ -221,6 +221,7 @@ class VertexTask:
             emitsAfterSlices=True,
             tracesFunctions=self._settings.tracesFunctions,
             jobParameters=self._settings.jobParameters,
+            batch=self._settings.batch,
         )
 
     def _task_info(self, name: str) -> TaskInfo:
@@ -387,9 +388,13 @@ class KeyGroupTask(VertexTask):
         with collection_paused(), self._log.kept():
             # Timers that the clock has reached fire before the elements of the batch.
             self._chain.advanceProcessingTime(clock)
-            self._gates.process(row for row in rows if row.gate != TICK_GATE)
-            # Timers that these elements registered for now or earlier must not wait for a batch more.
-            self._chain.advanceProcessingTime(clock)
+            if self._settings.batch:
+                self._gates.processWhole(rows)
+                self._head.endInput()
+            else:
+                self._gates.process(row for row in rows if row.gate != TICK_GATE)
+                # Timers that these elements registered for now or earlier must not wait a batch more.
+                self._chain.advanceProcessingTime(clock)
             written = self._finish()
         directory = {
             "backend": self._backend.flush(),

@@ -61,10 +61,14 @@ class WindowTriggerContext(OnMergeContext):
         return self._operator.metrics
 
     def registerProcessingTimeTimer(self, time: int) -> None:
-        self._timers.registerProcessingTimeTimer(self.window, timer_timestamp(time))
+        timestamp = timer_timestamp(time)
+        if not self._timers.inputEnded:
+            self._timers.registerProcessingTimeTimer(self.window, timestamp)
 
     def registerEventTimeTimer(self, time: int) -> None:
-        self._timers.registerEventTimeTimer(self.window, timer_timestamp(time))
+        timestamp = timer_timestamp(time)
+        if not self._timers.inputEnded:
+            self._timers.registerEventTimeTimer(self.window, timestamp)
 
     def deleteProcessingTimeTimer(self, time: int) -> None:
         self._timers.deleteProcessingTimeTimer(self.window, timer_timestamp(time))

@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError
 from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
@@ -160,11 +162,50 @@ def job_settings(
         set_job_settings(session, parallelism, localCheckpoint)
         yield
     finally:
-        for name, previous in before.items():
-            if previous is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, previous)
+        _restore(session, before)
+
+
+def _restore(session: SparkSession, before: Mapping[str, str | None]) -> None:
+    for name, previous in before.items():
+        if previous is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, previous)
+
+
+class _HeldSettings:
+    """How many batch queries need the settings of a session, and what these were before the first."""
+
+    def __init__(self) -> None:
+        self.queries = 0
+        self.before: dict[str, str | None] = {}
+
+
+_held: WeakKeyDictionary[SparkSession, _HeldSettings] = WeakKeyDictionary()
+
+SETTINGS_LOCK = threading.RLock()
+"""Held while settings of a session are changed for a while: to start a query, or around a batch query."""
+
+
+@contextmanager
+def batch_settings(session: SparkSession) -> Iterator[None]:
+    """The session has inside the block what batch queries need, and its own settings after the last of them:
+    unlike a streaming query, a batch query has no session of its own."""
+    with SETTINGS_LOCK:
+        held = _held.setdefault(session, _HeldSettings())
+        held.queries += 1
+        if held.queries == 1:
+            settings = {n: v for n, v in JOB_SETTINGS.items() if not n.startswith(_STATE_STORE)}
+            held.before = {name: session.conf.get(name, None) for name in settings}
+            for name, value in settings.items():
+                session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        with SETTINGS_LOCK:
+            held.queries -= 1
+            if not held.queries:
+                _restore(session, held.before)
 
 
 def set_job_settings(

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,11 +82,13 @@ from flinkish.spark.sources.planned_source import planned_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamReader
     from pyspark.sql.types import StructType
 
 
 ELEMENTS_A_FRAME = 10_000
+
+
+_POLL_SECONDS = 0.01
 
 
 NUMBERS_A_BATCH = 1_000_000
@@ -129,7 +132,7 @@ class SourceStream:
 
 
 class SourceReader:
-    """Opens the sources of one job."""
+    """Opens the sources of one job; ``batch``: all bounded, and each as a DataFrame that does not stream."""
 
     def __init__(
         self,
@@ -137,8 +140,10 @@ class SourceReader:
         storage: CheckpointStorage,
         elementsPerBatch: int | None,
         elementsHidden: bool = False,
+        batch: bool = False,
     ) -> None:
         self._session = session
+        self._batch = batch
         self._storage = storage
         self._local = storage.localPath
         self._elementsPerBatch = elementsPerBatch
@@ -217,6 +222,8 @@ class SourceReader:
         rows = RowDecoder(tuple(frame.columns), source.timestamp)
         if frame.isStreaming:
             return SourceStream(frame, rows, False)
+        if self._batch:
+            return SourceStream(frame, rows, True)
         name = f"sources/{uid}"
         if not self._written(name):
             self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
@@ -272,13 +279,11 @@ class SourceReader:
         assert self._local is not None
         directory = os.path.join(self._local, "sources", uid)
         log = os.path.join(directory, "plan")
-        if not whole:
+        if not whole and not self._batch:
             stream = planned_stream(self._session, planner, log, uid)
             return SourceStream(stream, decoder, False, endsItself=True, log=log)
-        _plan_now(planner, PlanLog(log), Path(directory, "descriptors"))
-        descriptors = self._session.readStream.text(
-            self._storage.child(f"sources/{uid}/descriptors")
-        )
+        _plan_now(planner, PlanLog(log), Path(directory, "descriptors"), toTheEnd=self._batch)
+        descriptors = self._reading().text(self._storage.child(f"sources/{uid}/descriptors"))
         return SourceStream(descriptors.select(DESCRIPTOR), decoder, True, endsItself=True)
 
     def _has(self, name: str) -> bool:
@@ -313,8 +318,13 @@ class SourceReader:
         reader = self._reader(source).options(**source.options if source.format == "text" else {})
         return reader.text(_directory_or_pattern(source.path))
 
-    def _reader(self, source: FileSource[Any]) -> DataStreamReader:
-        reader = self._session.readStream
+    def _reading(self) -> Any:
+        return self._session.read if self._batch else self._session.readStream
+
+    def _reader(self, source: FileSource[Any]) -> Any:
+        reader = self._reading()
+        if self._batch:
+            return reader
         if source.filesPerBatch is not None:
             # Spark takes only one of the two limits
             reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
@@ -373,7 +383,7 @@ class SourceReader:
     def _materialised(
         self, name: str, schema: str, decoder: ArrowDecoder, filesABatch: int | None
     ) -> SourceStream:
-        reader = self._session.readStream.schema(schema)
+        reader = self._reading().schema(schema)
         if filesABatch is not None:
             reader = reader.option("maxFilesPerTrigger", filesABatch)
         stream = reader.parquet(self._storage.child(name))
@@ -428,17 +438,26 @@ def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
     )
 
 
-def _plan_now(planner: SourcePlanner, log: PlanLog, directory: Path) -> None:
-    """Plan all existing input as one step, and write its descriptors into ``directory``, one file for
-    each task.
+def _plan_now(
+    planner: SourcePlanner, log: PlanLog, directory: Path, toTheEnd: bool = False
+) -> None:
+    """Plan all existing input as one step, or in as many as there are ``toTheEnd`` of the source, and write
+    the descriptors into ``directory``, one file for each task.
 
     A job restarted after its end plans the input that came since.
     """
     planner.restore(*log.restored())
-    planner.freeze()
-    step = planner.plan()
-    if step is not None:
-        log.append(step)
+    if not toTheEnd:
+        planner.freeze()
+        step = planner.plan()
+        if step is not None:
+            log.append(step)
+    while toTheEnd and not log.ended:
+        step = planner.plan()
+        if step is None:
+            time.sleep(_POLL_SECONDS)
+        else:
+            log.append(step)
     for number in range(1, log.latest + 1):
         tasks = planner.descriptors(log.read(number), firstPart=number << 32)
         for task, descriptors in enumerate(tasks):

@@ -56,8 +56,10 @@ class QueryMonitor(JobMonitor):
         self.history.add(batch, whole=False)
         self._batch_ended.set()
 
-    def follow(self, query: StreamingQuery) -> None:
-        """Read the progress of ``query`` from now on, in a thread."""
+    def follow(self, query: StreamingQuery | None) -> None:
+        """Read the progress of ``query`` from now on, in a thread; a batch query, None, has none."""
+        if query is None:
+            return
         first, self._query = self._query is None, query
         if first:
             threading.Thread(target=self._follow, name="flinkish progress", daemon=True).start()

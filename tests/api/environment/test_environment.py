@@ -84,9 +84,6 @@ def test_what_cannot_matter_is_accepted(env):
 
 
 def test_what_would_change_results_is_refused(env):
-    assert env.setRuntimeMode(fl.RuntimeExecutionMode.AUTOMATIC) is env
-    with pytest.raises(NotSupportedError, match="EndOfStreamTrigger"):
-        env.setRuntimeMode(fl.RuntimeExecutionMode.BATCH)
     with pytest.raises(NotSupportedError, match="flatMap"):
         env.socketTextStream("localhost", 1, ";")
 

@@ -148,7 +148,6 @@ def test_a_generator_of_data_is_checked_where_it_is_made(arguments, says):
     ("build", "says"),
     [
         (lambda env: env.setRuntimeMode("BATCHES"), "setRuntimeMode: 'BATCHES' is none of Runtime"),
-        (lambda env: env.setRuntimeMode("BATCH"), "setRuntimeMode: BATCH is not supported"),
         (lambda env: env.configure(3), "configure: 3 of type int is not a Mapping. Pass a Config"),
         (lambda env: fl.Configuration("x"), "Configuration: 'x' of type str is not a Mapping"),
         (lambda env: env.setBufferTimeout("x"), "setBufferTimeout: 'x' is not a length of time"),

@@ -1,0 +1,68 @@
+"""``BatchStage``: one level of a job in BATCH in a worker, which has all input of its key groups at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from flinkish.runtime.closing import closed_on_error
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.task.gates import FrameRow
+from flinkish.runtime.task.stage import StageTask
+from flinkish.spark.frame_rows import arrow_batch
+from flinkish.spark.stage_run import this_subtask
+
+_BYTES_A_BATCH = 16 << 20
+
+
+@dataclass(frozen=True)
+class BatchStage:
+    """Works on rows of frames, sorted by their group, which is the last column.
+
+    ``payload`` is the pickled ([VertexPlan], TaskSettings). Groups below zero hold rows for later levels,
+    which are passed on. State is in the memory of the worker, for one key group after another.
+    """
+
+    payload: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task: StageTask | None = None
+        for group, members in groupby(_rows(batches), key=itemgetter(-1)):
+            rows = (FrameRow(*row[:-1]) for row in members)
+            if group < 0:
+                yield from _batches(rows)
+                continue
+            if task is None:
+                task = StageTask(*cloudpickle.loads(self.payload), this_subtask())
+                with closed_on_error(task):
+                    task.open()
+            with closed_on_error(task):
+                frames = list(rows)
+                yield from _batches(task.process(frames[0].key_group, frames, DictPageStore()))
+        if task is not None:
+            task.close()
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns))
+
+
+def _batches(rows: Iterable[FrameRow]) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow batches of a bounded size."""
+    held: list[FrameRow] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row.frame)
+        if size >= _BYTES_A_BATCH:
+            yield arrow_batch(held)
+            held, size = [], 0
+    if held:
+        yield arrow_batch(held)
