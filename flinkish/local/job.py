@@ -29,6 +29,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails, SourceDetails
+from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
@@ -100,6 +101,8 @@ class LocalJob:
         check_writers(vertex.head.content for vertex in graph.sinks)
         self._sinks = {vertex.uid: opened_sink(vertex.head) for vertex in graph.sinks}
         self._sources: dict[str, LocalSource] = {}
+        self._alignments = Alignments(graph)
+        self._aligned: dict[str, int | None] = {}
         self._batch = _Batch(0)
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
@@ -203,7 +206,7 @@ class LocalJob:
             batch = self._batch
             for uid, source in self._sources.items():
                 if uid not in batch.asked:
-                    if not source.ended and source.nextBatch():
+                    if not source.ended and self._may_read(uid) and source.nextBatch():
                         batch.reading.append(uid)
                     batch.asked.add(uid)
             if batch.due is None:
@@ -226,6 +229,10 @@ class LocalJob:
             if self._cancelled.wait(max(pause, 0 if worked else _POLL_SECONDS)):
                 raise _Cancelled
             self._batch.now = clock()
+
+    def _may_read(self, uid: str) -> bool:
+        alignment = self._alignments.ofSource.get(uid)
+        return alignment is None or alignment.mayRead(self._aligned)
 
     def _read(self, uid: str, source: LocalSource, now: int, part: int = 0) -> list[FrameRow]:
         """What a source has in this batch, through the chain that follows it."""
@@ -290,6 +297,7 @@ class LocalJob:
             store.endBatch()
         ended = clock()
         self.metrics.endBatch(ended)
+        self._aligned = self._alignments.watermarks(self.metrics)
         self.monitor.readUpTo = {
             uid: SourceDetails(None, source.position, None) for uid, source in self._sources.items()
         }

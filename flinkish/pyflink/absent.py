@@ -284,7 +284,6 @@ ABSENT_METHODS = {
     "time_window_all": "write window_all(TumblingEventTimeWindows.of(size))",
     "to_internal_type": _CODED,
     "window": "the stream has no key: call key_by before it, or window_all",
-    "with_watermark_alignment": "leave it out: Spark reads every source as far as it goes",
     "write_as_csv": "write sink_to(FileSink...)",
     "write_as_text": "write sink_to(FileSink...)",
 }

@@ -62,7 +62,6 @@ _CALLS = {
             "set_stream_time_characteristic",
             "time_window",
             "time_window_all",
-            "with_watermark_alignment",
             "write_as_csv",
             "write_as_text",
         )

@@ -13,6 +13,7 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.execution.client import OperatorMetrics
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
 
@@ -260,6 +261,12 @@ class MetricsTotals:
     def numLateRecordsDropped(self) -> int:
         """The late elements that all operators have dropped."""
         return sum(counts[2] for counts in list(self._counts.values()))
+
+    def watermark(self, uid: str) -> int | None:
+        """The watermark (ms) of an operator, the highest of all at its end; None before the first."""
+        groups = list(self._last.get(uid, {}).values())
+        lowest = min((group.watermark for group in groups), default=MIN_TIMESTAMP)
+        return None if lowest == MIN_TIMESTAMP else lowest
 
     def nextProcessingTime(self) -> int | None:
         """The earliest processing time (ms) at which an operator has a timer, None if there is none."""

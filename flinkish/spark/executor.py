@@ -20,6 +20,7 @@ from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.status.batch_history import BatchHistory
@@ -57,9 +58,10 @@ from flinkish.spark.session.session import (
 from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
 from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
-from flinkish.spark.sources.reader import SourceReader, SourceStream
+from flinkish.spark.sources.reader import SourceReader, SourceStream, check_aligned
 from flinkish.spark.status.checkpoint_history import history_log
 from flinkish.spark.status.query_monitor import QueryMonitor
 from flinkish.spark.translation import translate, translate_batch
@@ -147,7 +149,7 @@ class SparkPipelineExecutor:
         graph, settings = _graph(config, [sink], plan, parallelism)
         plan.goOn(session, graph, settings)
         run = job_run(session, given)
-        frames, *_ = _frames(session, config, storage, graph, settings, run)
+        frames, *_ = _frames(session, config, storage, graph, settings, run, Alignments(graph))
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -185,6 +187,7 @@ class _Queries:
         self._settings = settings
         self._given = given
         self._name = jobName
+        self._alignments = Alignments(graph)
         history = BatchHistory(history_log(storage) if given else None)
         offsets = _group_offsets(graph, storage)
         self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
@@ -202,7 +205,7 @@ class _Queries:
         session, config, metrics = self._session, self._config, self.monitor.metrics
         run = job_run(session, self._given)
         frames, sources, control = _frames(
-            session, config, self._storage, self._graph, self._settings, run
+            session, config, self._storage, self._graph, self._settings, run, self._alignments
         )
         sinks = self._sinks()
         writer = query_writer(frames, sinks, self._storage.child("query"), config.triggerInterval)
@@ -227,8 +230,14 @@ class _Queries:
             self._plan,
             self._storage,
             self._config.elementsHiddenInErrors,
-            self.monitor.endBatch,
+            self._end_batch,
         )
+
+    def _end_batch(self, number: int, began: float, stages: float, ended: float) -> None:
+        self.monitor.endBatch(number, began, stages, ended)
+        local = self._storage.localPath
+        if self._alignments.ofSource and local is not None:
+            note_watermarks(local, self._alignments.watermarks(self.monitor.metrics))
 
 
 class _Batches(_Queries):
@@ -265,10 +274,13 @@ def _frames(
     graph: JobGraph,
     settings: TaskSettings,
     run: JobRun | None,
+    alignments: Alignments,
 ) -> tuple[DataFrame, JobSources, ControlStream]:
     """The frames for the sinks of ``graph`` as a streaming DataFrame, and what drives it."""
-    reader = SourceReader(session, storage, config.elementsPerBatch, config.elementsHiddenInErrors)
+    aligned, hidden = alignments.ofSource, config.elementsHiddenInErrors
+    reader = SourceReader(session, storage, config.elementsPerBatch, hidden, alignments=aligned)
     sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
+    check_aligned(sources, aligned)
     whole = all(stream.whole or stream.endsItself for stream in sources.values())
     control = ControlStream(storage, endWithFirstBatch=whole)
     frames = translate(graph, sources, control.stream(session), settings, run)

@@ -19,7 +19,6 @@ from flinkish.pyflink.common import (
     ExecutionConfig,
     RowKind,
     Types,
-    WatermarkStrategy,
 )
 from flinkish.pyflink.datastream import (
     EmbeddedRocksDBStateBackend,
@@ -90,10 +89,6 @@ def test_what_is_named_instead_is_there():
         (lambda env: Types.INT().to_internal_type(1), "converted"),  # type: ignore[attr-defined]
         (lambda env: RowKind.DELETE.to_j_row_kind(), "there is no JVM of Flink's"),  # type: ignore[attr-defined]
         (lambda env: OutputTag("late").get_java_output_tag(), "there is no JVM of Flink's"),  # type: ignore[attr-defined]
-        (
-            lambda env: WatermarkStrategy.no_watermarks().with_watermark_alignment("g", None),  # type: ignore[attr-defined]
-            "leave it out",
-        ),
     ],
 )
 def test_a_method_that_is_not_there_says_what_to_write(call, said):

@@ -27,12 +27,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NoReturn, Union, overload
+from typing import Any, Generic, Union, overload
 
 from typing_extensions import TypeVar
 
-from flinkish.api.arguments import length_from_zero, positive_length
-from flinkish.api.errors import NotSupportedError
+from flinkish.api.arguments import length_from_zero, positive_length, text
 from flinkish.api.eventtime.clock import ManualClock, RelativeClock
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.stored_names import stored_as
@@ -185,6 +184,15 @@ TimestampAssignerLike = Union[TimestampAssigner[T], Callable[[T, int], int]]
 
 
 @dataclass(frozen=True)
+class WatermarkAlignmentParams:
+    """What ``withWatermarkAlignment`` was given (Flink: ``WatermarkAlignmentParams``); times in ms."""
+
+    maxAllowedWatermarkDrift: int
+    watermarkGroup: str
+    updateInterval: int
+
+
+@dataclass(frozen=True)
 class WatermarkStrategy(Generic[T_contra]):
     """How a stream gets timestamps and watermarks (Flink: ``WatermarkStrategy``).
 
@@ -212,6 +220,8 @@ class WatermarkStrategy(Generic[T_contra]):
     timestampAssigner: TimestampAssignerLike[T_contra] | None = None
     idleTimeout: int | None = None
     """Milliseconds of processing time without an element after which the input is idle."""
+    alignment: WatermarkAlignmentParams | None = None
+    """With which other sources it keeps in step."""
 
     def __post_init__(self) -> None:
         supplied = "f(context), which makes a WatermarkGenerator"
@@ -276,14 +286,28 @@ class WatermarkStrategy(Generic[T_contra]):
         """
         return replace(self, idleTimeout=positive_length("withIdleness: idleTimeout", idleTimeout))
 
-    def withWatermarkAlignment(self, *arguments: object) -> NoReturn:
-        """Not supported: Spark reads all sources batch by batch, and none can wait for another."""
-        raise NotSupportedError(
-            "withWatermarkAlignment is not supported: Spark reads every source as far as it goes."
-            " Elements that are ahead wait in state for the lowest watermark, so results are the same."
-            " To keep that state small, limit how much a batch reads of the source that is ahead:"
-            " FileSource.withFilesPerBatch(n), or the options of Spark's reader"
-            " (maxOffsetsPerTrigger for Kafka)."
+    def withWatermarkAlignment(
+        self,
+        watermarkGroup: str,
+        maxAllowedWatermarkDrift: TimeLike,
+        updateInterval: TimeLike = 1_000,
+    ) -> WatermarkStrategy[T_contra]:
+        """Let a source wait while its watermark is ahead of the lowest in ``watermarkGroup`` by more than
+        ``maxAllowedWatermarkDrift``; it looks again after ``updateInterval`` (both ms if an int).
+
+        It waits between two batches. So it is ahead by up to what a batch reads besides: make that small,
+        with ``FileSource.withFilesPerBatch`` or ``setElementsPerBatch``. For sources of which flinkish
+        decides what a batch reads: files, collections, generators, KafkaSource, and your own.
+        """
+        return replace(
+            self,
+            alignment=WatermarkAlignmentParams(
+                length_from_zero(
+                    "withWatermarkAlignment: maxAllowedWatermarkDrift", maxAllowedWatermarkDrift
+                ),
+                text("withWatermarkAlignment: watermarkGroup", watermarkGroup),
+                positive_length("withWatermarkAlignment: updateInterval", updateInterval),
+            ),
         )
 
     def createWatermarkGenerator(

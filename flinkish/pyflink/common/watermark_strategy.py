@@ -49,6 +49,22 @@ class WatermarkStrategy(AbsentMethods):
             self._strategy.withIdleness(millis_of_duration("with_idleness", idle_timeout))
         )
 
+    def with_watermark_alignment(
+        self,
+        watermark_group: str,
+        max_allowed_watermark_drift: Duration,
+        update_interval: Duration | None = None,
+    ) -> WatermarkStrategy:
+        """The same, whose source waits while it is ahead of the others of its group."""
+        call = "with_watermark_alignment"
+        interval = 1_000
+        if update_interval is not None:
+            interval = millis_of_duration(call, update_interval)
+        drift = millis_of_duration(call, max_allowed_watermark_drift)
+        return WatermarkStrategy(
+            self._strategy.withWatermarkAlignment(watermark_group, drift, interval)
+        )
+
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
         """For timestamps that never fall."""

@@ -17,11 +17,12 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -49,6 +50,7 @@ from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.records import untimed
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.sources.alignment import AlignedPlanner, SourceAlignment
 from flinkish.runtime.sources.planners import (
     FilePlanner,
     FramePlanner,
@@ -59,6 +61,7 @@ from flinkish.runtime.sources.planners import (
 )
 from flinkish.runtime.sources.user_sources import UserSourcePlanner
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
+from flinkish.spark.sources.aligned_watermarks import noted_watermarks
 from flinkish.spark.sources.decoding import (
     DESCRIPTOR,
     PART,
@@ -132,7 +135,9 @@ class SourceStream:
 
 
 class SourceReader:
-    """Opens the sources of one job; ``batch``: all bounded, and each as a DataFrame that does not stream."""
+    """Opens the sources of one job; ``batch``: all bounded, and each as a DataFrame that does not stream.
+    ``alignments``: what sources keep in step with, by their uids.
+    """
 
     def __init__(
         self,
@@ -141,8 +146,10 @@ class SourceReader:
         elementsPerBatch: int | None,
         elementsHidden: bool = False,
         batch: bool = False,
+        alignments: Mapping[str, SourceAlignment] = MappingProxyType({}),
     ) -> None:
         self._session = session
+        self._alignments = alignments
         self._batch = batch
         self._storage = storage
         self._local = storage.localPath
@@ -280,6 +287,9 @@ class SourceReader:
         directory = os.path.join(self._local, "sources", uid)
         log = os.path.join(directory, "plan")
         if not whole and not self._batch:
+            if uid in self._alignments:
+                noted = partial(noted_watermarks, self._local)
+                planner = AlignedPlanner(planner, self._alignments[uid], noted)
             stream = planned_stream(self._session, planner, log, uid)
             return SourceStream(stream, decoder, False, endsItself=True, log=log)
         _plan_now(planner, PlanLog(log), Path(directory, "descriptors"), toTheEnd=self._batch)
@@ -409,6 +419,19 @@ class SourceReader:
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
         # The first write replaces the remains of a job that was killed while writing.
         self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
+
+
+def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -> None:
+    """Raises NotSupportedError if Spark decides what a batch reads of a source that is to wait for others."""
+    for uid in aligned:
+        stream = streams[uid]
+        if stream.log is None and not stream.whole:
+            raise NotSupportedError(
+                f"withWatermarkAlignment: Spark decides what a batch reads of the source {uid}, so it cannot"
+                " wait for others. Leave the alignment out: what is ahead waits in state, and results are"
+                " the same. To keep that state small, limit what a batch reads of it, by an option of"
+                " Spark's reader, such as maxOffsetsPerTrigger for Kafka."
+            )
 
 
 @contextmanager

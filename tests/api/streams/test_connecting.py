@@ -8,6 +8,7 @@ from flinkish import (
     BroadcastProcessFunction,
     CoMapFunction,
     CoProcessFunction,
+    Duration,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -19,6 +20,7 @@ from flinkish import (
     WatermarkStrategy,
 )
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
+from flinkish.api.eventtime.watermarks import WatermarkAlignmentParams
 from flinkish.compat.streaminsight import (
     AdvanceTimeImportSettings,
     AdvanceTimeSettings,
@@ -202,7 +204,14 @@ def test_what_flink_dropped_names_the_alternative(numbers, keyed):
         keyed.asQueryableState("state")
 
 
-def test_the_alignment_of_sources_names_the_alternative():
+def test_the_alignment_of_sources_is_part_of_a_strategy():
     strategy = WatermarkStrategy[int].forMonotonousTimestamps()
-    with pytest.raises(NotSupportedError, match="withFilesPerBatch"):
-        strategy.withWatermarkAlignment("group", 5_000)
+    aligned = strategy.withWatermarkAlignment("group", Duration.ofSeconds(5)).alignment
+    assert aligned == WatermarkAlignmentParams(5_000, "group", 1_000)
+    for arguments, says in (
+        (("", 1), "watermarkGroup: '' will not do"),
+        (("g", -1), "maxAllowedWatermarkDrift is -1 ms"),
+        (("g", 1, 0), "updateInterval is 0 ms"),
+    ):
+        with pytest.raises(IllegalArgumentError, match=says):
+            strategy.withWatermarkAlignment(*arguments)

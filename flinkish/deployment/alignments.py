@@ -1,0 +1,79 @@
+"""Which sources of a job keep in step, by ``WatermarkStrategy.withWatermarkAlignment``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from flinkish.api.connectors.source import Source
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.sources.alignment import SourceAlignment
+
+
+@dataclass(frozen=True)
+class _AlignedSource:
+    source: str
+    strategy: str
+    vertex: JobVertex
+    """The one that the strategy is in."""
+
+
+class Alignments:
+    """The aligned sources of a job, and their watermarks."""
+
+    def __init__(self, graph: JobGraph) -> None:
+        self._nodes = {node.uid: node for vertex in graph.vertices for node in vertex.nodes}
+        self._sources: list[_AlignedSource] = []
+        self.ofSource: dict[str, SourceAlignment] = {}
+        """What a source keeps in step with, by its uid."""
+        members: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for vertex in graph.vertices:
+            for node in vertex.operators:
+                content = node.content
+                if not isinstance(content, TimestampsAndWatermarksDescription):
+                    continue
+                alignment = content.strategy.alignment
+                if alignment is None:
+                    continue
+                source = self._source_of(node)
+                self._sources.append(_AlignedSource(source, node.uid, vertex))
+                members[alignment.watermarkGroup].append(
+                    (source, alignment.maxAllowedWatermarkDrift, alignment.updateInterval)
+                )
+        for group in members.values():
+            uids = tuple(uid for uid, *_ in group)
+            for uid, drift, interval in group:
+                self.ofSource[uid] = SourceAlignment(uid, uids, drift, interval)
+
+    def watermarks(self, metrics: MetricsTotals) -> dict[str, int | None]:
+        """The watermark of each aligned source after a batch, by its uid."""
+        found: dict[str, int | None] = {}
+        for aligned in self._sources:
+            watermark = metrics.watermark(aligned.strategy)
+            found[aligned.source] = MAX_TIMESTAMP if _idle(aligned.vertex, metrics) else watermark
+        return found
+
+    def _source_of(self, node: StreamNode) -> str:
+        """The source right before ``node``, a watermark strategy."""
+        if len(node.inputs) == 1:
+            before = self._nodes[node.inputs[0].sourceUid]
+            if isinstance(before.content, Source):
+                return before.uid
+        raise InvalidProgramError(
+            f"withWatermarkAlignment: {node.name!r} is not right behind one source, so there is none to hold"
+            " back. Pass the strategy to fromSource(source, strategy)."
+        )
+
+
+def _idle(vertex: JobVertex, metrics: MetricsTotals) -> bool:
+    """Whether what ``vertex`` hands on is idle, as those that read it see it."""
+    for edge in vertex.outputs:
+        for read in metrics.inputs.of(edge.target.uid):
+            if not read.isSplit and read.name == edge.name:
+                return read.idle
+    return False

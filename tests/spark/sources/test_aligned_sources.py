@@ -1,0 +1,100 @@
+"""Sources that wait for one another, in this process and on Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import InvalidProgramError, NotSupportedError
+
+
+@pytest.fixture(params=["local", "spark"])
+def env(request):
+    if request.param == "local":
+        environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    else:
+        spark = request.getfixturevalue("spark")
+        environment = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    return environment.setParallelism(1)
+
+
+def aligned(drift=20):
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
+    timed = strategy.withTimestampAssigner(lambda e, _: e[1])
+    return timed.withWatermarkAlignment("clicks", drift, 1)
+
+
+def files(path, name, times, per_file=5):
+    directory = path / name
+    directory.mkdir()
+    times = list(times)
+    for number, start in enumerate(range(0, len(times), per_file)):
+        lines = "".join(f"{name},{time}\n" for time in times[start : start + per_file])
+        (directory / f"{number:03}.txt").write_text(lines)
+    source = fl.FileSource.forCsv(str(directory), "name STRING, at BIGINT")
+    return source.withFilesPerBatch(1)
+
+
+def run(env, sources):
+    """The highest time of each source when each batch ended."""
+    streams = [env.fromSource(source, aligned()) for source in sources]
+    union = streams[0].union(*streams[1:])
+    ahead, highest, seen = [], {}, []
+
+    def note(values, batch):
+        for name, time in values:
+            seen.append((name, time))
+            highest[name] = max(time, highest.get(name, -1))
+        ahead.append(dict(highest))
+
+    union.map(tuple).forEachBatch(note)
+    env.execute()
+    return ahead, seen
+
+
+def test_a_source_that_is_ahead_waits_until_the_others_follow(env, tmp_path):
+    """A file has 50 ms of the fast source, and 5 of the slow one: unaligned it is over in 6 batches."""
+    fast, slow = range(0, 300, 10), range(0, 300, 1)
+    sources = [files(tmp_path, "fast", fast), files(tmp_path, "slow", slow, 25)]
+    ahead, seen = run(env, sources)
+    assert sorted(seen) == sorted([*(("fast", t) for t in fast), *(("slow", t) for t in slow)])
+    apart = [batch["fast"] - batch["slow"] for batch in ahead if len(batch) == 2]
+    # Up to a batch of the fast one beyond the drift of 20
+    assert max(apart) <= 20 + 50
+    assert len(ahead) >= 12
+
+
+def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(env):
+    class Ticks(fl.Source):
+        def __init__(self, name, times):
+            self.name, self.times = name, times
+
+        def read(self, position):
+            for number in range(position or 0, len(self.times)):
+                yield (self.name, self.times[number]), number + 1
+
+    env.getConfig().setElementsPerBatch(5)
+    fast, slow = range(0, 1_000, 10), range(0, 100, 5)
+    ahead, seen = run(env, [Ticks("fast", fast), Ticks("slow", slow)])
+    assert len(seen) == 120
+    until_the_end = [b for b in ahead if len(b) == 2 and b["slow"] < 90]
+    assert until_the_end
+    assert max(b["fast"] - b["slow"] for b in until_the_end) <= 20 + 50
+    assert ahead[-1] == {"fast": 990, "slow": 95}
+
+
+def test_a_strategy_that_is_behind_no_single_source_is_refused(env):
+    both = env.fromCollection([("a", 1)]).union(env.fromCollection([("b", 2)]))
+    both.assignTimestampsAndWatermarks(aligned()).print()
+    with pytest.raises(InvalidProgramError, match=r"Pass the strategy to fromSource"):
+        env.execute()
+
+
+def test_what_spark_cuts_into_batches_cannot_wait(spark):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    rows = spark.readStream.format("rate").load().selectExpr("'a' AS name", "value AS at")
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
+    timed = strategy.withTimestampAssigner(lambda r, _: r.at).withWatermarkAlignment("g", 1)
+    env.fromDataFrame(rows, watermarkStrategy=timed).print()
+    with pytest.raises(NotSupportedError, match=r"maxOffsetsPerTrigger for Kafka"):
+        env.execute()
