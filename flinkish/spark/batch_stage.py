@@ -39,7 +39,8 @@ class BatchStage:
                 yield from _batches(rows)
                 continue
             if task is None:
-                task = StageTask(*cloudpickle.loads(self.payload), this_subtask())
+                plans, settings = cloudpickle.loads(self.payload)
+                task = StageTask(plans, settings, this_subtask())
                 with closed_on_error(task):
                     task.open()
             with closed_on_error(task):

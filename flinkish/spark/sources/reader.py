@@ -326,7 +326,8 @@ class SourceReader:
 
     def _lines(self, source: FileSource[Any]) -> DataFrame:
         reader = self._reader(source).options(**source.options if source.format == "text" else {})
-        return reader.text(_directory_or_pattern(source.path))
+        lines: DataFrame = reader.text(_directory_or_pattern(source.path))
+        return lines
 
     def _reading(self) -> Any:
         return self._session.read if self._batch else self._session.readStream
