@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.eventtime.arrival_time import (
     ArrivalTimeStrategy,
@@ -18,8 +22,10 @@ from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.timestamps import WatermarkEmitter
-from flinkish.runtime.records.records import Records, visible_timestamp
+from flinkish.runtime.records.records import Records, Timestamps, visible_timestamp
+from flinkish.runtime.records.shapes import VALUE
 from flinkish.runtime.reports import InputReport, split_name
+from flinkish.runtime.tracing.column_function import ColumnFunction
 
 
 class SubstreamWatermarks:
@@ -74,6 +80,27 @@ class Verdict(NamedTuple):
     outOfOrder: bool = False
 
 
+class Verdicts(NamedTuple):
+    """The results for a run of elements: ``dropped`` counts in ``REASONS``."""
+
+    timestamps: Timestamps
+    dropped: NDArray[np.int8]
+    late: NDArray[np.bool_]
+    outOfOrder: NDArray[np.bool_]
+
+
+REASONS = (
+    None,
+    DeadLetterReason.EARLY,
+    DeadLetterReason.LATE,
+    DeadLetterReason.OUT_OF_ORDER,
+)
+_EARLY, _LATE, _OUT_OF_ORDER = 1, 2, 3
+
+_FAR = 1 << 61
+"""Sums and differences of times that are nearer to zero fit into 64 bits."""
+
+
 class ArrivalOrder:
     """Holds one element after another against the watermark, which only rises. All times in ms.
 
@@ -122,6 +149,45 @@ class ArrivalOrder:
             timestamp = lowest  # type: ignore[assignment]  # it is out of order, so there is one
         self._advance(key, timestamp)
         return Verdict(timestamp, None, late, out_of_order)
+
+    @property
+    def takesRuns(self) -> bool:
+        """Whether ``arriveInOrder`` can check what comes next: there are no substreams, and their
+        tolerances are no obstacle."""
+        watermarks = self._substreams.snapshot()
+        times = (self._early, self._late, self._disorder, self.watermark, *watermarks.values())
+        near = all(time is None or abs(time) < _FAR for time in times)
+        return near and not self._independent and not watermarks.keys() - {None}
+
+    def arriveInOrder(self, timestamps: Timestamps, arrivals: Timestamps, now: int) -> Verdicts:
+        """``arrive`` for one element after another of no substream, all read at ``now``."""
+        self._seen = now
+        last = int(arrivals.max())
+        self._arrival = last if self._arrival is None else max(last, self._arrival)
+        delay = arrivals - timestamps
+        early = np.zeros(len(delay), np.bool_) if self._early is None else -delay > self._early
+        late = np.zeros_like(early) if self._late is None else (delay > self._late) & ~early
+        dropped = np.where(early, np.int8(_EARLY), np.int8(0))
+        if self._drops_late:
+            dropped[late] = _LATE
+        elif self._late is not None:
+            timestamps = np.where(late, arrivals - self._late, timestamps)
+        left = dropped == 0
+        # An element out of order moves no watermark, so the others say how far it was before each
+        highest = np.maximum.accumulate(np.where(left, timestamps - self._disorder, -_FAR))
+        before = self._lowest(None)
+        lowest = np.empty_like(highest)
+        lowest[0] = -_FAR if before is None else before
+        np.maximum(highest[:-1], lowest[0], out=lowest[1:])
+        out_of_order = left & (timestamps < lowest)
+        if self._drops_disordered:
+            dropped[out_of_order] = _OUT_OF_ORDER
+        else:
+            timestamps = np.where(out_of_order, lowest, timestamps)
+        kept = timestamps[dropped == 0]
+        if len(kept):
+            self._advance(None, int(kept.max()))
+        return Verdicts(timestamps, dropped, late, out_of_order)
 
     def estimate(self, now: int) -> None:
         """Let the watermark follow the estimated arrival time, if nothing has come until ``now``."""
@@ -222,6 +288,9 @@ class ArrivalTimeOperator(OneInputOperator):
         self._arrival_time = description.arrivalCall
         self._key = description.substreamCall
         self._partition = description.partitionCall
+        self._timestamp_columns = self.traced(self._extract, 2)
+        self._arrival_columns = self.traced(self._arrival_time, 2)
+        self._partition_columns = self.traced(self._partition)
         self.looksAhead = self._partition is not None
         tag = strategy.deadLetters
         self._dead_letters = None if tag is None else tag.getId()
@@ -261,20 +330,92 @@ class ArrivalTimeOperator(OneInputOperator):
     def expectRecords(self, records: Records) -> None:
         # All partitions of a batch are known before its first element comes: none runs ahead.
         assert self._partition is not None
+        known = self._partitions_of(records)
+        if known is not None:
+            for partition in known[0]:
+                self._partitions.register(partition)
+            return
         partitions = self.mapped(self._partition, records)
         for value, partition in zip(records.values, partitions):
             self._order_of(value, partition)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        value: Any = None
-        with self.userCodeOf(lambda: value):
-            for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                self._process_element(value, timestamp)
+        if not self._process_columns(records):
+            value: Any = None
+            with self.userCodeOf(lambda: value):
+                for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                    self._process_element(value, timestamp)
         # After the run, as of a periodic generator: no element is below the watermark, so no window
         # can tell, and downstream has a run and not as many as there are elements.
         self.output.flush()
         self._emit_watermark()
+
+    def _process_columns(self, records: Records) -> bool:
+        """Process a run of columns whose times are columns too; False if it must be done one by one."""
+        if self._key is not None or not len(records):
+            return False
+        now = self.clock.getCurrentProcessingTime()
+        arrivals: Timestamps | None = np.full(len(records), now, np.int64)
+        if self._arrival_time is not None:
+            arrivals = _integers(self._arrival_columns, records)
+        timestamps = arrivals
+        if self._extract is not None:
+            timestamps = _integers(self._timestamp_columns, records)
+        if timestamps is None or arrivals is None or not (_near(timestamps) and _near(arrivals)):
+            return False
+        partitions: Sequence[Any] = (None,)
+        numbers = None
+        if self._partition is not None:
+            known = self._partitions_of(records)
+            if known is None:
+                return False
+            partitions, numbers = known
+        orders = [self._partitions.register(partition) for partition in partitions]
+        if not all(order.takesRuns for order in orders):
+            return False
+        if numbers is None:
+            verdicts = orders[0].arriveInOrder(timestamps, arrivals, now)
+        else:
+            verdicts = _of_partitions(orders, numbers, timestamps, arrivals, now)
+        self._emit_judged(records, timestamps, arrivals, verdicts)
+        return True
+
+    def _emit_judged(
+        self, records: Records, timestamps: Timestamps, arrivals: Timestamps, verdicts: Verdicts
+    ) -> None:
+        dropped = np.flatnonzero(verdicts.dropped)
+        self._late.inc(int(verdicts.late.sum()))
+        self._out_of_order.inc(int(verdicts.outOfOrder.sum()))
+        self._early.inc(int((verdicts.dropped == _EARLY).sum()))
+        self._dropped.inc(len(dropped))
+        judged = records.timed(verdicts.timestamps)
+        if len(dropped):
+            if self._dead_letters is not None:
+                for i in dropped.tolist():
+                    reason = REASONS[verdicts.dropped[i]]
+                    assert reason is not None
+                    timestamp = int(timestamps[i])
+                    visible, arrival = visible_timestamp(timestamp), int(arrivals[i])
+                    letter = DeadLetter(records.values[i], visible, arrival, reason)
+                    self.output.collectSide(self._dead_letters, letter, timestamp)
+            judged = judged.kept(verdicts.dropped == 0)
+        if len(judged):
+            self.output.emitRecords(judged)
+
+    def _partitions_of(self, records: Records) -> tuple[list[Any], NDArray[np.int32]] | None:
+        """The partitions of a run in the order in which they come first, and for each element the number
+        of its own; None if they must be asked for one by one."""
+        if self._partition_columns is None:
+            return None
+        found = self._partition_columns.results(records.values)
+        if found is None or found.batch.num_columns != 1 or found.shape != VALUE:
+            return None
+        encoded = found.batch.column(0).dictionary_encode(null_encoding="encode")
+        kind = encoded.dictionary.type
+        if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+            return None
+        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
     def _process_element(self, value: Any, came_with: int) -> None:
         now = self.clock.getCurrentProcessingTime()
@@ -367,3 +508,31 @@ class ArrivalTimeOperator(OneInputOperator):
     def _watermark_delay(self) -> float:
         watermark = self._partitions.watermark
         return 0 if watermark is None else self.clock.getCurrentProcessingTime() - watermark
+
+
+def _integers(columns: ColumnFunction | None, records: Records) -> Timestamps | None:
+    return None if columns is None else columns.integers(records.values, records.timestamps)
+
+
+def _near(times: Timestamps) -> bool:
+    return int(times.min()) > -_FAR and int(times.max()) < _FAR
+
+
+def _of_partitions(
+    orders: Sequence[ArrivalOrder],
+    numbers: NDArray[np.int32],
+    timestamps: Timestamps,
+    arrivals: Timestamps,
+    now: int,
+) -> Verdicts:
+    """The verdicts for elements of several partitions, each in the order of its own."""
+    count = len(timestamps)
+    whole = Verdicts(
+        np.empty(count, np.int64), np.empty(count, np.int8), *np.empty((2, count), np.bool_)
+    )
+    for number, order in enumerate(orders):
+        members = np.flatnonzero(numbers == number)
+        part = order.arriveInOrder(timestamps[members], arrivals[members], now)
+        for column, of_part in zip(whole, part):
+            column[members] = of_part
+    return whole
