@@ -527,12 +527,11 @@ def _of_partitions(
 ) -> Verdicts:
     """The verdicts for elements of several partitions, each in the order of its own."""
     count = len(timestamps)
-    whole = Verdicts(
-        np.empty(count, np.int64), np.empty(count, np.int8), *np.empty((2, count), np.bool_)
-    )
+    judged, dropped = np.empty(count, np.int64), np.empty(count, np.int8)
+    late, out_of_order = np.empty((2, count), np.bool_)
     for number, order in enumerate(orders):
         members = np.flatnonzero(numbers == number)
         part = order.arriveInOrder(timestamps[members], arrivals[members], now)
-        for column, of_part in zip(whole, part):
-            column[members] = of_part
-    return whole
+        judged[members], dropped[members] = part.timestamps, part.dropped
+        late[members], out_of_order[members] = part.late, part.outOfOrder
+    return Verdicts(judged, dropped, late, out_of_order)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import index
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.copies import copied, keeps_nothing
 from flinkish.runtime.records.frames import SplitMark
-from flinkish.runtime.records.records import Records, timestamps_of
+from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
@@ -33,6 +34,9 @@ from flinkish.runtime.time.watermarks import (
     WatermarkGeneration,
     WatermarkOutputMultiplexer,
 )
+
+_SMALLEST_SLICE = 16
+"""Columns of fewer elements cost more than the elements as objects."""
 
 
 class TimestampsAndWatermarksOperator(OneInputOperator):
@@ -104,13 +108,10 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def timed(self, records: Records) -> Records:
         """A run of records with the timestamps that the assigner gives to them."""
-        if self._extract is None:
-            return records.timed(records.timestamps)
-        column = integer_column(records.values, self._field)
-        if column is None and self._columns is not None:
-            column = self._columns.integers(records.values, records.timestamps)
+        column = self._timestamp_column(records)
         if column is not None:
             return records.timed(column)
+        assert self._extract is not None
         values, extracted = self._extracted(self._extract, records)
         if set(map(type, extracted)) != {int}:
             extracted = [self._checked(timestamp) for timestamp in extracted]
@@ -121,6 +122,15 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         if values is records.values:
             return records.timed(timestamps)
         return Records(values, timestamps)
+
+    def _timestamp_column(self, records: Records) -> Timestamps | None:
+        """The timestamps of a run, if they are known without a call of the assigner for each element."""
+        if self._extract is None:
+            return records.timestamps
+        column = integer_column(records.values, self._field)
+        if column is None and self._columns is not None:
+            column = self._columns.integers(records.values, records.timestamps)
+        return column
 
     def _extracted(
         self, extract: Callable[[Any, int], Any], records: Records
@@ -150,6 +160,11 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
         as in Flink: a watermark that it emits comes after the element."""
+        if isinstance(records.values, RowColumns) and not records.values.nested:
+            column = self._timestamp_column(records)
+            if column is not None:
+                self._emit_in_slices(records.timed(column), noted)
+                return
         extract, collect = self._extract, self.output.collect
         value: Any = None
         with self.userCodeOf(lambda: value):
@@ -163,6 +178,28 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                 collect(value, timestamp)
                 noted(i, value, timestamp)
         self.output.flush()
+
+    def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
+        """The same for columns, which stay columns between two watermarks."""
+        value: Any = None
+        with self.userCodeOf(lambda: value), self._emitter.held() as held:
+            for held.position, (value, timestamp) in enumerate(
+                zip(records.values, records.timestamps.tolist())
+            ):
+                noted(held.position, value, timestamp)
+        if len(held.signals) * _SMALLEST_SLICE > len(records):
+            records = Records(list(records.values), records.timestamps)
+        sent = 0
+        for position, signal in held.signals:
+            if position >= sent:
+                self.output.emitRecords(records.slice(sent, position + 1))
+                sent = position + 1
+            if isinstance(signal, WatermarkStatus):
+                self.output.emitWatermarkStatus(signal)
+            else:
+                self.output.emitWatermark(signal)
+        if sent < len(records):
+            self.output.emitRecords(records.slice(sent, len(records)))
 
     def processWatermark(self, timestamp: int) -> None:
         if timestamp == MAX_TIMESTAMP:
@@ -240,13 +277,39 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         return checked
 
 
+class HeldSignals:
+    """The watermarks and statuses of a run, each with the position of the element that it follows."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.signals: list[tuple[int, int | WatermarkStatus]] = []
+
+    def emitWatermark(self, timestamp: int) -> None:
+        """Hold a watermark."""
+        self.signals.append((self.position, timestamp))
+
+    def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """Hold a status."""
+        self.signals.append((self.position, status))
+
+
 class WatermarkEmitter(WatermarkOutput):
     """Lets only rising watermarks through, and statuses that change (Flink: the class of this name)."""
 
     def __init__(self, output: Output) -> None:
-        self._output = output
+        self._output: Output | HeldSignals = output
         self.watermark = MIN_TIMESTAMP
         self.idle = False
+
+    @contextmanager
+    def held(self) -> Iterator[HeldSignals]:
+        """Within the block, hold what is let through."""
+        output, held = self._output, HeldSignals()
+        self._output = held
+        try:
+            yield held
+        finally:
+            self._output = output
 
     def emitWatermark(self, watermark: Watermark) -> None:
         if watermark.timestamp > self.watermark:
