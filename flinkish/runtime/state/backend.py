@@ -280,6 +280,27 @@ class NotedState(NamedTuple):
     """The type of its values, empty if it was not given."""
 
 
+_INTEGERS = frozenset(("Byte", "Short", "Integer", "Long", "BigInteger"))
+_FLOATS = frozenset(("Float", "Double"))
+_ATOMS = frozenset(
+    ("String", "Boolean", "BigDecimal", "Instant", "Timestamp", "LocalDateTime")
+    + ("Date", "Time", "Duration", *_INTEGERS, *_FLOATS)
+)
+
+
+def goes_on(earlier: str, now: str) -> bool:
+    """Whether values of the type ``earlier`` are values of the type ``now``.
+
+    Only basic types are told apart, of which Python's values say the same; the classes of other values
+    decide themselves what they can be read as.
+    """
+    if earlier == now or not _ATOMS.issuperset((earlier, now)):
+        return True
+    if now in _INTEGERS:
+        return earlier in _INTEGERS
+    return now in _FLOATS and (earlier in _INTEGERS or earlier in _FLOATS)
+
+
 class KeyedStateBackend(ABC):
     """All keyed state and timers of one operator in one key group (Flink:
     ``KeyedStateBackend``).
@@ -298,13 +319,20 @@ class KeyedStateBackend(ABC):
 
     def note(self, state: NotedState) -> None:
         """Note that a user function uses ``state``. Raises IncompatibleCheckpointError if it was of
-        another kind in the checkpoint."""
+        another kind in the checkpoint, or of a type whose values are no values of its own."""
         earlier = [noted for noted in self.earlierStates if noted.name == state.name]
         if earlier and all(noted.kind != state.kind for noted in earlier):
             raise IncompatibleCheckpointError(
                 f"the state {state.name!r} was a {earlier[0].kind} in the checkpoint and is a"
                 f" {state.kind} now: one cannot be read as the other. Give the new state a name of its"
                 " own, or begin anew with another checkpoint directory."
+            )
+        if earlier and not any(goes_on(noted.type, state.type) for noted in earlier):
+            raise IncompatibleCheckpointError(
+                f"the state {state.name!r} has values of the type {earlier[0].type} in the checkpoint, and"
+                f" is to have values of the type {state.type} now. Integers may become Float or Double; for"
+                " other changes give the new state a name of its own, read the old one in the function"
+                " and write what it says to the new one."
             )
         self.states[state] = None
 
