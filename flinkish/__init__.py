@@ -77,6 +77,9 @@ from flinkish.api.environment.restart_strategies import RestartStrategies as Res
 from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration as RestartStrategyConfiguration,
 )
+from flinkish.api.environment.savepoint_settings import (
+    SavepointRestoreSettings as SavepointRestoreSettings,
+)
 from flinkish.api.errors import ChangedAttributeWarning as ChangedAttributeWarning
 from flinkish.api.errors import CheckpointStorageError as CheckpointStorageError
 from flinkish.api.errors import CorruptCheckpointError as CorruptCheckpointError

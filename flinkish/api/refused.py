@@ -49,10 +49,6 @@ class RefusedStreamMethods(AbsentMethods):
             " the writers of Spark."
         )
 
-    def setUidHash(self, *arguments: object) -> NoReturn:
-        """Not supported: state is found by uid, not by the hash of one."""
-        raise NotSupportedError("setUidHash is not supported: state is kept by uid. Use uid(name).")
-
     def cache(self) -> NoReturn:
         """Not supported: there is no cluster that would keep what a job has computed."""
         raise NotSupportedError(
@@ -119,11 +115,10 @@ class RefusedEnvironmentMethods(AbsentMethods):
         )
 
     def setDefaultSavepointDirectory(self, *arguments: object) -> NoReturn:
-        """Not supported: a savepoint is the checkpoint directory."""
+        """Not supported: each savepoint has a directory of its own."""
         raise NotSupportedError(
-            "setDefaultSavepointDirectory is not supported: the checkpoint directory is the"
-            " savepoint. Use enableCheckpointing(directory), and copy it after stopWithSavepoint()"
-            " to keep it."
+            "setDefaultSavepointDirectory is not supported: each savepoint has a directory of its own."
+            " Use stopWithSavepoint(directory) or triggerSavepoint(directory)."
         )
 
     @staticmethod

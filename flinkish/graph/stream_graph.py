@@ -83,6 +83,8 @@ class StreamNode:
     """What a checkpoint knows it by, if it may keep something there."""
     earlierStates: tuple[tuple[str, str, str], ...] = ()
     """The states that its functions had in the checkpoint that the job goes on from."""
+    uidHash: str | None = None
+    """The uid that it had in the savepoint that the job begins from, if it was another."""
 
     @property
     def elementType(self) -> TypeInformation[Any]:
@@ -188,6 +190,7 @@ class _StreamGraphGenerator:
 
     def _add(self, transformation: Transformation) -> None:
         uid = self._uids[transformation.id]
+        known = transformation.uidHash or uid
         node = StreamNode(
             uid,
             transformation.name,
@@ -196,7 +199,8 @@ class _StreamGraphGenerator:
             outputType=_element_type(transformation),
             description=transformation.description,
             identity=self._identities.get(transformation.id),
-            earlierStates=self._earlier[uid].states if uid in self._earlier else (),
+            earlierStates=self._earlier[known].states if known in self._earlier else (),
+            uidHash=transformation.uidHash,
         )
         self._nodes[uid] = node
         for index, source in enumerate(transformation.inputs):
@@ -273,7 +277,8 @@ class _StreamGraphGenerator:
         self, group: str, members: Sequence[Transformation], taken: set[str]
     ) -> None:
         uids: list[str | None] = [None] * len(members)
-        explicit = set(self._uids.values())
+        hashes = {t.uidHash for t in self._transformations if t.uidHash is not None}
+        explicit = {*self._uids.values(), *hashes}
         earlier = {
             uid: identity
             for uid, identity in self._earlier.items()

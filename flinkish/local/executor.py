@@ -10,11 +10,14 @@ from flinkish.api.errors import NotSupportedError
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.runtime_mode import runs_as_batch
+from flinkish.deployment.savepoint.metadata import check_streams
 from flinkish.deployment.task_settings import task_settings
+from flinkish.graph.identities import NO_IDENTITIES
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.local.job import LocalJob, LocalJobClient
+from flinkish.local.savepoint import LocalSavepoint
 
 
 class LocalPipelineExecutor:
@@ -27,14 +30,24 @@ class LocalPipelineExecutor:
         jobName: str,
     ) -> LocalJobClient:
         """Start the job that ends in ``sinks``."""
-        stream_graph = StreamGraph.of(sinks)
         config = environment.getConfig()
+        begin = environment.getSavepointRestoreSettings()
+        path = begin.getRestorePath()
+        savepoint = None if path is None else LocalSavepoint.read(path)
+        stream_graph = StreamGraph.of(
+            sinks, NO_IDENTITIES if savepoint is None else savepoint.identities
+        )
         batch = runs_as_batch(stream_graph, config.runtimeMode)
+        if savepoint is not None:
+            check_streams(batch)
         graph = JobGraph(stream_graph)
         # Unless it is set, one: elements of all keys stay in order
         parallelism = config.parallelism or 1
         settings = task_settings(graph, config, parallelism, batch=batch)
-        return LocalJobClient(jobName, LocalJob(graph, settings, config))
+        restored = None
+        if savepoint is not None:
+            restored = savepoint.restored(graph, settings, begin.allowNonRestoredState())
+        return LocalJobClient(jobName, LocalJob(jobName, graph, settings, config, restored))
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any

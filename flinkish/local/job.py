@@ -7,6 +7,7 @@ the user's here too, so that what works here works there.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 import uuid
@@ -37,6 +38,7 @@ from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.local.page_store import RevertiblePageStore
+from flinkish.local.savepoint import RestoredJob, checked_directory, write_savepoint
 from flinkish.local.sinks import opened_sink
 from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
@@ -79,10 +81,31 @@ class _Batch:
     """The sinks that have it."""
 
 
+class _Wanted:
+    """A savepoint that was asked for."""
+
+    def __init__(self, directory: str, stop: bool) -> None:
+        self.directory = directory
+        self.stop = stop
+        self.error: BaseException | None = None
+        self.done = threading.Event()
+
+
 class LocalJob:
     """The tasks of a job and its state. ``cancel`` may be called from any thread."""
 
-    def __init__(self, graph: JobGraph, settings: TaskSettings, config: ExecutionConfig) -> None:
+    def __init__(
+        self,
+        name: str,
+        graph: JobGraph,
+        settings: TaskSettings,
+        config: ExecutionConfig,
+        restored: RestoredJob | None = None,
+    ) -> None:
+        self._name = name
+        self._graph = graph
+        self._restored = restored
+        self._savepoints: queue.SimpleQueue[_Wanted] = queue.SimpleQueue()
         self.metrics = MetricsTotals()
         self.monitor = JobMonitor(graph, self.metrics, BatchHistory(None))
         self.view = JobDetailsView(graph, settings, self.monitor, config, None, False)
@@ -99,11 +122,13 @@ class LocalJob:
         self._stage_tasks: dict[int, StageTask] = {}
         self._stores: dict[tuple[int, int], RevertiblePageStore] = {}
         check_writers(vertex.head.content for vertex in graph.sinks)
-        self._sinks = {vertex.uid: opened_sink(vertex.head) for vertex in graph.sinks}
+        self._sinks = {
+            vertex.uid: opened_sink(vertex.head, restored is not None) for vertex in graph.sinks
+        }
         self._sources: dict[str, LocalSource] = {}
         self._alignments = Alignments(graph)
         self._aligned: dict[str, int | None] = {}
-        self._batch = _Batch(0)
+        self._batch = _Batch(0 if restored is None else restored.nextBatch)
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
         """Whether the job has failed, and waits to run again."""
@@ -111,6 +136,12 @@ class LocalJob:
     def cancel(self) -> None:
         """Stop the job before its next run of elements."""
         self._cancelled.set()
+
+    def wantSavepoint(self, directory: str, stop: bool) -> _Wanted:
+        """Ask for a savepoint between two batches, and to stop then. May be called from any thread."""
+        wanted = _Wanted(directory, stop)
+        self._savepoints.put(wanted)
+        return wanted
 
     def run(self) -> bool:
         """Run the job to its end; False if it was cancelled."""
@@ -130,6 +161,8 @@ class LocalJob:
             if self._vertices[uid].head.isSource:
                 source = _source(self._vertices[uid])
                 self._sources[uid] = opened_source(source, self._config)
+                if self._restored is not None and uid in self._restored.positions:
+                    self._sources[uid].begin(self._restored.positions[uid])
 
     def close(self) -> None:
         """Close what was opened."""
@@ -217,18 +250,46 @@ class LocalJob:
                 rows += self._read(uid, self._sources[uid], batch.now)
             if batch.due:
                 rows += self._ticks(batch.now, batch.due)
-            worked = bool(batch.reading or batch.due)
+            if self._restored is not None:
+                rows += self._restored.rows(batch.now)
+            worked = bool(batch.reading or batch.due or self._restored)
             if worked:
                 self._run_stages(rows, batch)
+                self._restored = None
                 for source in self._sources.values():
                     source.batchEnded()
             self._batch = _Batch(batch.number + worked)
+            self._write_savepoints()
             if all(source.ended for source in self._sources.values()):
                 return
             pause = began + self._config.triggerInterval / 1000 - time.monotonic()
             if self._cancelled.wait(max(pause, 0 if worked else _POLL_SECONDS)):
                 raise _Cancelled
             self._batch.now = clock()
+
+    def _write_savepoints(self) -> None:
+        stop = False
+        while not self._savepoints.empty():
+            wanted = self._savepoints.get()
+            try:
+                write_savepoint(
+                    wanted.directory,
+                    self._name,
+                    self._batch.number - 1,
+                    self._graph,
+                    self._settings,
+                    self.metrics.states,
+                    {uid: source.savedPosition() for uid, source in self._sources.items()},
+                    self._stores,
+                )
+            except BaseException as error:
+                wanted.error = error
+            else:
+                stop = stop or wanted.stop
+            wanted.done.set()
+        if stop:
+            self._cancelled.set()
+            raise _Cancelled
 
     def _may_read(self, uid: str) -> bool:
         alignment = self._alignments.ofSource.get(uid)
@@ -383,11 +444,37 @@ class LocalJobClient(JobClient):
     def cancelSoon(self) -> None:
         self._job.cancel()
 
-    def stopWithSavepoint(self) -> str:
-        raise IllegalStateError(
-            f"stopWithSavepoint: the job {self._name!r} runs locally, and takes no checkpoints. Leave"
-            " setLocalExecution out, or cancel() it."
-        )
+    def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
+        if savepointDirectory is None:
+            raise IllegalStateError(
+                f"stopWithSavepoint: the job {self._name!r} runs locally, and takes no checkpoints. Pass"
+                " a directory for a savepoint, leave setLocalExecution out, or cancel() the job."
+            )
+        return self._savepoint("stopWithSavepoint", savepointDirectory, stop=True)
+
+    def triggerSavepoint(self, savepointDirectory: str) -> str:
+        return self._savepoint("triggerSavepoint", savepointDirectory, stop=False)
+
+    def _savepoint(self, method: str, savepointDirectory: str, stop: bool) -> str:
+        directory = checked_directory(method, savepointDirectory)
+        if threading.current_thread() is self._thread:
+            raise IllegalStateError(
+                f"{method}: a function of the job {self._name!r} calls it, which would wait for itself."
+                " Call it from the program that started the job."
+            )
+        wanted = self._job.wantSavepoint(directory, stop)
+        with self.cancelledOnInterrupt():
+            while not wanted.done.wait(_POLL_SECONDS):
+                if self._ended.is_set() and not wanted.done.is_set():
+                    raise IllegalStateError(
+                        f"{method}: the job {self._name!r} has ended ({self._status.value}), and wrote no"
+                        " savepoint. Call it while the job runs."
+                    )
+            if stop and wanted.error is None:
+                self._ended.wait()
+        if wanted.error is not None:
+            raise wanted.error
+        return directory
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         with self.cancelledOnInterrupt():

@@ -82,7 +82,7 @@ class BatchFunction(LocalSink):
 class FileWriter(LocalSink):
     """Writes a directory for each batch, with a file in it. ``columns``: the elements come as columns."""
 
-    def __init__(self, sink: FileSink[Any], name: str, columns: bool) -> None:
+    def __init__(self, sink: FileSink[Any], name: str, columns: bool, goesOn: bool = False) -> None:
         self._name = name
         self._format = sink.format
         self._columns = columns
@@ -95,7 +95,7 @@ class FileWriter(LocalSink):
                 f" {', '.join(sorted(known)) or '(none)'} of a FileSink for {sink.format}. Leave"
                 " setLocalExecution out, or the option."
             )
-        if any(self._path.glob("batch=*")):
+        if not goesOn and any(self._path.glob("batch=*")):
             raise IncompatibleCheckpointError(
                 f"{name}: {sink.path} holds the output of another run. Give the sink a directory of"
                 " its own, or remove that one."
@@ -162,12 +162,15 @@ def _values(runs: Sequence[Records]) -> list[Any]:
     return list(chain.from_iterable(run.values for run in runs))
 
 
-def opened_sink(node: StreamNode) -> LocalSink:
-    """The sink of ``node``, ready to be written to."""
+def opened_sink(node: StreamNode, goesOn: bool = False) -> LocalSink:
+    """The sink of ``node``, ready to be written to. ``goesOn``: the job begins from a savepoint, so the
+    output of the run before is there."""
     assert isinstance(node.content, Sink)
     if is_written_in_batches(node.content):
         job = uuid.uuid4().hex
         return Transactions(batch_writer(node.content, node.name, node.uid, job, "UTC"))
+    if isinstance(node.content, FileSink):
+        return FileWriter(node.content, node.name, sink_columns(node) is not None, goesOn)
     return _opened(node.content, node)
 
 
@@ -197,8 +200,3 @@ def _data_frames(sink: ForEachBatchDataFrameSink, node: StreamNode) -> LocalSink
         "forEachBatchDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
         " setLocalExecution out, or call forEachBatch(function), which gets a list."
     )
-
-
-@_opened.register
-def _file(sink: FileSink, node: StreamNode) -> LocalSink:  # type: ignore[type-arg]
-    return FileWriter(sink, node.name, sink_columns(node) is not None)

@@ -8,7 +8,7 @@ import queue
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import singledispatch
 from typing import Any
@@ -28,6 +28,7 @@ from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
+from flinkish.deployment.savepoint.metadata import SourcePosition, source_type
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
@@ -46,7 +47,13 @@ from flinkish.runtime.sources.planners import (
     Step,
     is_pattern,
 )
-from flinkish.runtime.sources.user_sources import ELEMENTS_A_BATCH, ReadAhead, frames_of
+from flinkish.runtime.sources.user_sources import (
+    ELEMENTS_A_BATCH,
+    ReadAhead,
+    decoded_position,
+    encoded_position,
+    frames_of,
+)
 
 NUMBERS_A_BATCH = 1_000_000
 
@@ -62,6 +69,20 @@ class LocalSource(ABC):
 
     position: str | None = None
     """How far it has been read, as JSON; None where that cannot be said."""
+
+    type: str = ""
+    """The name of the source's class."""
+
+    def savedPosition(self) -> SourcePosition:
+        """Where it goes on, for a savepoint."""
+        return SourcePosition(self.type, self._saved())
+
+    def _saved(self) -> dict[str, Any] | None:
+        """The same as JSON; None where that cannot be said."""
+        return None
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        """Begin at a position of a savepoint."""
 
     @abstractmethod
     def nextBatch(self) -> bool:
@@ -89,6 +110,12 @@ class PlannedSource(LocalSource):
         self._read = read
         self._steps = 0
         self._step: Step | None = None
+
+    def _saved(self) -> dict[str, Any]:
+        return self._planner.position()
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        self._planner.begin(position)
 
     def nextBatch(self) -> bool:
         self._step = self._planner.plan()
@@ -129,6 +156,12 @@ class CollectionReader(LocalSource):
         self._values = values
         self._per_batch = perBatch or max(len(values), 1)
         self._start = self._end = 0
+
+    def _saved(self) -> dict[str, Any]:
+        return {"next": self._end}
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        self._end = min(position["next"], len(self._values))
 
     def nextBatch(self) -> bool:
         self._start = self._end
@@ -194,9 +227,24 @@ class UserSourceReader(LocalSource):
         self._shipped = shipped_source(source)
         self._per_batch = perBatch or ELEMENTS_A_BATCH
         self._frames: list[bytes] = []
+        self._had_ended = False
         self._reading = self._read_from(None)
 
+    def _saved(self) -> dict[str, Any]:
+        return {"position": encoded_position(self._next), "ended": self.ended}
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        self._reading.close()
+        self._had_ended = position["ended"]
+        if self._had_ended:
+            self._next = decoded_position(position["position"])
+        else:
+            self._reading = self._read_from(decoded_position(position["position"]))
+
     def nextBatch(self) -> bool:
+        if self._had_ended:
+            self.ended = True
+            return True
         portion = self._reading.take()
         if portion is None:
             return False
@@ -220,9 +268,15 @@ class UserSourceReader(LocalSource):
         self._reading.close()
 
 
-@singledispatch
 def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
     """``source``, ready to be read."""
+    opened = _opened(source, config)
+    opened.type = source_type(source)
+    return opened
+
+
+@singledispatch
+def _opened(source: Source[Any], config: ExecutionConfig) -> LocalSource:
     if source.isUsers:
         return UserSourceReader(source, config.elementsPerBatch)
     raise NotSupportedError(
@@ -231,17 +285,17 @@ def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
     )
 
 
-@opened_source.register
+@_opened.register
 def _collection(source: CollectionSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
     return CollectionReader(source.values, config.elementsPerBatch)
 
 
-@opened_source.register
+@_opened.register
 def _sequence(source: SequenceSource, config: ExecutionConfig) -> LocalSource:
     return _numbers(source.start, source.end, config, None)
 
 
-@opened_source.register
+@_opened.register
 def _generator(source: DataGeneratorSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
     if source.count is not None and source.elementsPerSecond is None:
         return _numbers(0, source.count - 1, config, source.generator)
@@ -250,17 +304,17 @@ def _generator(source: DataGeneratorSource, config: ExecutionConfig) -> LocalSou
     return PlannedSource(planner, _numbers_of(source.generator))
 
 
-@opened_source.register
+@_opened.register
 def _kafka(source: KafkaSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
     return KafkaPartitions(source, config.elementsPerBatch)
 
 
-@opened_source.register
+@_opened.register
 def _socket(source: SocketSource, config: ExecutionConfig) -> LocalSource:
     return SocketReader(source)
 
 
-@opened_source.register
+@_opened.register
 def _dataframe(source: DataFrameSource, config: ExecutionConfig) -> LocalSource:
     raise NotSupportedError(
         "fromDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
@@ -268,7 +322,7 @@ def _dataframe(source: DataFrameSource, config: ExecutionConfig) -> LocalSource:
     )
 
 
-@opened_source.register
+@_opened.register
 def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
     path = source.path
     if path.startswith("file:"):

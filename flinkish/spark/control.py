@@ -19,7 +19,9 @@ from flinkish.spark.sources.function import CLOCK_TICK, END_OF_INPUT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_DIRECTORY = "control"
+CONTROL = "control"
+"""The directory of the signals in the checkpoint."""
+
 _FIRST = "control-first"
 _ENDED = "control-ended"
 _BEGIN = "begin"
@@ -39,7 +41,7 @@ class ControlStream:
         """Whether the job continues from a checkpoint."""
         if first is None:
             first = END_OF_INPUT if endWithFirstBatch else _BEGIN
-            storage.appendLine(_DIRECTORY, first, 0)
+            storage.appendLine(CONTROL, first, 0)
             storage.writeText(_FIRST, first)
         self._ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
 
@@ -49,7 +51,7 @@ class ControlStream:
         Spark removes a file once the batch that read it is committed, as an unbounded job has ever more.
         """
         reader = session.readStream.option("cleanSource", "delete")
-        return reader.text(self._storage.child(_DIRECTORY)).select("value")
+        return reader.text(self._storage.child(CONTROL)).select("value")
 
     @property
     def ended(self) -> bool:
@@ -60,11 +62,11 @@ class ControlStream:
         """Signal that all bounded input has been read; does nothing the second time."""
         if not self._ended:
             # Always number 1: a job killed between the two writes repeats the same signal.
-            self._storage.appendLine(_DIRECTORY, END_OF_INPUT, 1)
+            self._storage.appendLine(CONTROL, END_OF_INPUT, 1)
             self._storage.writeText(_ENDED, END_OF_INPUT)
             self._ended = True
 
     def tick(self, due: Mapping[str, Collection[int]] | None = None) -> None:
         """Run a batch now that calls the key groups in ``due``, by operator uid; None: all of them."""
         line = CLOCK_TICK + json.dumps(due)
-        self._storage.appendLine(_DIRECTORY, line, time.time_ns() // 1000)
+        self._storage.appendLine(CONTROL, line, time.time_ns() // 1000)

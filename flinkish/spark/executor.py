@@ -23,6 +23,7 @@ from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.runtime_mode import runs_as_batch
+from flinkish.deployment.savepoint.metadata import check_streams
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.task_settings import task_settings
@@ -43,6 +44,7 @@ from flinkish.spark.control import ControlStream
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
+from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.session.interrupts import plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
 from flinkish.spark.session.session import (
@@ -97,11 +99,13 @@ class SparkPipelineExecutor:
                 storage.create()
                 plan = CheckpointPlan(storage)
                 parallelism = _parallelism(session, environment, plan)
+                savepoint = _savepoint(session, environment, plan, batch)
                 graph, settings = _graph(config, sinks, plan, parallelism, batch)
                 queries = (_Batches if batch else _Queries)(
                     session, config, storage, plan, graph, settings, given, jobName
                 )
                 with queries.starting():
+                    _bring(savepoint, environment, graph, settings, storage)
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
                     view = JobDetailsView(
@@ -115,6 +119,7 @@ class SparkPipelineExecutor:
                         restart_backoff(config.getRestartStrategy()),
                         queries.monitor,
                         view,
+                        queries.savepoints,
                         given,
                         config.elementsHiddenInErrors,
                         at_end.close,
@@ -146,10 +151,13 @@ class SparkPipelineExecutor:
         parallelism = _parallelism(session, environment, plan)
         set_job_settings(session, parallelism)
         config = environment.getConfig()
+        savepoint = _savepoint(session, environment, plan)
         graph, settings = _graph(config, [sink], plan, parallelism)
+        _bring(savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
         run = job_run(session, given)
-        frames, *_ = _frames(session, config, storage, graph, settings, run, Alignments(graph))
+        alignments = Alignments(graph)
+        frames, *_ = _frames(session, config, storage, plan, graph, settings, run, alignments)
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -191,6 +199,8 @@ class _Queries:
         history = BatchHistory(history_log(storage) if given else None)
         offsets = _group_offsets(graph, storage)
         self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
+        self.savepoints: JobSavepoints | None = None
+        """What writes savepoints of the job, once a query is prepared."""
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -204,9 +214,12 @@ class _Queries:
         """A query that goes on from the checkpoint."""
         session, config, metrics = self._session, self._config, self.monitor.metrics
         run = job_run(session, self._given)
-        frames, sources, control = _frames(
-            session, config, self._storage, self._graph, self._settings, run, self._alignments
+        storage, plan, graph, settings = self._storage, self._plan, self._graph, self._settings
+        frames, streams, control = _frames(
+            session, config, storage, plan, graph, settings, run, self._alignments
         )
+        self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
+        sources = _job_sources(graph, streams)
         sinks = self._sinks()
         writer = query_writer(frames, sinks, self._storage.child("query"), config.triggerInterval)
         if self._name.strip():
@@ -255,6 +268,36 @@ class _Batches(_Queries):
         return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
 
 
+def _savepoint(
+    session: SparkSession,
+    environment: StreamExecutionEnvironment,
+    plan: CheckpointPlan,
+    batch: bool = False,
+) -> SparkSavepoint | None:
+    """The savepoint that a job begins from, None if it has a checkpoint already."""
+    path = environment.getSavepointRestoreSettings().getRestorePath()
+    if path is None or not plan.isNew:
+        return None
+    check_streams(batch)
+    savepoint = SparkSavepoint(session, path)
+    plan.beginFrom(savepoint.metadata)
+    return savepoint
+
+
+def _bring(
+    savepoint: SparkSavepoint | None,
+    environment: StreamExecutionEnvironment,
+    graph: JobGraph,
+    settings: TaskSettings,
+    storage: CheckpointStorage,
+) -> None:
+    """Write the state of ``savepoint`` into the checkpoint, before its plan: once that is noted, there is a
+    checkpoint to go on from."""
+    if savepoint is not None:
+        allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
+        savepoint.bring(savepoint.restoration(graph, settings, allowed), storage)
+
+
 def _graph(
     config: ExecutionConfig,
     sinks: Sequence[SinkTransformation],
@@ -271,20 +314,28 @@ def _frames(
     session: SparkSession,
     config: ExecutionConfig,
     storage: CheckpointStorage,
+    plan: CheckpointPlan,
     graph: JobGraph,
     settings: TaskSettings,
     run: JobRun | None,
     alignments: Alignments,
-) -> tuple[DataFrame, JobSources, ControlStream]:
+) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
     """The frames for the sinks of ``graph`` as a streaming DataFrame, and what drives it."""
     aligned, hidden = alignments.ofSource, config.elementsHiddenInErrors
-    reader = SourceReader(session, storage, config.elementsPerBatch, hidden, alignments=aligned)
+    reader = SourceReader(
+        session,
+        storage,
+        config.elementsPerBatch,
+        hidden,
+        alignments=aligned,
+        positions=plan.positions,
+    )
     sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
     check_aligned(sources, aligned)
     whole = all(stream.whole or stream.endsItself for stream in sources.values())
     control = ControlStream(storage, endWithFirstBatch=whole)
     frames = translate(graph, sources, control.stream(session), settings, run)
-    return frames, _job_sources(graph, sources), control
+    return frames, sources, control
 
 
 def _explained_functions(node: StreamNode, enabled: bool) -> Iterator[str]:

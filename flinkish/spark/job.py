@@ -19,6 +19,7 @@ from flinkish.deployment.status.job_monitor import clock
 from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.failures import translated
 from flinkish.spark.query_run import QueryRun
+from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
@@ -49,6 +50,7 @@ class SparkJobClient(JobClient):
         backoff: RestartBackoff,
         monitor: QueryMonitor,
         view: JobDetailsView,
+        savepoints: JobSavepoints | None,
         checkpoint: str | None,
         elementsHidden: bool,
         cleanUp: Callable[[], None],
@@ -62,6 +64,9 @@ class SparkJobClient(JobClient):
         self._monitor = monitor
         self._metrics = monitor.metrics
         self._view = view
+        self._savepoints = savepoints
+        self._savepoint: str | None = None
+        self._savepoint_error: BaseException | None = None
         self._checkpoint = checkpoint
         self._elements_hidden = elementsHidden
         self._cleanUp = cleanUp
@@ -99,20 +104,59 @@ class SparkJobClient(JobClient):
             with plain_interrupts():
                 self._ended.wait()
 
-    def stopWithSavepoint(self) -> str:
-        if self._checkpoint is None:
+    def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
+        if savepointDirectory is None and self._checkpoint is None:
             raise IllegalStateError(
                 f"stopWithSavepoint: the job {self._name!r} has no checkpoint directory to continue"
-                " from. Call env.enableCheckpointing(directory) before it starts, or cancel() it."
+                " from. Pass a directory for a savepoint, call env.enableCheckpointing(directory) before"
+                " it starts, or cancel() it."
+            )
+        if savepointDirectory is not None:
+            self._check_runs("stopWithSavepoint")
+            self._savepoint = self._writer_of_savepoints("stopWithSavepoint").checkedDirectory(
+                "stopWithSavepoint", savepointDirectory
             )
         stopping = threading.Thread(target=self._stop_after_batch, daemon=True)
         stopping.start()
         if not self._query_run.isCaller:
             with self.cancelledOnInterrupt():
                 self._ended.wait()
-        if self._error is not None:
-            raise self._error
-        return self._checkpoint
+        error = self._error or self._savepoint_error
+        if error is not None:
+            raise error
+        directory = savepointDirectory or self._checkpoint
+        assert directory is not None
+        return directory
+
+    def triggerSavepoint(self, savepointDirectory: str) -> str:
+        self._check_runs("triggerSavepoint")
+        savepoints = self._writer_of_savepoints("triggerSavepoint")
+        directory = savepoints.checkedDirectory("triggerSavepoint", savepointDirectory)
+        with plain_interrupts(), quiet_py4j():
+            if self._query_run.isCaller and savepoints.lastBatch() is None:
+                raise IllegalStateError(
+                    f"triggerSavepoint: a sink of the job {self._name!r} calls it in the first batch, and a"
+                    " savepoint is of a finished batch. Call it in a later one."
+                )
+            if not savepoints.awaitBatch(lambda: not self._ended.is_set()):
+                self._check_runs("triggerSavepoint")
+            savepoints.write(directory, self._name)
+        return directory
+
+    def _writer_of_savepoints(self, method: str) -> JobSavepoints:
+        if self._savepoints is None:
+            raise IllegalStateError(
+                f"{method}: the job {self._name!r} runs as a batch, which has no state to save. Call"
+                " setRuntimeMode(RuntimeExecutionMode.STREAMING), or cancel() it."
+            )
+        return self._savepoints
+
+    def _check_runs(self, method: str) -> None:
+        if self._ended.is_set():
+            raise IllegalStateError(
+                f"{method}: the job {self._name!r} has ended ({self._status.value}). Call it while the job"
+                " runs."
+            )
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         with self.cancelledOnInterrupt():
@@ -142,6 +186,10 @@ class SparkJobClient(JobClient):
         self._to_stop().stop()
 
     def _stop_after_batch(self) -> None:
+        if self._savepoint is not None and self._savepoints is not None:
+            # What a savepoint brought is the job's own state after its first batch
+            with quiet_py4j(), suppress(Exception):
+                self._savepoints.awaitBatch(lambda: not self._ended.is_set())
         self._to_stop().stopAfterBatch()
 
     def _to_stop(self) -> QueryRun | BatchRun:
@@ -156,11 +204,22 @@ class SparkJobClient(JobClient):
             self._error = error
             self._monitor.end(None if error is None else self._view.exception(error))
             self._runtime = round((time.monotonic() - self._began) * 1000)
+            self._write_savepoint()
             self._status = status
             with quiet_py4j(), suppress(Exception):
                 self._cleanUp()
         finally:
             self._ended.set()
+
+    def _write_savepoint(self) -> None:
+        """Write the savepoint that the job was stopped for."""
+        if self._savepoint is None or self._savepoints is None or self._error is not None:
+            return
+        try:
+            with quiet_py4j():
+                self._savepoints.write(self._savepoint, self._name)
+        except BaseException as error:
+            self._savepoint_error = error
 
     def _run_to_the_end(self) -> tuple[JobStatus, BaseException | None]:
         """Run the query, and again after failures as far as the strategy allows: how the job ended."""

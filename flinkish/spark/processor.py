@@ -19,6 +19,10 @@ GROUP = "group"
 """The grouping column."""
 
 
+PAGES = "pages"
+"""The name of the state that the pages are in."""
+
+
 class MapStatePageStore:
     """Pages in a Spark ``MapState``, one entry for each page."""
 
@@ -54,7 +58,7 @@ class StageProcessor(StatefulProcessor):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        pages = handle.getMapState("pages", "page binary", "content binary")
+        pages = handle.getMapState(PAGES, "page binary", "content binary")
         self._store = MapStatePageStore(pages)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:

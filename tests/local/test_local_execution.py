@@ -140,7 +140,7 @@ def test_a_function_that_cannot_be_pickled_is_named(local):
         local.execute()
 
 
-def test_there_is_no_savepoint(local):
+def test_there_is_no_checkpoint(local):
     local.fromSource(fl.DataGeneratorSource(lambda n: n)).forEachBatch(lambda values, batch: None)
     client = local.executeAsync()
     with pytest.raises(fl.IllegalStateError, match="runs locally"):

@@ -35,6 +35,7 @@ from flinkish import (
     OutputTag,
     PartitionWindowedStream,
     Row,
+    SavepointRestoreSettings,
     SingleOutputStreamOperator,
     StreamExecutionEnvironment,
     Time,
@@ -70,10 +71,14 @@ def environments(env: StreamExecutionEnvironment) -> None:
     assert_type(env.setParallelism(2).setMaxParallelism(8), StreamExecutionEnvironment)
     assert_type(env.enableCheckpointing("directory"), StreamExecutionEnvironment)
     assert_type(env.setTriggerInterval(Time.seconds(1)), StreamExecutionEnvironment)
+    assert_type(env.setSavepoint("directory", True), StreamExecutionEnvironment)
+    assert_type(env.getSavepointRestoreSettings(), SavepointRestoreSettings)
     assert_type(env.getConfig(), ExecutionConfig)
     assert_type(env.getConfiguration(), Configuration)
     assert_type(env.execute("name"), JobExecutionResult)
     assert_type(env.executeAsync(), JobClient)
+    assert_type(env.executeAsync().stopWithSavepoint("directory"), str)
+    assert_type(env.executeAsync().triggerSavepoint("directory"), str)
     assert_type(env.explain(), str)
     assert_type(env.getExecutionPlan(), str)
 
@@ -115,7 +120,13 @@ def streams(pairs: DataStream[Pair], words: DataStream[str]) -> None:
 
 
 def operators(words: SingleOutputStreamOperator[str]) -> None:
-    same = words.setDescription("words").setParallelism(1).setMaxParallelism(8).forceNonParallel()
+    same = (
+        words.setUidHash("a")
+        .setDescription("words")
+        .setParallelism(1)
+        .setMaxParallelism(8)
+        .forceNonParallel()
+    )
     same = same.disableChaining().startNewChain().slotSharingGroup("group").setBufferTimeout(1)
     same = same.addMetricVariable("key", "value").enableAsyncState().returns(str)
     assert_type(same.returns(Types.STRING()), SingleOutputStreamOperator[str])

@@ -139,10 +139,14 @@ class Client(JobClient):
         self.asked.append("cancel")
         self.told = details(self.told.jid, JobStatus.CANCELED)
 
-    def stopWithSavepoint(self) -> str:
+    def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
         self.asked.append("stop")
         self.told = details(self.told.jid, JobStatus.CANCELED)
-        return "/data/checkpoint"
+        return savepointDirectory or "/data/checkpoint"
+
+    def triggerSavepoint(self, savepointDirectory: str) -> str:
+        self.asked.append("savepoint")
+        return savepointDirectory
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         return JobExecutionResult(self.told.name, self.told.jid, 1, {})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from flinkish.api.arguments import MAX_KEY_GROUPS, instance, member, milliseconds, positive
+from flinkish.api.arguments import MAX_KEY_GROUPS, instance, member, milliseconds, positive, text
 from flinkish.api.environment.configuration import (
     CheckpointConfig,
     CheckpointingMode,
@@ -20,8 +21,16 @@ from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration,
     restart_strategy_of,
 )
+from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
+
+_SAVEPOINT = ("execution.state-recovery.path", "execution.savepoint.path")
+_UNCLAIMED = (
+    "execution.state-recovery.ignore-unclaimed-state",
+    "execution.savepoint.ignore-unclaimed-state",
+)
+"""Flink's options by their names of today and before 2.0."""
 
 
 class EnvironmentSettings:
@@ -37,6 +46,7 @@ class EnvironmentSettings:
         self._chaining = True
         self._localExecution = False
         self._changelog: bool | None = None
+        self._savepoint = SavepointRestoreSettings.none()
 
     def getConfig(self) -> ExecutionConfig:
         """The settings of the job."""
@@ -52,8 +62,8 @@ class EnvironmentSettings:
         """How many tasks keyed operators run in: Spark's shuffle partitions of the job. With 1 they
         hand on in the order of their input, whatever the keys.
 
-        A checkpoint keeps the number it was begun with, also where none is set. How many cores
-        Spark has may change.
+        A checkpoint keeps the number it was begun with, also where none is set; a savepoint goes on
+        with any. How many cores Spark has may change.
         """
         self._config.setParallelism(parallelism)
         return self
@@ -63,7 +73,7 @@ class EnvironmentSettings:
         return self._config.parallelism
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
-        """Set the number of key groups. It cannot change for an existing checkpoint."""
+        """Set the number of key groups. It cannot change for an existing checkpoint, but from a savepoint."""
         self._config.setMaxParallelism(maxParallelism)
         return self
 
@@ -136,6 +146,31 @@ class EnvironmentSettings:
         """The directory of the checkpoints, which is where a savepoint is."""
         return self._checkpointConfig.getCheckpointStorage()
 
+    def setSavepoint(
+        self, savepoint: str | SavepointRestoreSettings, allowNonRestoredState: bool = False
+    ) -> Self:
+        """Begin from a savepoint: the directory that ``stopWithSavepoint`` or ``triggerSavepoint`` returned,
+        wherever it has been moved to. The parallelism, the key groups and the job may be others.
+
+        ``allowNonRestoredState``: drop the state of operators that the job has no more. A checkpoint that
+        the job has written itself goes before, so a program that is started again need not be changed.
+        """
+        if not isinstance(savepoint, SavepointRestoreSettings):
+            allowed = instance(
+                "setSavepoint: allowNonRestoredState",
+                allowNonRestoredState,
+                bool,
+                "Pass True to drop state that has no operator any more, else False.",
+            )
+            path = text("setSavepoint: savepoint", savepoint)
+            savepoint = SavepointRestoreSettings.forPath(path, allowed)
+        self._savepoint = savepoint
+        return self
+
+    def getSavepointRestoreSettings(self) -> SavepointRestoreSettings:
+        """The savepoint that the jobs begin from."""
+        return self._savepoint
+
     # ------------------------------------------------------------------ failures
 
     def setRestartStrategy(
@@ -178,8 +213,8 @@ class EnvironmentSettings:
     def setLocalExecution(self, enabled: bool = True) -> Self:
         """Run the jobs of this environment in this process, without Spark: for tests and for learning.
 
-        A job has the results that it has on Spark, in milliseconds. It takes no checkpoints, and reads
-        and writes no DataFrames. Unless ``setParallelism`` says otherwise its parallelism is 1.
+        A job has the results that it has on Spark, in milliseconds. It takes savepoints but no checkpoints,
+        and reads and writes no DataFrames. Unless ``setParallelism`` says otherwise its parallelism is 1.
         """
         self._localExecution = enabled
         return self
@@ -256,6 +291,12 @@ class EnvironmentSettings:
             self.setBufferTimeout(value)
         elif option == "execution.runtime-mode":
             self.setRuntimeMode(value)
+        elif option in _SAVEPOINT:
+            now = self._savepoint
+            self.setSavepoint(value, now.allowNonRestoredState())
+        elif option in _UNCLAIMED:
+            allowed = instance(option, value, bool, "Pass True or False.")
+            self._savepoint = replace(self._savepoint, _allow_non_restored_state=allowed)
         elif option == "execution.checkpointing.dir":
             self._checkpointConfig.setCheckpointStorage(value)
         elif option == "execution.checkpointing.interval":

@@ -119,9 +119,18 @@ class JobClient(ABC):
         """Stop now. A later run can continue from the last committed batch."""
 
     @abstractmethod
-    def stopWithSavepoint(self) -> str:
-        """Finish the current batch, stop, and return the checkpoint directory, from which a later run can
-        continue."""
+    def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
+        """Finish the current batch, stop, and return the directory from which a later run can go on.
+
+        With ``savepointDirectory``, a new directory, a savepoint is written there, for
+        ``env.setSavepoint(directory)``: it may be moved, and goes on with another parallelism or a changed
+        job. Without, it is the checkpoint directory.
+        """
+
+    @abstractmethod
+    def triggerSavepoint(self, savepointDirectory: str) -> str:
+        """Write a savepoint of the last batch to ``savepointDirectory``, a new directory, and return it. The
+        job goes on meanwhile."""
 
     @abstractmethod
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:

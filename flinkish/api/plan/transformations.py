@@ -32,6 +32,7 @@ class Transformation:
         self.name = name
         self.inputs = tuple(inputs)
         self.uid: str | None = None
+        self.uidHash: str | None = None
         self.description: str | None = None
         self.parallelism: int | None = None
         self.maxParallelism: int | None = None

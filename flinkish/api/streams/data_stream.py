@@ -677,6 +677,13 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         self._transformation.uid = text("uid", uid)
         return self
 
+    def setUidHash(self, uidHash: str) -> Self:
+        """Begin with the state that a savepoint has under ``uidHash``, which is the uid that the operator had
+        when it had none of its own: ``explain()`` and the errors of a restart show it. Give it a ``uid``
+        too, under which its state is kept from now on."""
+        self._transformation.uidHash = text("setUidHash", uidHash)
+        return self
+
     def setDescription(self, description: str) -> Self:
         """Describe the operator in the plan."""
         self._transformation.description = instance(

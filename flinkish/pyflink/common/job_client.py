@@ -99,8 +99,15 @@ class JobClient:
         savepoint_directory: str | None = None,
         format_type: object = None,
     ) -> CompletableFuture[str]:
-        """Finish the batch at hand and stop; the result is the directory of the checkpoint."""
-        return CompletableFuture(self._client.stopWithSavepoint)
+        """Finish the batch at hand and stop; the result is the directory of the savepoint, or of the
+        checkpoint if no directory is given."""
+        return CompletableFuture(lambda: self._client.stopWithSavepoint(savepoint_directory))
+
+    def trigger_savepoint(
+        self, savepoint_directory: str, format_type: object = None
+    ) -> CompletableFuture[str]:
+        """Write a savepoint to a new directory, which is the result. The job goes on."""
+        return CompletableFuture(lambda: self._client.triggerSavepoint(savepoint_directory))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """The counts of the functions' metrics, by name."""

@@ -262,6 +262,14 @@ class StreamExecutionEnvironment(AbsentMethods):
             self.set_checkpoint_directory(value)
         elif (option := _RESTART_ALIASES.get(key, key)) in RESTART_OPTIONS:
             self._core.configure(CoreConfiguration({option: _restart_value(option, value)}))
+        elif key in ("execution.state-recovery.path", "execution.savepoint.path"):
+            allowed = self._core.getSavepointRestoreSettings().allowNonRestoredState()
+            self._core.setSavepoint(value, allowed)
+        elif key in (
+            "execution.state-recovery.ignore-unclaimed-state",
+            "execution.savepoint.ignore-unclaimed-state",
+        ):
+            self._core.configure(CoreConfiguration({key: value == "true"}))
         elif key == "python.files":
             for path in value.split(","):
                 self.add_python_file(path)

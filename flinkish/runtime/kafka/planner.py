@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -91,6 +91,8 @@ class KafkaPlanner(SourcePlanner):
         )
         self._discovery_seconds = None if interval <= 0 or source.bounded else interval / 1000
         self._partitions: dict[TopicPartition, _Progress] = {}
+        self._begun: dict[TopicPartition, tuple[int, int | None]] = {}
+        """Where the partitions of a savepoint go on, and where they stop."""
         self._broker: BrokerView | None = None
         self._ended = False
         self._known: dict[TopicPartition, int] = {}
@@ -139,6 +141,20 @@ class KafkaPlanner(SourcePlanner):
             if progress.planned
         ]
         return [(self._ended, self._discovered), *planned]
+
+    def position(self) -> dict[str, Any]:
+        # Those of the savepoint that no step has had yet are where they were
+        places = {key: (start, stop) for key, (start, stop) in self._begun.items()}
+        for key, progress in self._partitions.items():
+            if progress.planned or key not in places:
+                places[key] = progress.next, progress.stop
+        partitions = [[*key, start, stop] for key, (start, stop) in places.items()]
+        return {"partitions": partitions, "discovered": self._discovered}
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        self._discovered = position["discovered"]
+        for topic, partition, start, stop in position["partitions"]:
+            self._begun[TopicPartition(topic, partition)] = start, stop
 
     def tasks(self, step: Step) -> list[Task]:
         ranges = [KafkaRange(*piece) for piece in step.pieces]
@@ -252,10 +268,13 @@ class KafkaPlanner(SourcePlanner):
         assert self._broker is not None
         # As in Flink, a partition that comes later is read from its first record.
         starting = OffsetsInitializer.earliest() if self._discovered else self._starting
-        begins = self._broker.offsets(new, starting)
+        fresh = [key for key in new if key not in self._begun]
+        begins = self._broker.offsets(fresh, starting) if fresh else {}
         stops = self._broker.offsets(new, self._stopping) if self._stopping else {}
         for key in new:
-            self._partitions[key] = _Progress(begins[key], stops.get(key))
+            begin, stop = self._begun.get(key) or (begins[key], None)
+            known = self._stopping is not None and stop is not None
+            self._partitions[key] = _Progress(begin, stop if known else stops.get(key))
 
 
 def _key(found: KafkaRange) -> TopicPartition:

@@ -69,6 +69,12 @@ class AlignedPlanner(SourcePlanner):
     def snapshot(self) -> list[Any]:
         return self._planner.snapshot()
 
+    def position(self) -> dict[str, Any]:
+        return self._planner.position()
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        self._planner.begin(position)
+
     def tasks(self, step: Step) -> list[Task]:
         return self._planner.tasks(step)
 

@@ -16,7 +16,7 @@ import re
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,15 @@ class SourcePlanner(ABC):
     @abstractmethod
     def snapshot(self) -> list[Any]:
         """A summary of all steps so far, as a list of values that JSON can hold."""
+
+    @abstractmethod
+    def position(self) -> dict[str, Any]:
+        """Where the source goes on after all steps so far, for a savepoint: JSON that knows neither
+        batches nor the places of files."""
+
+    @abstractmethod
+    def begin(self, position: Mapping[str, Any]) -> None:
+        """Begin at a position of a savepoint, before anything is planned or restored."""
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
@@ -200,6 +209,25 @@ class FilePlanner(SourcePlanner):
 
     def snapshot(self) -> list[Any]:
         return [(self._newest, self._ended or self._had_ended), *self._seen]
+
+    def position(self) -> dict[str, Any]:
+        root = self._root() or "."
+        return {
+            "newest": self._newest,
+            "seen": sorted(os.path.relpath(path, root) for path in self._seen),
+        }
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        root = self._root()
+        self._newest = position["newest"]
+        self._seen.update(os.path.join(root, path) for path in position["seen"])
+
+    def _root(self) -> str:
+        """The directory that the files are in, so that a savepoint has no absolute path."""
+        if not is_pattern(self._path):
+            return self._path if os.path.isdir(self._path) else os.path.dirname(self._path)
+        fixed = re.split(r"[*?\[{]", self._path, maxsplit=1)[0]
+        return os.path.dirname(fixed)
 
     def tasks(self, step: Step) -> list[Task]:
         files = [FileToRead(*piece) for piece in step.pieces]
@@ -357,6 +385,13 @@ class NumberPlanner(SourcePlanner):
     def snapshot(self) -> list[Any]:
         return [(self._next, self._ended)]
 
+    def position(self) -> dict[str, Any]:
+        return {"next": self._next}
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        # Of a source that has ended there is no more to say
+        self._next = position.get("next", self._next)
+
     def tasks(self, step: Step) -> list[Task]:
         tasks: list[Task] = []
         for first, last in step.pieces:
@@ -399,22 +434,37 @@ class RatedNumberPlanner(NumberPlanner):
 
 
 class FramePlanner(SourcePlanner):
-    """The frames of a collection; each line of the file ``index`` lists the pieces of a step."""
+    """The frames of a collection; each line of the file ``index`` has the pieces of a step, and how many
+    elements there are up to its end."""
 
     def __init__(self, index: str, parallelism: int) -> None:
         self._index = index
         self._parallelism = parallelism
         self._next = 0
-        self._steps: list[list[Piece]] | None = None
+        self._first = 0
+        self._steps: list[dict[str, Any]] | None = None
 
     def plan(self) -> Step | None:
-        if self._steps is None:
-            with open(self._index, encoding="utf-8") as lines:
-                self._steps = [json.loads(line) for line in lines]
-        if self._next >= len(self._steps):
+        steps = self._read()
+        if self._next >= len(steps):
             return None
         self._next += 1
-        return Step(self._steps[self._next - 1], self._next == len(self._steps))
+        return Step(steps[self._next - 1]["frames"], self._next == len(steps))
+
+    def _read(self) -> list[dict[str, Any]]:
+        if self._steps is None:
+            with open(self._index, encoding="utf-8") as lines:
+                # Of an older checkpoint a line has the frames only
+                read = [json.loads(line) for line in lines]
+            self._steps = [line if isinstance(line, dict) else {"frames": line} for line in read]
+        return self._steps
+
+    def position(self) -> dict[str, Any]:
+        return {"next": self._read()[self._next - 1]["elements"] if self._next else self._first}
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        # The index lists only what comes after it
+        self._first = position["next"]
 
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
         if snapshot is not None:

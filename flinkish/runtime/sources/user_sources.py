@@ -14,7 +14,7 @@ import pickle
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,14 +166,18 @@ class UserSourcePlanner(SourcePlanner):
         self._parallelism = parallelism
         self._hidden = elementsHidden
         self._number = 0
-        self._position = _encoded(None)
+        self._position = encoded_position(None)
         self._ended = False
+        self._began_ended = False
         self._frozen: int | None = None
         self._reading: ReadAhead | None = None
 
     def plan(self) -> Step | None:
         if self._ended:
             return None
+        if self._began_ended:
+            self._number, self._ended = self._number + 1, True
+            return Step([(self._number, self._position)], last=True)
         hide_elements(self._hidden)
         reading = self._reader()
         portion = reading.take(self._frozen)
@@ -182,7 +186,7 @@ class UserSourcePlanner(SourcePlanner):
         if self._frozen is not None:
             self._frozen -= len(portion.records)
         self._number += 1
-        self._position = _encoded(portion.position)
+        self._position = encoded_position(portion.position)
         self._ended = portion.last
         frames = self._write(portion.records) if len(portion.records) else []
         return Step([(self._number, self._position), *frames], portion.last)
@@ -200,9 +204,15 @@ class UserSourcePlanner(SourcePlanner):
                 file.unlink(missing_ok=True)
         return [(self._number, self._position, self._ended)]
 
+    def position(self) -> dict[str, Any]:
+        return {"position": self._position, "ended": self._ended}
+
+    def begin(self, position: Mapping[str, Any]) -> None:
+        self._position, self._began_ended = position["position"], position["ended"]
+
     def freeze(self) -> None:
         # A bounded source all exists
-        if not self._ended and not self._reader().bounded:
+        if not (self._ended or self._began_ended) and not self._reader().bounded:
             self._frozen = self._reader().waiting
 
     def tasks(self, step: Step) -> list[Task]:
@@ -213,7 +223,9 @@ class UserSourcePlanner(SourcePlanner):
     def _reader(self) -> ReadAhead:
         if self._reading is None:
             source = pickle.loads(self._source)
-            self._reading = ReadAhead(self._name, source, _decoded(self._position), self._most)
+            self._reading = ReadAhead(
+                self._name, source, decoded_position(self._position), self._most
+            )
         return self._reading
 
     def _write(self, records: Records) -> list[tuple[str, int, int]]:
@@ -245,9 +257,11 @@ def read_frame(path: str, start: int, length: int) -> Records:
         return decode_frame(frames.read(length)).records
 
 
-def _encoded(position: Any) -> str:
+def encoded_position(position: Any) -> str:
+    """A position as text."""
     return base64.b64encode(pickled(position)).decode()
 
 
-def _decoded(position: str) -> Any:
+def decoded_position(position: str) -> Any:
+    """The position that ``encoded_position`` encoded."""
     return unpickled(base64.b64decode(position))

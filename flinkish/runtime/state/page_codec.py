@@ -66,11 +66,17 @@ class PageCodec:
 
     __slots__ = ("_dumps", "_prefixes", "_state", "_table", "owner")
 
-    def __init__(self, uid: str, table: str, state: str) -> None:
+    def __init__(
+        self,
+        uid: str,
+        table: str,
+        state: str,
+        dumps: Callable[[Any, int], bytes] = pickle.dumps,
+    ) -> None:
         self.owner = f"{uid}: state {state!r}"
         self._table, self._state = table, state
         self._prefixes: dict[tuple[str, ...], bytes] = {}
-        self._dumps: Callable[[Any, int], bytes] = pickle.dumps
+        self._dumps = dumps
 
     def encodeEntries(self, page: Page, named: bool = False) -> bytes:
         """The bytes of a page of entries: value by key, or ``named`` by key and namespace."""

@@ -8,6 +8,7 @@ size, and a small batch does not rewrite a large window.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ class PagedColumnTable(ColumnTable, Paged):
 
     def __init__(self, space: PageSpace) -> None:
         self._space = space
+        self._merge = _left_apart
         self._reset(None)
 
     def mergeBy(self, merge: ColumnMerge) -> None:
@@ -137,6 +139,11 @@ class PagedColumnTable(ColumnTable, Paged):
         runs = [run for stored in present.values() for run in stored]
         rows, pages = sum(run[2] for run in runs), sum(run[1] for run in runs)
         return rows, pages, self._next, self._space.codec.encodeEntries(present)
+
+
+def _left_apart(runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+    """See ``ColumnMerge``: what stands for it until the operator has said how."""
+    return None
 
 
 def _page(number: int) -> bytes:

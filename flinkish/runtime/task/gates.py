@@ -116,7 +116,9 @@ class InputGates:
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         """Continue from a snapshot, or start anew if it is None, as does a gate not in the snapshot."""
         gates = {} if snapshot is None else snapshot["gates"]
-        inputs = [MIN_TIMESTAMP] * len(self._inputs) if snapshot is None else snapshot["inputs"]
+        known = [] if snapshot is None else snapshot["inputs"][: len(self._inputs)]
+        # There may be an input more than when a savepoint was made
+        inputs = [*known, *[MIN_TIMESTAMP] * (len(self._inputs) - len(known))]
         for index, gate in self._gates.items():
             self._watermarks[index], self._idle[index] = gates.get(
                 gate.name, (MIN_TIMESTAMP, False)

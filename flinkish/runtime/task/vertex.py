@@ -46,7 +46,7 @@ from flinkish.runtime.task.plan import (
     VertexPlan,
     key_groups,
 )
-from flinkish.runtime.task.ticks import TICK_GATE
+from flinkish.runtime.task.restored_state import RESTORED_GATE, restored_state
 from flinkish.runtime.task.writer import (
     BroadcastRecordWriter,
     KeyedRecordWriter,
@@ -381,6 +381,9 @@ class KeyGroupTask(VertexTask):
         """
         began = perf_counter_ns()
         clock = max(row.clock for row in rows)
+        restored = [row for row in rows if row.gate == RESTORED_GATE]
+        if restored:
+            snapshot = restored_state(self._backend, self.plan.uid, restored, store)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
         self._backend.load(store, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
@@ -392,7 +395,7 @@ class KeyGroupTask(VertexTask):
                 self._gates.processWhole(rows)
                 self._head.endInput()
             else:
-                self._gates.process(row for row in rows if row.gate != TICK_GATE)
+                self._gates.process(row for row in rows if row.gate >= 0)
                 # Timers that these elements registered for now or earlier must not wait a batch more.
                 self._chain.advanceProcessingTime(clock)
             written = self._finish()

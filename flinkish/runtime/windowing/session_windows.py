@@ -95,7 +95,9 @@ class SessionWindowOperator(WindowOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._timer_count = 0 if snapshot is None else snapshot["timers"]
+        count = 0 if snapshot is None else snapshot["timers"]
+        # None after a change of the key groups: a session has one timer at least
+        self._timer_count = self.timers.numEventTimeTimers() if count is None else count
 
     def snapshot(self) -> dict[str, Any]:
         return {**super().snapshot(), "timers": self._timer_count}

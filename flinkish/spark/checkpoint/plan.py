@@ -16,6 +16,7 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
+from flinkish.deployment.savepoint.metadata import SavepointMetadata
 from flinkish.graph.identities import Identities, NodeIdentity, missing
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.state.page_codec import FORMAT
@@ -47,7 +48,10 @@ class CheckpointPlan:
 
     def __init__(self, storage: CheckpointStorage) -> None:
         self._storage = storage
+        self._begun: dict[str, Any] = {}
         self._fields = _read_plan(storage)
+        if self._fields is not None:
+            self._begun = self._fields.get("begun", {})
         if self._fields is None and storage.isLocal and storage.holds(f"{_QUERY}/offsets/[0-9]*"):
             raise CorruptCheckpointError(
                 f"the checkpoint {storage.path} has been written to, but {_file(storage)} is not there,"
@@ -87,8 +91,32 @@ class CheckpointPlan:
     @property
     def identities(self) -> Identities:
         """What its sources and operators are known by."""
-        nodes = {} if self._fields is None else self._fields["nodes"]
+        nodes = self._begun.get("nodes", {}) if self._fields is None else self._fields["nodes"]
         return {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes.items()}
+
+    @property
+    def states(self) -> dict[str, set[tuple[str, str, str]]]:
+        """The states that functions have asked for, by operator."""
+        return {uid: set(identity.states) for uid, identity in self.identities.items()}
+
+    @property
+    def positions(self) -> dict[str, dict[str, Any]]:
+        """Where the sources began, if it was from a savepoint."""
+        positions: dict[str, dict[str, Any]] = self._begun.get("positions", {})
+        return positions
+
+    @property
+    def firstBatch(self) -> int:
+        """What number the first batch has for the sinks: 0, or the next after that of a savepoint."""
+        return int(self._begun.get("firstBatch", 0))
+
+    def beginFrom(self, savepoint: SavepointMetadata) -> None:
+        """Begin a new checkpoint from a savepoint; ``goOn`` notes it."""
+        self._begun = {
+            "firstBatch": savepoint.nextBatch,
+            "positions": savepoint.positions,
+            "nodes": savepoint.fields["nodes"],
+        }
 
     def goOn(self, session: SparkSession, graph: JobGraph, settings: TaskSettings) -> None:
         """Compare a job with the one that this is the plan of, and note the new one.
@@ -96,7 +124,9 @@ class CheckpointPlan:
         Raises IncompatibleCheckpointError with everything that differs and loses state.
         """
         plan = _described(graph, settings, self.identities)
-        _check_file_sinks(session, graph, self.isNew)
+        if self._begun:
+            plan["begun"] = {name: self._begun[name] for name in ("firstBatch", "positions")}
+        _check_file_sinks(session, graph, self.isNew and not self._begun)
         if self._fields is not None:
             problems = list(_problems(self._fields, plan, self.identities))
             if problems:

@@ -78,6 +78,27 @@ class CheckpointStorage(Directory):
                 return file.read_text("utf-8", "replace") if file.exists() else None
         return self._read_with_spark(name)
 
+    def lastBatch(self, log: str) -> int | None:
+        """The number of the last batch in a log of Spark's, None if there is none."""
+        if self._local:
+            with self._accessed("read"):
+                names = [file.name for file in (self._local / log).glob("[0-9]*")]
+        elif _missing(self._session, self.child(f"{log}/[0-9]*")):
+            return None
+        else:
+            files = self._session.read.text(self.child(f"{log}/[0-9]*"), wholetext=True)
+            rows = files.select("_metadata.file_name").collect()
+            names = [row[0] for row in rows]
+        return max((int(name) for name in names if name.isdigit()), default=None)
+
+    def readLines(self, file: str) -> list[str]:
+        """The lines of a file of Spark's."""
+        if self._local:
+            with self._accessed("read"):
+                return (self._local / file).read_text("utf-8").splitlines()
+        rows = self._session.read.text(self.child(file), wholetext=True).collect()
+        return rows[0][0].splitlines() if rows else []
+
     def writeText(self, name: str, text: str) -> None:
         """Write ``text`` under ``name``, all of it or nothing."""
         if self._local:

@@ -159,6 +159,8 @@ class BatchSinks:
         from pyspark.sql import functions as F
 
         began = time.time()
+        # Behind those of the run that a savepoint is of, which has written to the same sinks
+        number = batchId + self._plan.firstBatch
         if self._written_by_workers:
             # Workers write in other Spark jobs than the one that collects.
             frame = frame.persist()
@@ -176,23 +178,23 @@ class BatchSinks:
                 if uid in by_target:
                     if self._cancelled:
                         raise BatchAbortedError
-                    self._write_parallel(self._sinks[uid], frame, batchId)
+                    self._write_parallel(self._sinks[uid], frame, number)
             for uid, sink in self._users.items():
                 if uid in by_target:
-                    sink.write(frame, batchId)
+                    sink.write(frame, number)
             for uid, node in self._sinks.items():
                 if uid in by_target and is_written_in_batches(node.content):
                     runs = [decode_frame(data).records for data in by_target[uid]]
                     if self._cancelled:
                         raise BatchAbortedError
-                    self._writer(node, frame).write(runs, batchId)
+                    self._writer(node, frame).write(runs, number)
                 elif uid in by_target and uid not in self._written_by_workers:
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
                     if self._cancelled:
                         raise BatchAbortedError
-                    self._write(node.content, node.name, values, batchId)
+                    self._write(node.content, node.name, values, number)
             for data in by_target.get(METRICS, ()):
                 reports, changes = decode_reports(data)
                 self._metrics.add(reports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from flinkish.runtime.closing import close_all, closed_at_end, closed_on_error
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings, VertexPlan
+from flinkish.runtime.task.restored_state import restored_row
 from flinkish.runtime.task.stage import metrics_row
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.runtime.task.ticks import clock_ticks
@@ -27,6 +29,11 @@ END_OF_INPUT = "end"
 
 CLOCK_TICK = "tick "
 """Followed by the key groups that are due, as JSON: the ``due`` of ``clock_ticks``."""
+
+
+RESTORED = "restored "
+"""Followed by a key group, the uid of a vertex and a part of its state from a savepoint, these two in
+base 64."""
 
 
 NO_CLOCK = 0
@@ -106,7 +113,8 @@ class _OpenedSource:
 
 @dataclass(frozen=True)
 class ControlFunction:
-    """Turns the signals of the control stream into frames: the end of bounded sources, and ticks.
+    """Turns the signals of the control stream into frames: the end of bounded sources, ticks, and
+    the state of a savepoint.
 
     ``payload`` is the pickled ([bounded VertexPlan], [VertexPlan after a shuffle], TaskSettings).
     """
@@ -116,12 +124,20 @@ class ControlFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sources, vertices, settings = cloudpickle.loads(self.payload)
         hide_elements(settings.elementsHiddenInErrors)
+        levels = {plan.uid: plan.level for plan in vertices}
+        restored = 0
         for batch in batches:
             if batch.num_rows == 0:
                 continue
             signals = batch.column(0).to_pylist()
             for signal in signals:
-                if signal.startswith(CLOCK_TICK):
+                if signal.startswith(RESTORED):
+                    group, name, data = signal.removeprefix(RESTORED).split(" ")
+                    uid, content = base64.b64decode(name).decode(), base64.b64decode(data)
+                    row = restored_row(levels, uid, int(group), content, restored, NO_CLOCK)
+                    yield from _batches([row])
+                    restored += 1
+                elif signal.startswith(CLOCK_TICK):
                     due = json.loads(signal.removeprefix(CLOCK_TICK))
                     yield from _batches(clock_ticks(vertices, settings, NO_CLOCK, due))
             if END_OF_INPUT in signals:

@@ -84,6 +84,13 @@ class PlanLog:
                 raise self._broken(self._folded, _SNAPSHOT, error) from None
         return snapshot, (self.read(n) for n in range(self._folded + 1, self._latest + 1))
 
+    def restoredUpTo(self, number: int) -> tuple[list[Any] | None, Iterator[Step]] | None:
+        """The same up to the step of that number; None if later steps are summed up already."""
+        if self._folded > number:
+            return None
+        snapshot, _ = self.restored()
+        return snapshot, (self.read(n) for n in range(self._folded + 1, number + 1))
+
     @property
     def isDue(self) -> bool:
         """Whether there are enough steps for a snapshot."""

@@ -118,11 +118,12 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._resumed = True
             return self._offset(log.latest)
         self._resumed = True
+        if log.isDue:
+            # Before the next step: a savepoint of the last batch needs what was planned up to it
+            log.fold(self._planner.snapshot())
         step = self._planner.plan()
         if step is not None:
             log.append(step)
-            if log.isDue:
-                log.fold(self._planner.snapshot())
         return self._offset(log.latest)
 
     def prepareForTriggerAvailableNow(self) -> None:

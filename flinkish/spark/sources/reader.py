@@ -12,6 +12,7 @@ written there as tables.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -124,6 +125,7 @@ class SourceStream:
 
     ``path``: the path of its files, if Spark decides how many of them a batch reads. ``endsItself``: its
     rows announce the end of a bounded source. ``log``: the directory of its plan log, if it has one.
+    ``planner`` and ``plan``: who plans it, and the log that a savepoint finds its position in.
     """
 
     dataframe: DataFrame
@@ -132,11 +134,14 @@ class SourceStream:
     path: str | None = None
     endsItself: bool = False
     log: str | None = None
+    planner: SourcePlanner | None = None
+    plan: str | None = None
 
 
 class SourceReader:
     """Opens the sources of one job; ``batch``: all bounded, and each as a DataFrame that does not stream.
-    ``alignments``: what sources keep in step with, by their uids.
+    ``alignments``: what sources keep in step with, by their uids. ``positions``: where those begin that a
+    savepoint has, by uid.
     """
 
     def __init__(
@@ -147,7 +152,9 @@ class SourceReader:
         elementsHidden: bool = False,
         batch: bool = False,
         alignments: Mapping[str, SourceAlignment] = MappingProxyType({}),
+        positions: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
+        self._positions = positions or {}
         self._session = session
         self._alignments = alignments
         self._batch = batch
@@ -186,7 +193,8 @@ class SourceReader:
 
     @streamOf.register
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        values = list(source.values)
+        first = self._first(uid, 0)
+        values = list(source.values)[first:]
         a_batch = max(min(self._elementsPerBatch or len(values), len(values)), 1)
         local = self._local
         if local is None:
@@ -196,10 +204,25 @@ class SourceReader:
         if not self._written(f"sources/{uid}"):
             # Left by a job that was killed while writing.
             shutil.rmtree(directory, ignore_errors=True)
-            _write_frames(values, a_batch, index, frames)
+            _write_frames(values, a_batch, index, frames, first)
             self._finish(f"sources/{uid}")
         planner = FramePlanner(index, self._tasks)
         return self._planned(planner, FramePieceDecoder(frames), uid, whole=a_batch >= len(values))
+
+    def _first(self, uid: str, first: int) -> int:
+        """Where a source of numbers or of a collection begins."""
+        position = self._positions.get(uid)
+        return first if position is None else int(position.get("next", first))
+
+    def _check_no_position(self, uid: str, name: str) -> None:
+        """Raises NotSupportedError if a source that Spark is to read has to begin at a position."""
+        if uid in self._positions:
+            raise NotSupportedError(
+                f"{name}: the savepoint says where it goes on, and here Spark reads it, from its beginning:"
+                f" the checkpoint at {self._storage.path} or the files are not on this machine's file"
+                " system, or need Spark's reader. Use a local checkpoint directory, or give the source a"
+                " new uid(...) with allowNonRestoredState=True to read it anew."
+            )
 
     @streamOf.register
     def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
@@ -211,7 +234,8 @@ class SourceReader:
             return self._numbers(0, source.count - 1, uid, source.generator)
         if self._local is not None:
             last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
-            planner = RatedNumberPlanner(0, last, source.rate, self._tasks)
+            first = self._first(uid, 0)
+            planner = RatedNumberPlanner(first, last, source.rate, self._tasks)
             return self._planned(planner, NumberPieceDecoder(source.generator), uid, whole=False)
         if source.count is not None:
             raise NotSupportedError(
@@ -219,6 +243,7 @@ class SourceReader:
                 f" is on this machine's file system, and it is at {self._storage.path}. Leave one of"
                 " them out."
             )
+        self._check_no_position(uid, "DataGeneratorSource")
         rows = self._session.readStream.format("rate").option("rowsPerSecond", source.rate)
         stream = rows.load()
         return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
@@ -232,6 +257,8 @@ class SourceReader:
         if self._batch:
             return SourceStream(frame, rows, True)
         name = f"sources/{uid}"
+        if self._positions.get(uid, {}).get("ended"):
+            return self._numbers(0, -1, uid, None)
         if not self._written(name):
             self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
             self._finish(name)
@@ -267,6 +294,7 @@ class SourceReader:
         elif format_ is not None and self._local is not None and local is not None:
             return self._planned_files(source, local, format_, uid)
         check_dead_letters(source, None)
+        self._check_no_position(uid, f"FileSource of {source.path}")
         return self._files_of_spark(source, format_)
 
     def _planned_files(
@@ -275,6 +303,8 @@ class SourceReader:
         if not is_pattern(path) and not os.path.exists(path):
             raise _nowhere(source)
         planner = FilePlanner.of(source, path, format_.splits, self._tasks)
+        if uid in self._positions:
+            planner.begin(self._positions[uid])
         whole = source.bounded and source.filesPerBatch is None
         if whole and not self._has(f"sources/{uid}/descriptors"):
             whole = not self._has(f"sources/{uid}/plan") and planner.isOneStep
@@ -284,6 +314,8 @@ class SourceReader:
         self, planner: SourcePlanner, decoder: ArrowDecoder, uid: str, whole: bool
     ) -> SourceStream:
         assert self._local is not None
+        if uid in self._positions:
+            planner.begin(self._positions[uid])
         directory = os.path.join(self._local, "sources", uid)
         log = os.path.join(directory, "plan")
         if not whole and not self._batch:
@@ -291,10 +323,14 @@ class SourceReader:
                 noted = partial(noted_watermarks, self._local)
                 planner = AlignedPlanner(planner, self._alignments[uid], noted)
             stream = planned_stream(self._session, planner, log, uid)
-            return SourceStream(stream, decoder, False, endsItself=True, log=log)
+            return SourceStream(
+                stream, decoder, False, endsItself=True, log=log, planner=planner, plan=log
+            )
+        unplanned = copy.deepcopy(planner)
         _plan_now(planner, PlanLog(log), Path(directory, "descriptors"), toTheEnd=self._batch)
         descriptors = self._reading().text(self._storage.child(f"sources/{uid}/descriptors"))
-        return SourceStream(descriptors.select(DESCRIPTOR), decoder, True, endsItself=True)
+        frame = descriptors.select(DESCRIPTOR)
+        return SourceStream(frame, decoder, True, endsItself=True, planner=unplanned, plan=log)
 
     def _has(self, name: str) -> bool:
         """Whether the checkpoint, which is on this machine, has a file or directory of that name."""
@@ -353,7 +389,8 @@ class SourceReader:
     def _numbers(
         self, first: int, last: int, uid: str, generator: Callable[[int], Any] | None
     ) -> SourceStream:
-        count = last - first + 1
+        first = self._first(uid, first)
+        count = max(last - first + 1, 0)
         wanted = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
         a_batch = max(min(wanted, count), 1)
         if self._local is None:
@@ -512,8 +549,9 @@ def _has_partition_columns(path: str, schema: StructType | None) -> bool:
     )
 
 
-def _write_frames(values: list[Any], a_batch: int, index: str, frames: str) -> None:
-    """Write ``values`` as pickled frames, and an index with a line for the frames of each batch."""
+def _write_frames(values: list[Any], a_batch: int, index: str, frames: str, first: int = 0) -> None:
+    """Write ``values`` as pickled frames, and an index with a line for the frames of each batch.
+    ``first``: how many elements came before them."""
     os.makedirs(os.path.dirname(index), exist_ok=True)
     lines = []
     with open(frames, "wb") as file:
@@ -522,7 +560,8 @@ def _write_frames(values: list[Any], a_batch: int, index: str, frames: str) -> N
             for _, frame in _frames(values[start : start + a_batch], start):
                 places.append((file.tell(), len(frame)))
                 file.write(frame)
-            lines.append(json.dumps(places) + "\n")
+            elements = first + min(start + a_batch, len(values))
+            lines.append(json.dumps({"frames": places, "elements": elements}) + "\n")
         file.flush()
         os.fsync(file.fileno())
     write_whole(Path(index), "".join(lines))

@@ -29,6 +29,10 @@ def test_options_by_flinks_names(env):
                 "pipeline.operator-chaining.enabled": False,
                 "execution.buffer-timeout.interval": 0,
                 "execution.runtime-mode": "STREAMING",
+                "execution.savepoint.path": "/older",
+                "execution.savepoint.ignore-unclaimed-state": False,
+                "execution.state-recovery.path": "/savepoint",
+                "execution.state-recovery.ignore-unclaimed-state": True,
                 "execution.checkpointing.dir": "/checkpoints",
                 "execution.checkpointing.interval": 5_000,
                 "execution.checkpointing.mode": "AT_LEAST_ONCE",
@@ -48,6 +52,8 @@ def test_options_by_flinks_names(env):
     assert env.getBufferTimeout() == 0
     assert env.getCheckpointConfig().getCheckpointStorage() == "/checkpoints"
     assert env.getDefaultSavepointDirectory() == "/checkpoints"
+    begin = fl.SavepointRestoreSettings.forPath("/savepoint", allowNonRestoredState=True)
+    assert env.getSavepointRestoreSettings() == begin
     assert env.getCheckpointInterval() == 5_000
     assert env.getCheckpointingConsistencyMode() is fl.CheckpointingMode.AT_LEAST_ONCE
     assert set(env.getConfiguration()) == set(fl.Configuration.OPTIONS)

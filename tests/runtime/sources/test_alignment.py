@@ -38,4 +38,5 @@ def test_a_planner_looks_again_after_its_interval():
     assert planner.plan() is None, "the source has ended"
     again = AlignedPlanner(NumberPlanner(0, 9, 5, 1), alignment, watermarks, lambda: now[0])
     again.restore(planner.snapshot(), ())
+    assert again.position() == planner.position() == {"next": 10}
     assert again.plan() is None

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flinkish.api.connectors.kafka.offsets import OffsetsInitializer
+from flinkish.api.connectors.kafka.records import TopicPartition
+from flinkish.api.connectors.kafka.source import KafkaSource
+from flinkish.api.connectors.schemas import SimpleStringSchema
 from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
+from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.sources.planners import (
     LARGEST_SPLIT,
     SMALLEST_SPLIT,
@@ -385,3 +390,98 @@ def test_a_source_that_had_ended_reads_what_has_come_since_and_ends_again(tmp_pa
     assert names(step) == ["b"]
     assert step.last
     assert planner.plan() is None
+
+
+# ---------------------------------------------------------------------- positions of savepoints
+
+
+def test_numbers_begin_at_a_position():
+    planner = NumberPlanner(0, 9, 4, 1)
+    planner.plan()
+    position = json.loads(json.dumps(planner.position()))
+    again = NumberPlanner(0, 9, 100, 1)
+    again.begin(position)
+    assert again.plan() == Step([(4, 9)], last=True)
+    ended = NumberPlanner(0, 9, 4, 1)
+    ended.begin(again.position())
+    assert ended.plan() == Step([], last=True)
+
+
+def test_files_begin_at_a_position_wherever_their_directory_is_by_then(tmp_path):
+    for name in ("old", "new"):
+        (tmp_path / name / "below").mkdir(parents=True)
+        for file in ("1", "below/2", "3"):
+            (tmp_path / name / file).write_text(file)
+    planner = FilePlanner(str(tmp_path / "old"), 2, 1 << 30, None, False, bool, 1)
+    planned = planner.plan()
+    assert planned is not None
+    position = planner.position()
+    assert str(tmp_path) not in json.dumps(position)
+    again = FilePlanner(str(tmp_path / "new"), None, 1 << 30, None, False, bool, 1)
+    again.begin(position)
+    left = again.plan()
+    assert left is not None
+    assert len(planned.pieces) == 2
+    assert len(left.pieces) == 1
+    names = [path.rpartition("/")[2] for _, path, _ in [*planned.pieces, *left.pieces]]
+    assert sorted(names) == ["1", "2", "3"]
+    ended = FilePlanner(str(tmp_path / "new"), None, 1 << 30, None, False, bool, 1)
+    ended.begin(again.position())
+    assert ended.plan() == Step([], last=True)
+
+
+@pytest.mark.parametrize("path", ["in/*.txt", "in/1.txt"])
+def test_patterns_and_single_files_have_positions_too(tmp_path, monkeypatch, path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.txt").write_text("1")
+    planner = FilePlanner(str(tmp_path / path), None, 1 << 30, None, True, bool, 1)
+    assert planner.plan() is not None
+    assert planner.position()["seen"] == ["1.txt"]
+    again = FilePlanner(str(tmp_path / path), None, 1 << 30, None, True, bool, 1)
+    again.begin(planner.position())
+    assert again.plan() is None
+
+
+class Broker:
+    """Answers a Kafka planner: two partitions of ten records each, and a third where it is said."""
+
+    servers = "nowhere"
+
+    def __init__(self, partitions: int = 2) -> None:
+        self.keys = [TopicPartition("clicks", number) for number in range(partitions)]
+
+    def partitions(self, subscription: object) -> list[TopicPartition]:
+        return self.keys
+
+    def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 10)
+
+    def offsets(self, partitions: list[TopicPartition], initializer: object) -> dict:
+        latest = initializer == OffsetsInitializer.latest()
+        return dict.fromkeys(partitions, 10 if latest else 0)
+
+
+def kafka(broker, perBatch=6):
+    source = KafkaSource.builder().setBootstrapServers("nowhere").setTopics("clicks")
+    source.setStartingOffsets(OffsetsInitializer.latest())
+    planner = KafkaPlanner(
+        source.setValueOnlyDeserializer(SimpleStringSchema()).build(), perBatch, 1
+    )
+    planner._broker = broker
+    return planner
+
+
+def test_partitions_of_kafka_begin_at_a_position_and_new_ones_at_their_first_record():
+    planner = kafka(Broker())
+    planner.restore([(False, True), ["clicks", 0, 4, None], ["clicks", 1, 10, None]], [])
+    position = json.loads(json.dumps(planner.position()))
+    again = kafka(Broker(3), perBatch=100)
+    again.begin(position)
+    step = again.plan()
+    assert step is not None
+    assert sorted(piece[:4] for piece in step.pieces) == [
+        ["clicks", 0, 4, 10],
+        ["clicks", 1, 10, 10],
+        ["clicks", 2, 0, 10],
+    ]
+    assert again.position()["partitions"] == [["clicks", n, 10, None] for n in range(3)]

@@ -1,0 +1,320 @@
+"""``SavepointMetadata``: what a savepoint says about the job that it is of, and about its own files.
+
+A savepoint is a directory with ``metadata/text``, which is this as JSON, and ``state/*.parquet``, the rows
+(``runtime.savepoint``). Neither has an absolute path in it, so the directory may be moved anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from flinkish.api.connectors.source import Source
+from flinkish.api.errors import (
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    NotSupportedError,
+)
+from flinkish.graph.identities import Identities, NodeIdentity
+from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.job_plan import JobPlan
+from flinkish.runtime.task.plan import TaskSettings
+
+FORMAT = 1
+"""The version of savepoints."""
+
+METADATA, STATE = "metadata", "state"
+"""The parts of a savepoint's directory."""
+
+_AGAIN = "Copy the savepoint again from where it is whole, or begin from another one"
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """What a file of state holds: how many rows, and the sum of their checksums."""
+
+    rows: int
+    checksum: int
+
+
+@dataclass(frozen=True)
+class SourcePosition:
+    """Where a source goes on: as JSON, or None if it cannot be said. ``offset`` is Spark's, of a source
+    that Spark reads."""
+
+    type: str
+    position: dict[str, Any] | None
+    offset: str | None = None
+
+
+@dataclass(frozen=True)
+class SavepointMetadata:
+    """The metadata of a savepoint (Flink: ``SavepointMetadata``)."""
+
+    fields: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        jobName: str,
+        batch: int,
+        graph: JobGraph,
+        settings: TaskSettings,
+        states: Mapping[str, set[tuple[str, str, str]]],
+        sources: Mapping[str, SourcePosition],
+        files: Mapping[str, StateFile],
+        entries: Mapping[str, Mapping[str, int]],
+    ) -> SavepointMetadata:
+        """The metadata of a job. ``states``: what states its functions asked for; ``entries``: how many
+        entries there are of each state, both by operator."""
+        nodes = {}
+        for uid, identity in graph.identities().items():
+            nodes[uid] = identity.asDict()
+            nodes[uid]["states"] = sorted(states.get(uid, set()))
+        operators = {
+            vertex.uid: {
+                "name": vertex.head.name,
+                "layout": _layout(vertex.head.operator),
+                "entries": dict(entries.get(vertex.uid, {})),
+            }
+            for level in range(1, graph.levels)
+            for vertex in graph.stage(level)
+        }
+        fields = {
+            "version": FORMAT,
+            "flinkish": flinkish_version(),
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "job": jobName,
+            "batch": batch,
+            "parallelism": settings.parallelism,
+            "maxParallelism": settings.maxParallelism,
+            "keyGroups": settings.keyGroups,
+            "operators": operators,
+            "names": {node.uid: node.name for vertex in graph.vertices for node in vertex.nodes},
+            "nodes": nodes,
+            "sources": {
+                uid: {"type": p.type, "position": p.position, "offset": p.offset}
+                for uid, p in sources.items()
+            },
+            "files": {name: [file.rows, file.checksum] for name, file in files.items()},
+            "plan": json.loads(JobPlan(graph).asJson()),
+        }
+        return cls(json.loads(json.dumps(fields)))
+
+    @classmethod
+    def ofText(cls, text: str | None, where: str) -> SavepointMetadata:
+        """What ``asText`` gave, read from the file ``where``.
+
+        Raises CorruptCheckpointError if it is not whole, IncompatibleCheckpointError if it is of another
+        format.
+        """
+        if text is None:
+            raise CorruptCheckpointError(
+                f"there is no savepoint: {where} does not exist. Pass the directory that"
+                " stopWithSavepoint(directory) or triggerSavepoint(directory) returned, or where it was"
+                " moved to. A checkpoint directory goes into env.enableCheckpointing(directory)."
+            )
+        try:
+            fields = json.loads(text)
+            noted = fields.pop("checksum")
+            written = fields["version"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptCheckpointError(
+                f"the file {where} of the savepoint is not whole ({error}). {_AGAIN}."
+            ) from None
+        if written != FORMAT:
+            raise IncompatibleCheckpointError(
+                f"the savepoint {where} is of format {written}, written by flinkish"
+                f" {fields.get('flinkish')}; this flinkish, {flinkish_version()}, reads format {FORMAT}."
+                " Use that version."
+            )
+        if noted != _digest(fields):
+            raise CorruptCheckpointError(
+                f"the file {where} of the savepoint was altered: its checksum is another. {_AGAIN}."
+            )
+        return cls(fields)
+
+    def asText(self) -> str:
+        """The metadata as JSON, with its own checksum."""
+        return json.dumps({**self.fields, "checksum": _digest(self.fields)}, indent=1)
+
+    @property
+    def identities(self) -> Identities:
+        """What the sources and operators of the job were known by."""
+        return {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
+
+    @property
+    def keyGroups(self) -> int:
+        """How many key groups there were."""
+        return int(self.fields["keyGroups"])
+
+    @property
+    def nextBatch(self) -> int:
+        """The number of the batch after the last that the savepoint has seen, for sinks by batch."""
+        return int(self.fields["batch"]) + 1
+
+    @property
+    def positions(self) -> dict[str, dict[str, Any]]:
+        """Where the sources go on, by uid, as far as it is known."""
+        return {
+            uid: source["position"]
+            for uid, source in self.fields["sources"].items()
+            if source["position"] is not None
+        }
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of all operators by uid."""
+        return dict(self.fields["names"])
+
+    def checkFiles(self, found: Mapping[str, StateFile], where: str) -> None:
+        """Raises CorruptCheckpointError, which names the file, unless ``found`` in the directory is what
+        was written."""
+        for name, (rows, checksum) in self.fields["files"].items():
+            if name not in found:
+                raise CorruptCheckpointError(
+                    f"the file {name} of the savepoint {where} is missing. {_AGAIN}."
+                )
+            if found[name] != StateFile(rows, checksum):
+                left = found[name].rows
+                raise damaged(name, where, f"{rows} rows were written and {left} are whole")
+        for name, file in found.items():
+            if file.rows and name not in self.fields["files"]:
+                raise CorruptCheckpointError(
+                    f"the savepoint {where} has a file {name} that does not belong to it. Remove it."
+                )
+
+
+def check_streams(batch: bool) -> None:
+    """Raises NotSupportedError if a job that begins from a savepoint runs as a batch."""
+    if batch:
+        raise NotSupportedError(
+            "setSavepoint: a job in BATCH begins with its input, and not with state. Leave setSavepoint out,"
+            " or call setRuntimeMode(RuntimeExecutionMode.STREAMING)."
+        )
+
+
+def damaged(name: str, where: str, reason: object) -> CorruptCheckpointError:
+    """The error for a file of state that is not what was written."""
+    return CorruptCheckpointError(
+        f"the file {name} of the savepoint {where} is truncated or was altered ({reason}). {_AGAIN}."
+    )
+
+
+def check_begins(
+    metadata: SavepointMetadata,
+    graph: JobGraph,
+    stateful: Mapping[str, str],
+    uids: Mapping[str, str],
+    allowNonRestoredState: bool,
+    where: str,
+) -> None:
+    """Raises IncompatibleCheckpointError if the job of ``graph`` cannot begin from the savepoint.
+
+    ``stateful``: what each operator that has state has of it, by uid; ``uids`` are those of operators that
+    had another in the savepoint, by that.
+    """
+    layouts = {
+        uids.get(uid, uid): operator["layout"]
+        for uid, operator in metadata.fields["operators"].items()
+    }
+    problems = list(_changed(metadata, graph, stateful, layouts))
+    lost = [] if allowNonRestoredState else list(_lost(metadata, graph, stateful))
+    if problems or lost:
+        advice = []
+        if lost:
+            advice.append(
+                "give operators the uid(...) that they had, call setUidHash(...) with it beside a new"
+                " uid(...), or pass allowNonRestoredState=True to drop"
+                " what has no operator any more"
+            )
+        if problems:
+            advice.append(
+                "undo the change, or give the changed ones a new uid(...), so that they begin anew, with"
+                " allowNonRestoredState=True"
+            )
+        raise IncompatibleCheckpointError(
+            f"the job cannot begin from the savepoint {where}: {'; '.join([*lost, *problems])}. To go on,"
+            f" {'; or '.join(advice)}."
+        )
+
+
+def _lost(
+    metadata: SavepointMetadata, graph: JobGraph, stateful: Mapping[str, str]
+) -> Iterator[str]:
+    present = {node.uid for vertex in graph.vertices for node in vertex.nodes}
+    names = metadata.names
+    for uid, what in stateful.items():
+        if uid not in present:
+            yield f"the operator {names.get(uid, uid)!r} ({uid}) with {what} is gone"
+    for uid, source in metadata.fields["sources"].items():
+        if uid not in present and (source["position"] is not None or source["offset"] is not None):
+            yield f"the source {names.get(uid, uid)!r} ({uid}) with its position is gone"
+
+
+def _changed(
+    metadata: SavepointMetadata,
+    graph: JobGraph,
+    stateful: Mapping[str, str],
+    layouts: Mapping[str, list[str]],
+) -> Iterator[str]:
+    for vertex in graph.vertices:
+        uid, name = vertex.uid, vertex.head.name
+        source = metadata.fields["sources"].get(uid)
+        if vertex.head.isSource and source is not None:
+            now = type(vertex.head.content).__name__
+            if source["type"] != now:
+                yield f"the source {name!r} ({uid}) was a {source['type']} and is a {now}"
+            elif source["offset"] is not None:
+                yield (
+                    f"Spark reads the source {name!r} ({uid}), which was at {source['offset']}, and only"
+                    " you can tell Spark where to begin: with an option of its reader, such as"
+                    " startingOffsets"
+                )
+        earlier = layouts.get(uid)
+        if earlier is None or vertex.head.isSource or vertex.head.isSink or uid not in stateful:
+            continue
+        layout = _layout(vertex.head.operator)
+        if layout[1] != earlier[1]:
+            was, now = (" ".join(words).strip() for words in (earlier, layout))
+            yield (
+                f"the operator {name!r} ({uid}) kept its state as {was} and would keep it as {now}"
+            )
+
+
+def _layout(operator: Any) -> list[str]:
+    """What kind of operator it is, and how it lays its own state out."""
+    return [operator.kind, operator.stateLayout]
+
+
+def source_type(source: Source[Any]) -> str:
+    """The name of a source's class, as a savepoint notes it."""
+    return type(source).__name__
+
+
+def flinkish_version() -> str:
+    """The version of this flinkish."""
+    try:
+        return version("flinkish")
+    except PackageNotFoundError:
+        return "that is not installed"
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def entries_by_state(rows: Iterable[tuple[str, str, str, int]]) -> dict[str, dict[str, int]]:
+    """How many entries each state has, by operator, from (operator, table, state, entries)."""
+    found: dict[str, dict[str, int]] = {}
+    for operator, table, state, entries in rows:
+        of_operator = found.setdefault(operator, {})
+        name = f"{table} {state}".strip()
+        of_operator[name] = of_operator.get(name, 0) + entries
+    return found

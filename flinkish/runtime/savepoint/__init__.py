@@ -1,0 +1,4 @@
+"""The state of a job as a savepoint holds it: by operator and key, in no key groups or pages of a run.
+
+It may import ``state``, ``records``, ``time`` and ``windowing`` of ``runtime``, and ``api``.
+"""

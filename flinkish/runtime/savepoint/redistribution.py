@@ -1,0 +1,196 @@
+"""Gives what a savepoint holds to the key groups of a new run, of which there may be more or fewer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.runtime.records.keys import KeyHashes
+from flinkish.runtime.records.records import Hashes
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.savepoint.capture import BROADCAST
+from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, decoded, encoded
+from flinkish.runtime.state.backend import HASH, KeyedStateBackend
+from flinkish.runtime.state.page_codec import Envelope
+from flinkish.runtime.windowing.window_columns import are_elements, key_column
+
+_KeyGroups = NDArray[np.int64]
+
+
+def distributed(
+    saved: SavedState, groups: Sequence[int], keyGroups: int
+) -> Iterator[tuple[int, bytes]]:
+    """A part of keyed state as the contents for each of an operator's ``groups`` of ``keyGroups``."""
+    if len(groups) == 1:
+        yield groups[0], saved.content
+        return
+    operator, table, state = saved.operator, saved.table, saved.state
+    if table == ROWS:
+        ((data,),) = decoded(operator, table, state, saved.content)
+        batch = RowColumns.ofBytes(data).batch
+        hashes = batch.column(HASH).to_numpy().astype(np.uint32)
+        for group, part in _split(batch, _groups(hashes, keyGroups)):
+            yield group, encoded(operator, table, state, ([RowColumns(part).toBytes()],))
+        return
+    if table == COLUMNS:
+        (window,), (data,) = decoded(operator, table, state, saved.content)
+        batch = RowColumns.ofBytes(data).batch
+        keys = batch.column(key_column(batch) if are_elements(batch) else 0)
+        hashes = KeyHashes().column(python_values(keys))
+        for group, part in _split(batch, _groups(hashes, keyGroups)):
+            parts = [window], [RowColumns(part).toBytes()]
+            yield group, encoded(operator, table, state, parts)
+        return
+    # Only the keys are unpickled, unless the part has to be cut
+    keys = decoded_section(saved, "keys")
+    numbers = _groups(KeyHashes().column(keys), keyGroups)
+    if (numbers == numbers[0]).all():
+        yield int(numbers[0]), saved.content
+        return
+    sections = decoded(operator, table, state, saved.content)
+    positions: dict[int, list[int]] = defaultdict(list)
+    for position, group in enumerate(numbers.tolist()):
+        positions[group].append(position)
+    for group, members in positions.items():
+        parts_of_group = [[section[position] for position in members] for section in sections]
+        yield group, encoded(operator, table, state, parts_of_group)
+
+
+def decoded_section(saved: SavedState, section: str) -> Any:
+    """One section of a part; the others are not unpickled."""
+    from flinkish.api.stored_names import unpickled
+
+    return unpickled(Envelope.of(saved.content).sections[section])
+
+
+def _groups(hashes: Hashes, keyGroups: int) -> _KeyGroups:
+    return (hashes.astype(np.int64) * keyGroups) >> 32
+
+
+def _split(batch: pa.RecordBatch, groups: _KeyGroups) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for group in np.unique(groups).tolist():
+        yield group, batch.take(pa.array(np.flatnonzero(groups == group)))
+
+
+# ---------------------------------------------------------------------- into the state of a task
+
+
+def restore_keyed(backend: KeyedStateBackend, operator: str, content: bytes) -> None:
+    """Put a part of keyed state into ``backend``."""
+    table, state, *_ = Envelope.of(content)
+    parts = decoded(operator, table, state, content)
+    if table == "columns":
+        columns = backend.columnTable(state)
+        for window, data in zip(*parts):
+            columns.append(window, RowColumns.ofBytes(data).batch)
+    elif table == "rows":
+        rows = backend.keyedColumnTable(state)
+        for data in parts[0]:
+            batch = RowColumns.ofBytes(data).batch
+            rows.open(batch.column(HASH).to_numpy().astype(np.uint32))
+            rows.replace([*rows.rows(), batch])
+    elif table == "values":
+        values = backend.table(state)
+        for key, namespace, value in zip(*parts):
+            values.put(key, namespace, value)
+    elif table == "maps":
+        maps = backend.mapTable(state)
+        for key, namespace, entries in zip(*parts):
+            for mapKey, value in entries.items():
+                maps.put(key, namespace, mapKey, value)
+    elif table == "windows":
+        _restore_windows(backend, state, *parts)
+    elif table == "timers":
+        timers = backend.timerQueue(state)
+        for key, namespace, timestamp in zip(*parts):
+            timers.add(timestamp, key, namespace)
+    else:
+        raise ValueError(f"{operator}: {table!r} is no table of keyed state")
+
+
+def _restore_windows(
+    backend: KeyedStateBackend,
+    state: str,
+    keys: Sequence[Any],
+    windows: Sequence[Any],
+    values: Sequence[Any],
+) -> None:
+    table = backend.windowTable(state)
+    hashes = KeyHashes().column(keys)
+    positions: dict[Any, list[int]] = defaultdict(list)
+    for position, window in enumerate(windows):
+        positions[window].append(position)
+    for window, members in positions.items():
+        pages, index = table.pages(window, hashes[members])
+        for position, page in zip(members, index):
+            pages[page][keys[position]] = values[position]
+
+
+# ---------------------------------------------------------------------- operators and inputs
+
+
+def redistributed(
+    snapshots: Mapping[int, dict[str, Any]], groups: Sequence[int], same: bool
+) -> dict[int, dict[str, Any]]:
+    """The snapshots of an operator by key group, as those of its new ``groups``.
+
+    ``same``: the number of key groups is what it was, so each goes on with its own. Otherwise the watermark
+    is the lowest, broadcast state goes to all, and the lists of functions are dealt out anew.
+    """
+    own = same and set(snapshots) == set(groups)
+    base = min(snapshots.values(), key=lambda snapshot: snapshot["watermark"])
+    functions = [] if own else _functions([snapshots[group] for group in sorted(snapshots)], groups)
+    broadcast = [snapshot[BROADCAST] for snapshot in snapshots.values() if BROADCAST in snapshot]
+    found = {}
+    for place, group in enumerate(groups):
+        snapshot = dict(snapshots[group] if own else base)
+        if broadcast:
+            snapshot[BROADCAST] = broadcast[0]
+        if functions:
+            snapshot["functions"] = [dealt[place] for dealt in functions]
+        if not own and "timers" in snapshot:
+            snapshot["timers"] = None
+        found[group] = snapshot
+    return found
+
+
+def _functions(
+    snapshots: Sequence[Mapping[str, Any]], groups: Sequence[int]
+) -> list[list[dict[str, Any]]]:
+    """The state of each function of an operator, for each of its groups."""
+    saved = [snapshot["functions"] for snapshot in snapshots if snapshot.get("functions")]
+    return [_dealt(states, len(groups)) for states in zip(*saved)]
+
+
+def _dealt(states: Sequence[dict[str, Any]], groups: int) -> list[dict[str, Any]]:
+    number = max(state["number"] for state in states)
+    lists: list[dict[str, Any]] = [{} for _ in range(groups)]
+    names = dict.fromkeys(name for state in states for name in state["lists"])
+    for name in names:
+        kept = [state["lists"][name] for state in states if name in state["lists"]]
+        mode, values = kept[0][0], list(chain.from_iterable(values for _, values in kept))
+        for place in range(groups):
+            begin, end = (len(values) * at // groups for at in (place, place + 1))
+            lists[place][name] = mode, values[begin:end]
+    return [{"token": "restored", "number": number, "lists": of_group} for of_group in lists]
+
+
+def lowest_gates(snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The watermarks of a vertex's gates, the lowest of its key groups."""
+    gates: dict[str, tuple[int, bool]] = {}
+    for snapshot in snapshots:
+        for name, (watermark, idle) in snapshot["gates"].items():
+            gates[name] = min(gates.get(name, (watermark, idle)), (watermark, idle))
+    inputs = [min(of_input) for of_input in zip(*(snapshot["inputs"] for snapshot in snapshots))]
+    return {"gates": gates, "inputs": inputs}
+
+
+def lowest_valve(snapshots: Sequence[Any]) -> Any:
+    """The watermarks of an input inside a task, from that key group where the input is furthest back."""
+    return min(snapshots, key=lambda snapshot: snapshot[1])

@@ -1,0 +1,145 @@
+"""``SavedState``: a part of an operator's state in a savepoint, of at most some thousand entries.
+
+Its content is an envelope as that of a page (``page_codec``): a header in JSON, then a pickle each for keys,
+namespaces and values. So a tool lists the keys without the classes of the values, and another number of key
+groups reads no more than the keys where all of a part belong together.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from flinkish.runtime.state.page_codec import PageCodec
+
+VALUES, MAPS, WINDOWS, TIMERS = "values", "maps", "windows", "timers"
+"""Tables whose entries have a key and a namespace each."""
+
+COLUMNS, ROWS = "columns", "rows"
+"""Tables of rows of Arrow, whose keys are columns."""
+
+OPERATOR, VALVE, GATES = "operator", "valve", "gates"
+"""What operators and inputs keep beside keyed state: watermarks, broadcast state, lists of functions."""
+
+TASK = "task"
+"""All of these for the operators of one task: not in a savepoint, but on the way from it to the task."""
+
+KEYED = (VALUES, MAPS, WINDOWS, TIMERS, COLUMNS, ROWS)
+
+SECTIONS = {
+    VALUES: ("keys", "namespaces", "values"),
+    MAPS: ("keys", "namespaces", "values"),
+    WINDOWS: ("keys", "namespaces", "values"),
+    TIMERS: ("keys", "namespaces", "timestamps"),
+    COLUMNS: ("namespaces", "rows"),
+    ROWS: ("rows",),
+    OPERATOR: ("snapshot",),
+    VALVE: ("snapshot",),
+    GATES: ("snapshot",),
+    TASK: ("chain", "gates"),
+}
+
+MOST_ENTRIES = 2_000
+MOST_BYTES = 1 << 20
+
+
+class SavedState(NamedTuple):
+    """A row of a savepoint: a part of one state of one operator."""
+
+    operator: str
+    """The uid of the operator."""
+    table: str
+    """The kind of state, one of the names above."""
+    state: str
+    """The name of the state."""
+    keyGroup: int
+    """The key group that it was in when it was saved."""
+    entries: int
+    content: bytes
+
+    @property
+    def checksum(self) -> int:
+        """The CRC 32 of what the row says."""
+        return checksum_of(self.operator, self.content)
+
+
+SCHEMA = pa.schema(
+    [
+        ("operator", pa.string()),
+        ("table", pa.string()),
+        ("state", pa.string()),
+        ("keyGroup", pa.int32()),
+        ("entries", pa.int64()),
+        ("content", pa.binary()),
+        ("checksum", pa.int64()),
+    ]
+)
+"""The columns of a savepoint's files."""
+
+
+def checksum_of(operator: str, content: bytes) -> int:
+    """The checksum of a row."""
+    return zlib.crc32(content, zlib.crc32(operator.encode()))
+
+
+def arrow_batch(states: Sequence[SavedState]) -> pa.RecordBatch:
+    """Rows as an Arrow batch."""
+    columns = [*zip(*states), tuple(state.checksum for state in states)]
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, SCHEMA)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def saved_states(batch: pa.RecordBatch) -> Iterator[SavedState]:
+    """The rows of an Arrow batch; its checksums are not compared."""
+    columns = [batch.column(name).to_pylist() for name in SavedState._fields]
+    return map(SavedState._make, zip(*columns))
+
+
+def encoded(operator: str, table: str, state: str, parts: Sequence[Any]) -> bytes:
+    """The content of a ``SavedState``."""
+    return PageCodec(operator, table, state, by_value).encode(SECTIONS[table], parts)
+
+
+def decoded(operator: str, table: str, state: str, content: bytes) -> list[Any]:
+    """The sections that ``encoded`` encoded."""
+    return PageCodec(operator, table, state).decode(content)
+
+
+def in_parts(
+    operator: str, table: str, state: str, keyGroup: int, entries: Iterable[tuple[Any, ...]]
+) -> Iterator[SavedState]:
+    """``entries``, one value for each section, in parts of a few thousand entries and about a megabyte."""
+    part: list[tuple[Any, ...]] = []
+    for entry in entries:
+        part.append(entry)
+        if len(part) >= MOST_ENTRIES:
+            yield from _halved(operator, table, state, keyGroup, part)
+            part = []
+    if part:
+        yield from _halved(operator, table, state, keyGroup, part)
+
+
+def _halved(
+    operator: str, table: str, state: str, keyGroup: int, part: list[tuple[Any, ...]]
+) -> Iterator[SavedState]:
+    content = encoded(operator, table, state, [list(section) for section in zip(*part)])
+    if len(content) > MOST_BYTES and len(part) > 1:
+        half = len(part) // 2
+        yield from _halved(operator, table, state, keyGroup, part[:half])
+        yield from _halved(operator, table, state, keyGroup, part[half:])
+    else:
+        yield SavedState(operator, table, state, keyGroup, len(part), content)
+
+
+def by_value(value: Any, protocol: int) -> bytes:
+    """``value`` as a pickle that other programs can read: a class of ``__main__`` goes by value."""
+    data = pickle.dumps(value, protocol)
+    if b"__main__" in data:
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(value, protocol))
+    return data

@@ -1,0 +1,45 @@
+"""State from a savepoint on its way to the tasks: rows of the first batch, beside the frames.
+
+A row carries a part of the state of one vertex and key group, and comes through a gate of its own. The state
+is there before any element of the batch is read. A batch that is run again brings the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from flinkish.api.stored_names import pickled
+from flinkish.runtime.savepoint.redistribution import restore_keyed
+from flinkish.runtime.savepoint.saved_state import TASK, decoded
+from flinkish.runtime.state.page_codec import Envelope
+from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.task.gates import FrameRow
+
+RESTORED_GATE = -2
+
+
+def restored_row(
+    levels: Mapping[str, int], uid: str, keyGroup: int, content: bytes, number: int, clock: int
+) -> FrameRow:
+    """The row that brings ``content`` to a vertex; ``levels`` are the stages of the vertices."""
+    return FrameRow(levels[uid], uid, keyGroup, RESTORED_GATE, number, 0, clock, content)
+
+
+def restored_state(
+    backend: PagedKeyedStateBackend, uid: str, rows: Iterable[FrameRow], store: PageStore
+) -> dict[str, Any]:
+    """Write the state of a vertex that ``rows`` bring to the pages of a key group, and return what its
+    directory says of it, as a batch would have left it."""
+    backend.load(store, None)
+    chain, gates = None, None
+    for row in sorted(rows, key=lambda row: (row.slice, row.sequence)):
+        # Spark's rows have a bytearray
+        content = bytes(row.frame)
+        table, state, *_ = Envelope.of(content)
+        if table == TASK:
+            chain, gates = decoded(uid, table, state, content)
+        else:
+            restore_keyed(backend, uid, content)
+    return {"backend": backend.flush(), "chain": pickled(chain), "gates": gates}

@@ -1,0 +1,398 @@
+"""Savepoints of jobs on Spark: written from the state of a committed batch, read into the first batch.
+
+The state is read by Spark's state data source and written as Parquet, both in parallel and on any file
+system. A job that begins from a savepoint finds the state among the lines of its control stream, a line for
+each part and key group: Spark logs them with the first batch and removes them when it is committed. So a
+crash loses nothing, and the savepoint is not needed again.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from flinkish.api.arguments import text
+from flinkish.api.connectors.source import (
+    CollectionSource,
+    DataGeneratorSource,
+    SequenceSource,
+    SocketSource,
+    Source,
+)
+from flinkish.api.errors import CheckpointStorageError, FlinkishError, IllegalStateError
+from flinkish.deployment.savepoint.local_files import read_metadata
+from flinkish.deployment.savepoint.metadata import (
+    METADATA,
+    STATE,
+    SavepointMetadata,
+    SourcePosition,
+    StateFile,
+    damaged,
+    entries_by_state,
+    source_type,
+)
+from flinkish.deployment.savepoint.restore import KeyedStates, Restoration
+from flinkish.deployment.vertex_plans import vertex_plan
+from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.savepoint.capture import captured
+from flinkish.runtime.savepoint.saved_state import KEYED, SavedState, arrow_batch, saved_states
+from flinkish.runtime.task.plan import TaskSettings, key_groups
+from flinkish.runtime.task.stage import DIRECTORY, decode_directory
+from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.control import CONTROL
+from flinkish.spark.placement import balanced_integers
+from flinkish.spark.processor import PAGES
+from flinkish.spark.sources.function import RESTORED
+from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.reader import SourceStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SCHEMA = StructType(
+    [
+        StructField("operator", StringType()),
+        StructField("table", StringType()),
+        StructField("state", StringType()),
+        StructField("keyGroup", IntegerType()),
+        StructField("entries", LongType()),
+        StructField("content", BinaryType()),
+        StructField("checksum", LongType()),
+    ]
+)
+
+_LINES = StructType([StructField("value", StringType())])
+
+_LINES_A_FILE = 256
+_BYTES_A_BATCH = 8 << 20
+_ATTEMPTS = 3
+_POLL_SECONDS = 0.1
+
+
+class JobSavepoints:
+    """Writes the savepoints of one job."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        storage: CheckpointStorage,
+        plan: CheckpointPlan,
+        graph: JobGraph,
+        settings: TaskSettings,
+        sources: Mapping[str, SourceStream],
+    ) -> None:
+        self._session = session
+        self._storage = storage
+        self._plan = plan
+        self._graph = graph
+        self._settings = settings
+        self._sources = sources
+
+    def checkedDirectory(self, method: str, directory: str) -> str:
+        """``directory`` as it was given. Raises CheckpointStorageError if there is something in it."""
+        if CheckpointStorage(self._session, text(f"{method}: savepointDirectory", directory)).holds(
+            "*"
+        ):
+            raise CheckpointStorageError(
+                f"{method}: the savepoint directory {directory} is not empty. Pass a new directory for"
+                " each savepoint."
+            )
+        return directory
+
+    def lastBatch(self) -> int | None:
+        """The number of the last committed batch, None if there is none."""
+        return self._storage.lastBatch("query/commits")
+
+    def awaitBatch(self, running: Callable[[], bool]) -> bool:
+        """Wait until a batch is committed; False if the job ended before."""
+        while self.lastBatch() is None:
+            if not running():
+                return self.lastBatch() is not None
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def write(self, directory: str, jobName: str) -> None:
+        """Write a savepoint of the last committed batch."""
+        target = CheckpointStorage(self._session, directory)
+        target.create()
+        for attempt in range(1, _ATTEMPTS + 1):
+            batch = self.lastBatch()
+            if batch is None:
+                raise IllegalStateError(
+                    f"the savepoint {directory} was not written, as the job {jobName!r} ended before its"
+                    " first batch was committed."
+                )
+            try:
+                positions = self._positions(batch)
+                if positions is not None:
+                    self._write(target, batch, jobName, positions)
+                    return
+            except FlinkishError:
+                raise
+            except Exception:
+                # Of a job that went on meanwhile, the state of that batch may be removed by now
+                if attempt == _ATTEMPTS or self.lastBatch() == batch:
+                    raise
+        raise CheckpointStorageError(
+            f"the savepoint {directory} was not written: the job goes on too fast, so that what was read at"
+            f" batch {batch} is summed up already. Try again, or use stopWithSavepoint."
+        )
+
+    def _write(
+        self,
+        target: CheckpointStorage,
+        batch: int,
+        jobName: str,
+        positions: Mapping[str, SourcePosition],
+    ) -> None:
+        self._rows(batch).write.mode("overwrite").parquet(target.child(STATE))
+        files, counts = _summary(self._session, target)
+        metadata = SavepointMetadata.of(
+            jobName,
+            batch + self._plan.firstBatch,
+            self._graph,
+            self._settings,
+            self._plan.states,
+            positions,
+            files,
+            entries_by_state(counts),
+        )
+        target.writeText(METADATA, metadata.asText())
+
+    def _rows(self, batch: int) -> DataFrame:
+        """The state as rows of a savepoint."""
+        from pyspark.sql import functions as F
+
+        pages = None
+        for operator in range(self._graph.levels - 1):
+            reader = self._session.read.format("statestore").option("operatorId", operator)
+            reader = reader.option("stateVarName", PAGES).option("batchId", batch)
+            of_stage = reader.load(self._storage.child("query")).select(
+                F.lit(operator).alias("stage"),
+                F.col("key.group").alias("group"),
+                F.col("user_map_key.page").alias("page"),
+                F.col("user_map_value.content").alias("content"),
+            )
+            pages = of_stage if pages is None else pages.unionAll(of_stage)
+        if pages is None:
+            return self._session.createDataFrame([], _SCHEMA)
+        own = pages.filter("group >= 0").sortWithinPartitions("stage", "group")
+        return own.mapInArrow(self._capture().__call__, _SCHEMA)
+
+    def _capture(self) -> CaptureFunction:
+        settings = self._settings
+        plans = [
+            vertex_plan(vertex)
+            for level in range(1, self._graph.levels)
+            for vertex in self._graph.stage(level)
+        ]
+        firsts = {plan.uid: key_groups(plan.uid, plan.single, settings)[0] for plan in plans}
+        own = balanced_integers(settings.keyGroups, settings.parallelism)
+        return CaptureFunction({integer: group for group, integer in enumerate(own)}, firsts)
+
+    # ------------------------------------------------------------------ sources
+
+    def _positions(self, batch: int) -> dict[str, SourcePosition] | None:
+        """Where the sources were after a batch; None if what was planned up to it is not known any more."""
+        lines = self._storage.readLines(f"query/offsets/{batch}")[2:]
+        steps: dict[str, int] = {}
+        for line in lines:
+            offset = json.loads(line) if line.startswith("{") else {}
+            if isinstance(offset, dict) and "source" in offset and "step" in offset:
+                steps[offset["source"]] = offset["step"]
+        positions = {}
+        for place, vertex in enumerate(self._graph.sources):
+            source, stream = vertex.head.content, self._sources[vertex.uid]
+            assert isinstance(source, Source)
+            kind = source_type(source)
+            if stream.planner is None or stream.plan is None:
+                offset = lines[place] if len(lines) > place and lines[place] != "-" else None
+                positions[vertex.uid] = _position_of_spark(source, stream, offset)
+                continue
+            log = PlanLog(stream.plan)
+            number = log.latest if stream.whole else steps.get(vertex.uid, 0)
+            planned = log.restoredUpTo(number)
+            if planned is None:
+                return None
+            planner = copy.deepcopy(stream.planner)
+            planner.restore(*planned)
+            positions[vertex.uid] = SourcePosition(kind, planner.position())
+        return positions
+
+
+def _position_of_spark(
+    source: Source[Any], stream: SourceStream, offset: str | None
+) -> SourcePosition:
+    """Where a source is that Spark reads: at its end if all of it comes in the first batch."""
+    kind = source_type(source)
+    if isinstance(source, SocketSource):
+        return SourcePosition(kind, None)
+    if not stream.whole:
+        return SourcePosition(kind, None, offset)
+    if isinstance(source, CollectionSource):
+        return SourcePosition(kind, {"next": len(list(source.values))})
+    if isinstance(source, SequenceSource):
+        return SourcePosition(kind, {"next": source.end + 1})
+    if isinstance(source, DataGeneratorSource):
+        return SourcePosition(kind, {"next": source.count})
+    return SourcePosition(kind, {"ended": True})
+
+
+class CaptureFunction:
+    """Turns the pages of key groups, in their order, into rows of a savepoint.
+
+    ``keyGroups``: the key group by the integer that stands for it. ``firsts``: the first key group of each
+    vertex.
+    """
+
+    def __init__(self, keyGroups: Mapping[int, int], firsts: Mapping[str, int]) -> None:
+        self._key_groups = dict(keyGroups)
+        self._firsts = dict(firsts)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part: list[SavedState] = []
+        size = 0
+        for group, pages in _groups_of_pages(batches):
+            for state in self._captured(self._key_groups[group], pages):
+                part.append(state)
+                size += len(state.content)
+                if size > _BYTES_A_BATCH:
+                    yield arrow_batch(part)
+                    part, size = [], 0
+        if part:
+            yield arrow_batch(part)
+
+    def _captured(self, group: int, pages: Mapping[bytes, bytes]) -> Iterator[SavedState]:
+        for uid, saved in decode_directory(pages.get(DIRECTORY)).items():
+            yield from captured(uid, group, saved, pages, self._firsts.get(uid) == group)
+
+
+def _groups_of_pages(
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    current: tuple[int, int] | None = None
+    pages: dict[bytes, bytes] = {}
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ("stage", "group", "page", "content")]
+        for stage, group, page, content in zip(*columns):
+            if current != (stage, group):
+                if current is not None:
+                    yield current[1], pages
+                current, pages = (stage, group), {}
+            pages[page] = content
+    if current is not None:
+        yield current[1], pages
+
+
+# ---------------------------------------------------------------------- reading
+
+
+class SparkSavepoint:
+    """A savepoint to begin from. Raises CorruptCheckpointError if it is not whole."""
+
+    def __init__(self, session: SparkSession, directory: str) -> None:
+        self._session = session
+        self._storage = CheckpointStorage(session, directory)
+        self.path = directory
+        """The directory, as it was given."""
+        local = self._storage.local
+        if local is not None:
+            self.metadata = read_metadata(local)
+        else:
+            read = self._storage.readText(METADATA)
+            self.metadata = SavepointMetadata.ofText(read, self._storage.child(METADATA))
+
+    def restoration(
+        self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
+    ) -> Restoration:
+        """The savepoint as the beginning of a job, once all its files are checked."""
+        files, _ = _summary(self._session, self._storage)
+        self.metadata.checkFiles(files, self.path)
+        rows = _read(self._session, self._storage)
+        rows = rows.filter(~rows["table"].isin(*KEYED))
+        others = [
+            SavedState(row[0], row[1], row[2], row[3], row[4], bytes(row[5]))
+            for row in rows.collect()
+        ]
+        return Restoration(self.metadata, others, graph, settings, allowNonRestoredState, self.path)
+
+    def bring(self, restoration: Restoration, storage: CheckpointStorage) -> None:
+        """Write the state as lines of the control stream of a new checkpoint, in place of what an attempt
+        before has written."""
+        rows = _read(self._session, self._storage)
+        keyed = rows.filter(rows["table"].isin(*KEYED)).mapInArrow(
+            LinesFunction(restoration.keyed).__call__, _LINES
+        )
+        tasks = [(_line(*part),) for part in restoration.tasks()]
+        lines = keyed.unionAll(self._session.createDataFrame(tasks, _LINES)) if tasks else keyed
+        writer = lines.write.mode("overwrite").option("maxRecordsPerFile", _LINES_A_FILE)
+        writer.text(storage.child(CONTROL))
+
+
+class LinesFunction:
+    """Turns rows of keyed state into lines for the key groups of a new job."""
+
+    def __init__(self, keyed: KeyedStates) -> None:
+        self._keyed = keyed
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for state in saved_states(batch):
+                lines = [_line(*part) for part in self._keyed.parts([state])]
+                if lines:
+                    yield pa.RecordBatch.from_arrays([pa.array(lines)], names=["value"])
+
+
+def _line(uid: str, keyGroup: int, content: bytes) -> str:
+    name, data = (base64.b64encode(part).decode() for part in (uid.encode(), content))
+    return f"{RESTORED}{keyGroup} {name} {data}"
+
+
+def _read(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
+    return session.read.schema(_SCHEMA).parquet(storage.child(STATE))
+
+
+def _summary(
+    session: SparkSession, storage: CheckpointStorage
+) -> tuple[dict[str, StateFile], Sequence[tuple[str, str, str, int]]]:
+    """What whole rows each file of state has, and (operator, table, state, entries) of all.
+
+    Raises CorruptCheckpointError, which names a file that cannot be read.
+    """
+    from pyspark.sql import functions as F
+
+    whole = F.crc32(F.concat(F.encode("operator", "UTF-8"), "content")) == F.col("checksum")
+    try:
+        frame = _read(session, storage).withColumn("file", F.col("_metadata.file_name"))
+        rows = (
+            frame.filter(whole)
+            .groupBy("file", "operator", "table", "state")
+            .agg(F.count("*"), F.sum("checksum"), F.sum("entries"))
+            .collect()
+        )
+    except Exception as error:
+        found = re.search(rf"/{STATE}/([^/\s\"',]+\.parquet)", str(error))
+        if found is None:
+            raise
+        raise damaged(found.group(1), storage.path, "it cannot be read") from None
+    files: dict[str, StateFile] = {}
+    for file, _, _, _, number, checksum, _ in rows:
+        known = files.get(file, StateFile(0, 0))
+        files[file] = StateFile(known.rows + number, known.checksum + checksum)
+    return files, [(row[1], row[2], row[3], row[6]) for row in rows]

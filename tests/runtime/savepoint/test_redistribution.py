@@ -1,0 +1,127 @@
+"""State of a savepoint among more or fewer key groups: nothing is lost, doubled, or in a wrong group."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import __main__
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.savepoint.redistribution import (
+    distributed,
+    lowest_gates,
+    redistributed,
+    restore_keyed,
+)
+from flinkish.runtime.savepoint.saved_state import (
+    MOST_ENTRIES,
+    SavedState,
+    by_value,
+    decoded,
+    encoded,
+    in_parts,
+)
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+
+KEYS = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))
+
+
+@given(st.lists(KEYS, min_size=1, max_size=50, unique_by=repr), st.integers(2, 64))
+def test_each_entry_goes_to_the_group_of_its_key(keys, keyGroups):
+    entries = [(key, None, number) for number, key in enumerate(keys)]
+    (saved,) = in_parts("uid", "values", "state", 3, entries)
+    found = []
+    for group, content in distributed(saved, range(keyGroups), keyGroups):
+        for key, namespace, value in zip(*decoded("uid", "values", "state", content)):
+            assert key_group_of(stable_hash(key), keyGroups) == group
+            found.append((key, namespace, value))
+    assert sorted(found, key=lambda entry: entry[2]) == entries
+
+
+def test_the_values_of_a_part_that_stays_together_are_not_unpickled():
+    content = encoded("uid", "values", "state", [[7], [None], [1]])
+    broken = SavedState("uid", "values", "state", 0, 1, content[:-1] + b"?")
+    ((_, handed_on),) = distributed(broken, range(4), 4)
+    assert handed_on == broken.content
+
+
+def test_large_states_are_many_parts():
+    many = list(in_parts("uid", "values", "s", 0, ((n, None, n) for n in range(MOST_ENTRIES + 1))))
+    assert [part.entries for part in many] == [MOST_ENTRIES, 1]
+    heavy = list(in_parts("uid", "values", "s", 0, ((n, None, b"x" * 600_000) for n in range(4))))
+    assert [part.entries for part in heavy] == [1, 1, 1, 1]
+
+
+def paged():
+    backend = PagedKeyedStateBackend("uid")
+    backend.load(DictPageStore(), None)
+    return backend
+
+
+@pytest.mark.parametrize("backend", [HeapKeyedStateBackend, paged])
+def test_every_kind_of_table_is_restored(backend):
+    window = TimeWindow(0, 10)
+    into = backend()
+    for table, parts in {
+        "values": [["a"], [window], [1]],
+        "maps": [["a"], [None], [{1: 2, 3: 4}]],
+        "windows": [["a", "b"], [window, window], [5, 6]],
+        "timers": [["a"], [window], [9]],
+    }.items():
+        restore_keyed(into, "uid", encoded("uid", table, "state", parts))
+    assert into.table("state").get("a", window) == 1
+    assert dict(into.mapTable("state").items("a", None)) == {1: 2, 3: 4}
+    assert dict(into.windowTable("state").items(window)) == {"a": 5, "b": 6}
+    assert into.timerQueue("state").pollDue(9) == (9, "a", window)
+
+
+def functions(numbers, watermark=0):
+    state = {"token": "t", "number": 3, "lists": {"seen": ("list", numbers)}}
+    return {"watermark": watermark, "functions": [state]}
+
+
+def lists(snapshots):
+    return [s["functions"][0]["lists"]["seen"][1] for _, s in sorted(snapshots.items())]
+
+
+@given(st.lists(st.lists(st.integers()), min_size=1, max_size=16), st.integers(1, 16))
+def test_lists_are_dealt_out_evenly_and_joined_in_their_order(before, groups):
+    snapshots = {group: functions(numbers) for group, numbers in enumerate(before)}
+    dealt = redistributed(snapshots, range(groups), same=False)
+    sizes = [len(numbers) for numbers in lists(dealt)]
+    assert max(sizes) - min(sizes) <= 1
+    joined = redistributed(dealt, [0], same=False)
+    assert lists(joined) == [[number for numbers in before for number in numbers]]
+
+
+def test_key_groups_that_stay_keep_their_own():
+    snapshots = {group: functions([group], group) for group in range(4)}
+    assert redistributed(snapshots, range(4), same=True) == snapshots
+    changed = redistributed(snapshots, range(2), same=False)
+    assert {snapshot["watermark"] for snapshot in changed.values()} == {0}
+
+
+def test_broadcast_state_goes_to_all_and_watermarks_are_the_lowest():
+    snapshots = {0: {"watermark": 5, "broadcast": {"rules": {1: 2}}}, 1: {"watermark": 3}}
+    for same in (True, False):
+        found = redistributed(snapshots, range(2), same)
+        assert all(snapshot["broadcast"] == {"rules": {1: 2}} for snapshot in found.values())
+    gates = [
+        {"gates": {"a": (5, False)}, "inputs": [5]},
+        {"gates": {"a": (3, True)}, "inputs": [4]},
+    ]
+    assert lowest_gates(gates) == {"gates": {"a": (3, True)}, "inputs": [4]}
+
+
+def test_a_class_of_main_goes_by_value(monkeypatch):
+    kind = type("Kind", (), {"__module__": "__main__"})
+    with monkeypatch.context() as patched:
+        patched.setattr(__main__, "Kind", kind, raising=False)
+        data = by_value(kind(), 5)
+    assert type(pickle.loads(data)).__name__ == "Kind"

@@ -1,0 +1,129 @@
+"""Savepoints on Spark: taken while a job runs and as it stops, and gone on from, also across the engines."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+
+import pytest
+
+import flinkish as fl
+from tests.savepoint_jobs import Run, gone_on, stopped
+
+PARTS = ["totals", "sliding", "sessions", "twice", "priced"]
+COUNT = 150
+
+
+def environment(spark, parallelism, checkpoint, perBatch=15):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark).setParallelism(parallelism)
+    env.enableCheckpointing(str(checkpoint)).getConfig().setElementsPerBatch(perBatch)
+    return env.setMaxParallelism(2 * parallelism)
+
+
+def local(parallelism=1):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(parallelism).getConfig().setElementsPerBatch(15)
+    return env
+
+
+def never_stopped(parts):
+    run, env = Run(), local()
+    run.build(env, parts, COUNT)
+    env.execute()
+    return run.sorted
+
+
+@pytest.mark.slow("three jobs of three stages, and a savepoint of each kind")
+def test_a_job_goes_on_with_another_parallelism_on_either_engine(spark, tmp_path):
+    run, env = Run(), environment(spark, 2, tmp_path / "first")
+    run.build(env, PARTS, COUNT, holdAt=60)
+    client = env.executeAsync("numbers")
+    assert run.reached.wait(60)
+    assert client.triggerSavepoint(f"{tmp_path}/triggered") == f"{tmp_path}/triggered"
+    assert client.getJobStatus() is fl.JobStatus.RUNNING
+    threading.Timer(0.5, run.goOn.set).start()
+    assert client.stopWithSavepoint(f"{tmp_path}/stopped") == f"{tmp_path}/stopped"
+    assert client.getJobStatus() is fl.JobStatus.CANCELED
+    with pytest.raises(fl.IllegalStateError, match="has ended"):
+        client.triggerSavepoint(f"{tmp_path}/later")
+    for file in (tmp_path / "stopped").rglob("*"):
+        assert not file.is_file() or str(tmp_path).encode() not in file.read_bytes()
+    shutil.move(tmp_path / "stopped", tmp_path / "moved")
+    shutil.rmtree(tmp_path / "first")
+    expected = never_stopped(PARTS)
+    on_local = gone_on(local(5), PARTS, COUNT, f"{tmp_path}/moved")
+    assert sorted(map(repr, [*run.results, *on_local])) == expected
+    env = environment(spark, 3, tmp_path / "second")
+    on_spark = gone_on(env, PARTS, COUNT, f"{tmp_path}/moved")
+    assert sorted(map(repr, [*run.results, *on_spark])) == expected
+    again = gone_on(local(2), PARTS, COUNT, f"{tmp_path}/triggered")
+    # What came between the two savepoints comes again
+    assert len(again) >= len(on_local)
+    assert not set(map(repr, again)) - set(expected)
+
+
+@pytest.mark.slow("two jobs of two stages")
+def test_a_savepoint_of_local_execution_goes_on_on_spark_and_back(spark, tmp_path):
+    parts = ["totals", "sessions", "priced"]
+    first = stopped(local(), parts, COUNT, 40, f"{tmp_path}/1")
+    env = environment(spark, 4, tmp_path / "checkpoint").setSavepoint(f"{tmp_path}/1")
+    second = stopped(env, parts, COUNT, 20, f"{tmp_path}/2")
+    third = gone_on(local(), parts, COUNT, f"{tmp_path}/2")
+    assert sorted(map(repr, [*first, *second, *third])) == never_stopped(parts)
+
+
+@pytest.mark.slow("three starts of a job")
+def test_a_checkpoint_that_began_from_a_savepoint_goes_before_it(spark, tmp_path):
+    first = stopped(local(), ["totals"], COUNT, 40, f"{tmp_path}/savepoint")
+    env = environment(spark, 2, tmp_path / "checkpoint").setSavepoint(f"{tmp_path}/savepoint")
+    run = Run()
+    run.build(env, ["totals"], COUNT, holdAt=1)
+    client = env.executeAsync()
+    assert run.reached.wait(60)
+    threading.Timer(0.5, run.goOn.set).start()
+    client.stopWithSavepoint()
+    shutil.rmtree(tmp_path / "savepoint")
+    third = gone_on(
+        environment(spark, 2, tmp_path / "checkpoint"), ["totals"], COUNT, f"{tmp_path}/savepoint"
+    )
+    assert sorted(map(repr, [*first, *run.results, *third])) == never_stopped(["totals"])
+
+
+def test_damage_and_lost_state_are_named_before_anything_runs(spark, tmp_path):
+    stopped(local(), ["totals"], COUNT, 40, f"{tmp_path}/savepoint")
+    env = environment(spark, 2, tmp_path / "1")
+    with pytest.raises(fl.IncompatibleCheckpointError, match=r"\(totals\) .* is gone"):
+        gone_on(env, ["sessions"], COUNT, f"{tmp_path}/savepoint")
+    file = next((tmp_path / "savepoint" / "state").glob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 4] ^= 1
+    for damaged in (content, content[: len(content) // 2]):
+        file.write_bytes(damaged)
+        env = environment(spark, 2, tmp_path / "2")
+        with pytest.raises(fl.CorruptCheckpointError, match=file.name):
+            gone_on(env, ["totals"], COUNT, f"{tmp_path}/savepoint")
+    file.unlink()
+    with pytest.raises(fl.CorruptCheckpointError, match=rf"{file.name} .* is missing"):
+        gone_on(environment(spark, 2, tmp_path / "3"), ["totals"], COUNT, f"{tmp_path}/savepoint")
+
+
+@pytest.mark.slow("two jobs, and a savepoint")
+def test_files_go_on_in_the_directory_of_the_sink(spark, tmp_path):
+    def job(env, results):
+        numbers = env.fromSequence(0, 39).uid("numbers")
+        sums = numbers.keyBy(lambda n: n % 2).reduce(lambda a, b: a + b).uid("sums")
+        sums.sinkTo(fl.FileSink.forText(f"{tmp_path}/out"))
+        sums.forEachBatch(lambda values, batch: results.extend(values))
+        return env
+
+    first: list[int] = []
+    client = job(environment(spark, 2, tmp_path / "1", perBatch=4), first).executeAsync()
+    client.stopWithSavepoint(f"{tmp_path}/savepoint")
+    second: list[int] = []
+    env = environment(spark, 1, tmp_path / "2", perBatch=40).setSavepoint(f"{tmp_path}/savepoint")
+    job(env, second).execute()
+    lines = [
+        int(line) for f in (tmp_path / "out").rglob("part-*") for line in f.read_text().split()
+    ]
+    assert sorted(lines) == sorted([*first, *second])
+    assert len(lines) == 40
