@@ -82,6 +82,15 @@ def _parser() -> argparse.ArgumentParser:
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", metavar="DIR", help="where to go on from after a restart")
     parser.add_argument(
+        "--fromSavepoint", "-s", metavar="DIR", help="the savepoint that the jobs begin from"
+    )
+    parser.add_argument(
+        "--allowNonRestoredState",
+        "-n",
+        action="store_true",
+        help="drop the state of operators that a job has no more",
+    )
+    parser.add_argument(
         "--web",
         nargs="?",
         type=int,
@@ -100,9 +109,9 @@ def _add_explain_options(parser: argparse.ArgumentParser) -> None:
 
 _OPTIONS = {"run": _add_run_options, "explain": _add_explain_options}
 
-_WITH_VALUE = ("--checkpoint", "--parallelism", "-p")
+_WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
 _WITH_NUMBER_OR_NONE = ("--web",)
-_WITHOUT_VALUE = ("--json",)
+_WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
 
 
 def _take_options_after_script(given: argparse.Namespace) -> None:
@@ -137,6 +146,9 @@ def _run(given: argparse.Namespace) -> None:
     options: dict[str, Any] = {}
     if given.checkpoint is not None:
         options["execution.checkpointing.dir"] = given.checkpoint
+    if given.fromSavepoint is not None:
+        options["execution.state-recovery.path"] = given.fromSavepoint
+        options["execution.state-recovery.ignore-unclaimed-state"] = given.allowNonRestoredState
     if given.parallelism is not None:
         options["parallelism.default"] = given.parallelism
     web = WebServer(port=given.web or 0)

@@ -127,6 +127,23 @@ def test_options_come_before_the_script_or_after_it(tmp_path, capsys, given, che
     assert capsys.readouterr().out.strip() == str([checkpoint, left])
 
 
+@pytest.mark.parametrize(
+    "given", [["-s", "dir", "-n", "SCRIPT"], ["SCRIPT", "--fromSavepoint=dir"]]
+)
+def test_run_begins_from_a_savepoint(tmp_path, capsys, given):
+    file = script(
+        tmp_path,
+        """
+        import flinkish as fl
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        begin = env.getSavepointRestoreSettings()
+        print(begin.getRestorePath(), begin.allowNonRestoredState())
+        """,
+    )
+    assert main(["run", *(file if part == "SCRIPT" else part for part in given)]) == 0
+    assert capsys.readouterr().out.split() == ["dir", str("-n" in given)]
+
+
 def test_run_says_where_the_page_is_if_it_is_asked_to(tmp_path, capsys):
     assert main(["run", script(tmp_path, "")]) == 0
     assert capsys.readouterr().err == ""
