@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _ONLY_BATCH = 0
 
+_POLL_SECONDS = 0.1
+
 
 class BatchRun:
     """Runs all of a job in one batch: what ``QueryRun`` is for a stream. ``settings`` sets what the query
@@ -36,6 +38,7 @@ class BatchRun:
         self._sinks = sinks
         self._settings = settings
         self._tag = f"flinkish-{uuid.uuid4().hex}"
+        self._ended = threading.Event()
         self.stopped = False
 
     @property
@@ -68,6 +71,8 @@ class BatchRun:
                     self._session.removeTag(self._tag)
         except BaseException as raised:
             error = raised
+        finally:
+            self._ended.set()
         return None if self.stopped else self._sinks.failure or error
 
     def cleanUp(self) -> None:
@@ -76,5 +81,7 @@ class BatchRun:
             self._sinks.close()
 
     def _interrupt(self) -> None:
-        with quiet_py4j(), suppress(Exception):
-            self._session.interruptTag(self._tag)
+        # Again and again, as the next of its Spark jobs may be about to start
+        while not self._ended.wait(_POLL_SECONDS):
+            with quiet_py4j(), suppress(Exception):
+                self._session.interruptTag(self._tag)
