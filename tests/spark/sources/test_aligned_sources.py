@@ -52,6 +52,7 @@ def run(env, sources):
     return ahead, seen
 
 
+@pytest.mark.slow("runs a dozen batches on Spark, one after the other")
 def test_a_source_that_is_ahead_waits_until_the_others_follow(env, tmp_path):
     """A file has 50 ms of the fast source, and 5 of the slow one: unaligned it is over in 6 batches."""
     fast, slow = range(0, 300, 10), range(0, 300, 1)
@@ -64,6 +65,7 @@ def test_a_source_that_is_ahead_waits_until_the_others_follow(env, tmp_path):
     assert len(ahead) >= 12
 
 
+@pytest.mark.slow("runs two dozen batches on Spark, one after the other")
 def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(env):
     class Ticks(fl.Source):
         def __init__(self, name, times):
