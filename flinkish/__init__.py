@@ -6,6 +6,15 @@ from types import ModuleType as _ModuleType
 from typing import NoReturn as _NoReturn
 
 from flinkish.api.absent import absent_name as _absent_name
+from flinkish.api.connectors.bucket_assigner import (
+    BasePathBucketAssigner as BasePathBucketAssigner,
+)
+from flinkish.api.connectors.bucket_assigner import BucketAssigner as BucketAssigner
+from flinkish.api.connectors.bucket_assigner import (
+    DateTimeBucketAssigner as DateTimeBucketAssigner,
+)
+from flinkish.api.connectors.bulk_format import BulkWriterFactory as BulkWriterFactory
+from flinkish.api.connectors.bulk_format import ParquetBulkWriters as ParquetBulkWriters
 from flinkish.api.connectors.file_sink import FileSink as FileSink
 from flinkish.api.connectors.file_source import FileSource as FileSource
 from flinkish.api.connectors.jdbc_sink import JdbcConnectionOptions as JdbcConnectionOptions

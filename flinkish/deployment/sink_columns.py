@@ -6,11 +6,13 @@ from typing import Any
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import DataFrameSink, ForEachBatchDataFrameSink
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.types.columns import columns_of, has_basic_fields, have_columns
 from flinkish.api.types.table_schema import table_schema
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.formats.arrow_types import arrow_schema
 from flinkish.runtime.records.columns import ElementColumns
+from flinkish.runtime.sinks.buckets import BUCKET, Buckets
 
 
 def sink_columns(node: StreamNode) -> ElementColumns | None:
@@ -20,7 +22,21 @@ def sink_columns(node: StreamNode) -> ElementColumns | None:
         return None
     given = getattr(node.content, "schema", None) is not None
     whole = not given and not node.elementType.isComposite()
-    return ElementColumns(node.name, arrow_schema(table_schema(schema)), whole)
+    columns = ElementColumns(node.name, arrow_schema(table_schema(schema)), whole)
+    if sink_buckets(node) is not None and BUCKET in columns.schema.names:
+        raise InvalidProgramError(
+            f"{node.name}: the elements have a field {BUCKET!r}, and so are the directories named that a"
+            " BucketAssigner makes. Give the field another name."
+        )
+    return columns
+
+
+def sink_buckets(node: StreamNode) -> Buckets | None:
+    """What finds the buckets of the elements for a sink that has a BucketAssigner."""
+    sink = node.content
+    if not isinstance(sink, FileSink) or sink.bucketAssigner is None:
+        return None
+    return Buckets(node.name, sink.bucketAssigner)
 
 
 def written_schema(node: StreamNode) -> Any:

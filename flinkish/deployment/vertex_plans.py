@@ -14,7 +14,7 @@ from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.api.plan.windows import WindowOperatorDescription
-from flinkish.deployment.sink_columns import sink_columns
+from flinkish.deployment.sink_columns import sink_buckets, sink_columns
 from flinkish.graph.job_graph import JobEdge, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.task.gates import Gate
@@ -61,6 +61,7 @@ def _exit(edge: JobEdge) -> ExitPlan:
         _single(edge.target),
         columns,
         _window(edge),
+        sink_buckets(edge.target.head),
     )
 
 

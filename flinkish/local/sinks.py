@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import sys
 import uuid
@@ -36,6 +37,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.sinks.buckets import BUCKET, by_bucket
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
 
@@ -86,6 +88,7 @@ class FileWriter(LocalSink):
         self._name = name
         self._format = sink.format
         self._columns = columns
+        self._bucketed = sink.bucketAssigner is not None
         self._path = Path(sink.path.removeprefix("file://").removeprefix("file:"))
         self._options = {option.lower(): value for option, value in sink.options.items()}
         known = {"csv": {"header", "sep"}}.get(sink.format, set())
@@ -104,6 +107,13 @@ class FileWriter(LocalSink):
     def write(self, runs: Sequence[Records], batchId: int) -> None:
         directory = self._path / f"batch={batchId}"
         shutil.rmtree(directory, ignore_errors=True)
+        if self._bucketed:
+            for bucket, parts in by_bucket(runs).items():
+                self._write_file(directory / f"{BUCKET}={_escaped(bucket)}", parts)
+        else:
+            self._write_file(directory, runs)
+
+    def _write_file(self, directory: Path, runs: Sequence[Records]) -> None:
         directory.mkdir(parents=True)
         ending = "txt" if self._format == "text" else self._format
         unfinished = directory / f".part-00000.{ending}"
@@ -156,6 +166,14 @@ class Transactions(LocalSink):
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _escaped(bucket: str) -> str:
+    """A text in the name of a directory, as Hive and Spark write it."""
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", bucket)
+
+
+_SPECIAL = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")
 
 
 def _values(runs: Sequence[Records]) -> list[Any]:

@@ -65,6 +65,7 @@ STARTS_A_JOB = {
 """These have tests of their own, on Spark."""
 
 CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
+    fl.BucketAssigner,
     fl.Trigger,
     fl.Evictor,
     fl.WindowAssigner,

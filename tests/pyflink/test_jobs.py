@@ -47,6 +47,7 @@ from flinkish.pyflink.datastream import (
     WindowFunction,
 )
 from flinkish.pyflink.datastream.connectors.file_system import (
+    BucketAssigner,
     FileSink,
     FileSource,
     OutputFileConfig,
@@ -193,6 +194,18 @@ def test_files_are_read_and_written(anywhere, tmp_path):
         "(or,1)",
         "(not,1)",
     ]
+
+
+def test_files_in_buckets(anywhere, tmp_path):
+    sink = (
+        FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'day='yyyy", "UTC"))
+        .build()
+    )
+    anywhere.from_collection(["a", "b"], Types.STRING()).sink_to(sink)
+    anywhere.execute()
+    written = list(tmp_path.glob("batch=*/bucket=day%3D2*/part-*.txt"))
+    assert sorted("".join(file.read_text() for file in written).split()) == ["a", "b"]
 
 
 def test_batch_mode_gives_the_last_results(anywhere):

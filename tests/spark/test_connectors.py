@@ -210,6 +210,27 @@ def test_a_parquet_sink(env, spark, tmp_path):
     assert sorted(map(tuple, read.collect())) == ELEMENTS
 
 
+class ByOrigin(fl.BucketAssigner):
+    def getBucketId(self, element, context):
+        return f"from {element[0]}/{element[1]}"
+
+
+def test_files_in_buckets(env, spark, tmp_path):
+    columns = fl.FileSink.forBulkFormat(
+        f"{tmp_path}/columns", fl.ParquetBulkWriters.forRowType("origin string, delay int")
+    )
+    lines = fl.FileSink.forRowFormat(f"{tmp_path}/lines", fl.SimpleStringEncoder())
+    for sink in (columns, lines):
+        env.fromCollection(ELEMENTS).sinkTo(sink.withBucketAssigner(ByOrigin()).build())
+    env.execute()
+    buckets = sorted((f"from {origin}/{delay}", origin, delay) for origin, delay in ELEMENTS)
+    read = spark.read.parquet(f"{tmp_path}/columns").select("bucket", "origin", "delay")
+    assert sorted(map(tuple, read.collect())) == buckets
+    read = spark.read.text(f"{tmp_path}/lines").select("bucket", "value")
+    expected = sorted((bucket, str(tuple(element))) for bucket, *element in buckets)
+    assert sorted(map(tuple, read.collect())) == expected
+
+
 def test_an_element_that_does_not_fit_the_schema_is_named(env, tmp_path):
     sink = fl.FileSink.forParquet(str(tmp_path), "origin string, delay int")
     env.fromCollection([("JFK", "late")]).sinkTo(sink).name("my table")

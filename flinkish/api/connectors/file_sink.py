@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flinkish.api.arguments import instance, text
+from flinkish.api.connectors.bucket_assigner import BasePathBucketAssigner, BucketAssigner
+from flinkish.api.connectors.bulk_format import BulkFormatBuilder, BulkWriterFactory
 from flinkish.api.connectors.row_format import Encoder, RowFormatBuilder
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -28,7 +30,7 @@ class FileSink(Sink[T_contra]):
 
     ``schema`` (a DDL string or a StructType) names the columns; without one they are those of the
     stream's type (``DataStream.getType``). An element that does not fit them is an error that names
-    the field. ``options`` are those of Spark's writer of the format.
+    the field. ``options`` are those of Spark's writer of the format. The workers write, each its part.
     """
 
     kind: ClassVar[str] = "FileSink"
@@ -37,6 +39,7 @@ class FileSink(Sink[T_contra]):
     path: str
     schema: str | StructType | None = None
     options: dict[str, str] = field(default_factory=dict)
+    bucketAssigner: BucketAssigner[Any] | None = None
 
     def __post_init__(self) -> None:
         text("FileSink: path", self.path)
@@ -51,6 +54,21 @@ class FileSink(Sink[T_contra]):
         """``forText`` by a builder, for ported jobs."""
         instance("FileSink.forRowFormat: encoder", encoder, Encoder, "Pass SimpleStringEncoder().")
         return RowFormatBuilder(FileSink.forText(basePath))
+
+    @staticmethod
+    def forBulkFormat(basePath: str, bulkWriterFactory: BulkWriterFactory) -> BulkFormatBuilder:
+        """``forParquet`` by a builder, for ported jobs."""
+        fix = "Pass ParquetBulkWriters.forRowType(type)."
+        subject = "FileSink.forBulkFormat: bulkWriterFactory"
+        factory = instance(subject, bulkWriterFactory, BulkWriterFactory, fix)
+        return BulkFormatBuilder(FileSink(factory.format, basePath, factory.schema))
+
+    def withBucketAssigner(self, assigner: BucketAssigner[Any]) -> FileSink[T_contra]:
+        """The same with a directory ``bucket=<id>`` in that of the batch for each id that ``assigner`` gives."""
+        fix = "Pass DateTimeBucketAssigner(), or an object of a class derived from BucketAssigner."
+        instance("FileSink.withBucketAssigner", assigner, BucketAssigner, fix)
+        path = isinstance(assigner, BasePathBucketAssigner)
+        return replace(self, bucketAssigner=None if path else assigner)
 
     @staticmethod
     def forCsv(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.time.durations import TimeLike
 
 if TYPE_CHECKING:
+    from flinkish.api.connectors.bucket_assigner import BucketAssigner
     from flinkish.api.connectors.file_sink import FileSink
     from flinkish.api.connectors.file_source import FileSource
 
@@ -134,29 +135,37 @@ class OutputFileConfigBuilder:
         return OutputFileConfig(self._prefix, self._suffix)
 
 
-class RowFormatBuilder:
-    """Builds a sink of lines (Flink: ``FileSink.RowFormatBuilder``)."""
+class FileSinkBuilder:
+    """What the builders of file sinks have in common."""
 
     def __init__(self, sink: FileSink[Any]) -> None:
         self._sink = sink
 
-    def withRollingPolicy(self, policy: RollingPolicy) -> RowFormatBuilder:
+    def withBucketAssigner(self, assigner: BucketAssigner[Any]) -> Self:
+        """Write each element into the bucket that ``assigner`` says: a directory in that of its batch."""
+        return type(self)(self._sink.withBucketAssigner(assigner))
+
+    def withRollingPolicy(self, policy: RollingPolicy) -> Self:
         """Accepted for ported jobs: files are closed with each batch."""
         instance("withRollingPolicy", policy, RollingPolicy, "Pass one, or leave it out.")
         return self
 
-    def withOutputFileConfig(self, outputFileConfig: OutputFileConfig) -> RowFormatBuilder:
+    def withOutputFileConfig(self, outputFileConfig: OutputFileConfig) -> Self:
         """Accepted for ported jobs: the engine names the files."""
         instance("withOutputFileConfig", outputFileConfig, OutputFileConfig, "Leave it out.")
         return self
 
-    def withBucketCheckInterval(self, interval: TimeLike) -> RowFormatBuilder:
+    def withBucketCheckInterval(self, interval: TimeLike) -> Self:
         """Accepted for ported jobs: each batch is a directory."""
         return self
 
     def build(self) -> FileSink[Any]:
         """The sink."""
         return self._sink
+
+
+class RowFormatBuilder(FileSinkBuilder):
+    """Builds a sink of lines (Flink: ``FileSink.RowFormatBuilder``)."""
 
 
 class FileSourceBuilder:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
 from flinkish.runtime.task.gates import Gate
 
@@ -38,6 +39,8 @@ class ExitPlan:
     """Converts the elements for a sink that writes columns; None for any other."""
     window: WindowOperatorDescription | None = None
     """The window operator that reads the edge, if elements may be folded for it before the shuffle."""
+    buckets: Buckets | None = None
+    """Finds the buckets of the elements for a sink that writes into buckets."""
 
 
 @dataclass(frozen=True)

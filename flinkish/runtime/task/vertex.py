@@ -250,7 +250,7 @@ class VertexTask:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SINGLE:
             return SingleRecordWriter(plan.gate, plan.operator, groups[0])
-        return SinkRecordWriter(plan.gate, plan.operator, plan.columns)
+        return SinkRecordWriter(plan.gate, plan.operator, plan.columns, plan.buckets)
 
 
 class SourceTask(VertexTask):

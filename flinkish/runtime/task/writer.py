@@ -25,6 +25,7 @@ from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
+from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
@@ -243,17 +244,27 @@ class SingleRecordWriter(RecordWriter):
 
 class SinkRecordWriter(RecordWriter):
     """Sends records to a sink, without watermarks and statuses; converted by ``columns`` if the sink
-    writes columns."""
+    writes columns, and with their ``buckets`` if it writes into these."""
 
-    def __init__(self, gate: Gate, operator: str, columns: ElementColumns | None) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        operator: str,
+        columns: ElementColumns | None,
+        buckets: Buckets | None = None,
+    ) -> None:
         super().__init__(gate, operator)
         self._columns = columns
+        self._buckets = buckets
 
     def _partition(self, records: Records, marks: Marks) -> None:
-        if len(records):
-            if self._columns is not None:
-                records = Records(self._columns.of(records.values), records.timestamps)
-            self._add(0, Frame(records, NO_MARKS))
+        if not len(records):
+            return
+        columns = None if self._columns is None else self._columns.of(records.values)
+        values = records.values if columns is None else columns
+        if self._buckets is not None:
+            values = self._buckets.added(records, columns)
+        self._add(0, Frame(Records(values, records.timestamps), NO_MARKS))
 
 
 def _joined(runs: list[Sequence[Any]]) -> Sequence[Any]:

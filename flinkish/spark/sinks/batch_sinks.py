@@ -28,6 +28,7 @@ from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.sinks.buckets import BUCKET
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task_logs import log_again
@@ -263,15 +264,20 @@ class BatchSinks:
         assert isinstance(sink, FileSink)
         options = sink.options
         if schema is None:
-            lines = LinesFunction(node.name, _line(sink.format, frame), self.elementsHidden)
-            written, format_ = rows.mapInArrow(lines.__call__, "value string"), "text"
+            line, bucketed = _line(sink.format, frame), sink.bucketAssigner is not None
+            lines = LinesFunction(node.name, line, self.elementsHidden, bucketed)
+            written, format_ = rows.mapInArrow(lines.__call__, lines.schema), "text"
         else:
             written, format_ = to_columns(rows, schema), sink.format
         if format_ == "json":
             options = {"ignoreNullFields": "false", **options}
         # A directory a batch: a batch that comes again replaces just what it wrote before.
         target = f"{sink.path}/batch={batchId}"
-        written.write.format(format_).options(**options).mode("overwrite").save(target)
+        writer = written.write.format(format_).options(**options).mode("overwrite")
+        if sink.bucketAssigner is not None:
+            # Of a batch that comes again all buckets go, also those that it does not fill again
+            writer = writer.partitionBy(BUCKET).option("partitionOverwriteMode", "static")
+        writer.save(target)
 
 
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:

@@ -12,6 +12,7 @@ from flinkish.api.errors import UnfitElementError, hide_elements, shown
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped
+from flinkish.runtime.sinks.buckets import BUCKET
 
 
 def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -25,19 +26,31 @@ def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @dataclass(frozen=True)
 class LinesFunction:
-    """Rows of frames to lines of text, for ``mapInArrow``; an error names ``operator``."""
+    """Rows of frames to lines of text, for ``mapInArrow``; an error names ``operator``. ``bucketed``: the
+    elements come in pairs with their buckets, which are a column of their own."""
 
     operator: str
     line: Callable[[Any], str]
     elementsHidden: bool = False
+    bucketed: bool = False
+
+    @property
+    def schema(self) -> str:
+        """The columns, as a DDL string."""
+        return f"value string, {BUCKET} string" if self.bucketed else "value string"
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         hide_elements(self.elementsHidden)
         for batch in batches:
             for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
                 values = decode_frame(data).records.values
+                buckets: dict[str, pa.Array] = {}
+                if self.bucketed:
+                    buckets = {BUCKET: pa.array([bucket for bucket, _ in values], pa.string())}
+                    values = [element for _, element in values]
                 lines = mapped(self.operator, self.line, values)
-                yield pa.RecordBatch.from_pydict({"value": self._column(values, lines)})
+                columns = {"value": self._column(values, lines), **buckets}
+                yield pa.RecordBatch.from_pydict(columns)
 
     def _column(self, values: Sequence[Any], lines: list[str]) -> pa.Array:
         try:

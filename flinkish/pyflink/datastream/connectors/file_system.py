@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any, NoReturn, TypeAlias
 
 from flinkish.api.arguments import instance
+from flinkish.api.connectors.bucket_assigner import (
+    BasePathBucketAssigner,
+    DateTimeBucketAssigner,
+)
+from flinkish.api.connectors.bucket_assigner import BucketAssigner as CoreBucketAssigner
 from flinkish.api.connectors.file_sink import FileSink as CoreFileSink
 from flinkish.api.connectors.file_source import FileSource as CoreFileSource
 from flinkish.api.connectors.sink import Sink as CoreSink
@@ -126,19 +131,22 @@ class OnCheckpointRollingPolicy(RollingPolicy):
 
 
 class BucketAssigner:
-    """Which directory elements go to (PyFlink: ``BucketAssigner``); here that of their batch."""
+    """Which directory elements go to (PyFlink: ``BucketAssigner``), in that of their batch."""
+
+    def __init__(self, assigner: CoreBucketAssigner[Any]) -> None:
+        self.core = assigner
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """Accepted, without effect."""
-        return BucketAssigner()
+        """No directories but those of batches."""
+        return BucketAssigner(BasePathBucketAssigner())
 
     @staticmethod
     def date_time_bucket_assigner(
         format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
     ) -> BucketAssigner:
-        """Accepted, without effect."""
-        return BucketAssigner()
+        """A directory ``bucket=<id>`` for each time that the format tells apart, by the processing time."""
+        return BucketAssigner(DateTimeBucketAssigner(format_str, timezone_id))
 
 
 class OutputFileConfigBuilder:
@@ -187,16 +195,18 @@ class OutputFileConfig:
 class RowFormatBuilder:
     """Builds a ``FileSink``."""
 
-    def __init__(self, base_path: str) -> None:
-        self._path = base_path
+    def __init__(self, sink: CoreFileSink[Any]) -> None:
+        self._sink = sink
 
     def with_bucket_check_interval(self, interval: int) -> RowFormatBuilder:
         """Accepted, without effect."""
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> RowFormatBuilder:
-        """Accepted, without effect."""
-        return self
+        """Write each element into the bucket that the assigner says."""
+        fix = "Pass BucketAssigner.date_time_bucket_assigner()."
+        instance("with_bucket_assigner", bucket_assigner, BucketAssigner, fix)
+        return RowFormatBuilder(self._sink.withBucketAssigner(bucket_assigner.core))
 
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> RowFormatBuilder:
         """Accepted, without effect."""
@@ -216,7 +226,7 @@ class RowFormatBuilder:
 
     def build(self) -> FileSink:
         """The sink."""
-        return FileSink(self._path)
+        return FileSink(self._sink)
 
 
 class FileSink(Sink):
@@ -226,8 +236,8 @@ class FileSink(Sink):
     RowFormatBuilder: TypeAlias = RowFormatBuilder
     takes_text = True
 
-    def __init__(self, base_path: str) -> None:
-        self._sink: CoreSink[Any] = CoreFileSink.forText(base_path)
+    def __init__(self, sink: CoreFileSink[Any]) -> None:
+        self._sink = sink
 
     @property
     def core(self) -> CoreSink[Any]:
@@ -237,7 +247,7 @@ class FileSink(Sink):
     def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
         """A line of text for each element."""
         instance("for_row_format", encoder, Encoder, "Pass Encoder.simple_string_encoder().")
-        return FileSink.RowFormatBuilder(base_path)
+        return FileSink.RowFormatBuilder(CoreFileSink.forText(base_path))
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: object) -> NoReturn:

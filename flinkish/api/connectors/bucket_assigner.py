@@ -1,0 +1,140 @@
+"""Bucket assigners: which directory of a ``FileSink`` an element goes to."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from flinkish.api.arguments import text
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class BucketAssigner(ABC, Generic[T_contra]):
+    """Says which bucket an element goes to (Flink: ``BucketAssigner``).
+
+    A bucket is the directory ``bucket=<id>`` in that of the batch. So the files are a table for
+    Spark, with the columns ``batch`` and ``bucket``, which reads only the buckets that are asked for.
+
+    >>> class ByUser(BucketAssigner[dict[str, str]]):
+    ...     def getBucketId(self, element, context):
+    ...         return element["user"]
+    """
+
+    @dataclass
+    class Context:
+        """What an assigner may ask besides the element (Flink: ``BucketAssigner.Context``)."""
+
+        _processing_time: int
+        _timestamp: int | None = None
+
+        def currentProcessingTime(self) -> int:
+            """The time now, in ms: when the elements leave the last operator."""
+            return self._processing_time
+
+        def timestamp(self) -> int | None:
+            """The timestamp of the element in ms, None if it has none."""
+            return self._timestamp
+
+        def currentWatermark(self) -> int:
+            """Not known where elements leave for a sink: raises NotSupportedError."""
+            raise NotSupportedError(
+                "BucketAssigner: a sink gets no watermark. Use timestamp(), or ask for the watermark in"
+                " a ProcessFunction before the sink and emit it with the element."
+            )
+
+    @abstractmethod
+    def getBucketId(self, element: T_contra, context: BucketAssigner.Context) -> str:
+        """Called for each element: the id of its bucket, a text that is not empty."""
+
+
+class BasePathBucketAssigner(BucketAssigner[Any]):
+    """No buckets (Flink: ``BasePathBucketAssigner``): all files of a batch are in its directory."""
+
+    def getBucketId(self, element: Any, context: BucketAssigner.Context) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class DateTimeBucketAssigner(BucketAssigner[Any]):
+    """Buckets by the processing time (Flink: ``DateTimeBucketAssigner``), as ``formatString`` writes it, in
+    the time zone ``zoneId``, by default that of the machine.
+
+    The format has Java's letters ``yyyy``, ``MM``, ``dd``, ``HH``, ``mm`` and ``ss``, and text, which is in
+    single quotes if it has letters.
+
+    >>> assigner = DateTimeBucketAssigner("yyyy-MM-dd--HH", "UTC")
+    >>> assigner.getBucketId("element", BucketAssigner.Context(0))
+    '1970-01-01--00'
+    """
+
+    formatString: str = "yyyy-MM-dd--HH"
+    zoneId: str | None = None
+
+    def __post_init__(self) -> None:
+        text("DateTimeBucketAssigner: formatString", self.formatString)
+        _format_codes(self.formatString)
+        if self.zoneId is not None:
+            text("DateTimeBucketAssigner: zoneId", self.zoneId)
+            _zone(self.zoneId)
+
+    def getBucketId(self, element: Any, context: BucketAssigner.Context) -> str:
+        time = datetime.fromtimestamp(context.currentProcessingTime() / 1000, self._zone)
+        return time.strftime(self._codes)
+
+    @cached_property
+    def _codes(self) -> str:
+        return _format_codes(self.formatString)
+
+    @cached_property
+    def _zone(self) -> tzinfo | None:
+        return None if self.zoneId is None else _zone(self.zoneId)
+
+
+_CODES = {
+    "yyyy": "%Y",
+    "uuuu": "%Y",
+    "MM": "%m",
+    "dd": "%d",
+    "HH": "%H",
+    "mm": "%M",
+    "ss": "%S",
+}
+
+_PARTS = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|[^a-zA-Z']+|'")
+
+
+def _format_codes(pattern: str) -> str:
+    """A format of Java as one of ``strftime``."""
+    codes = ""
+    for part in _PARTS.finditer(pattern):
+        found, quoted = part[0], part[1]
+        if quoted is not None:
+            codes += (quoted.replace("''", "'") or "'").replace("%", "%%")
+        elif found in _CODES:
+            codes += _CODES[found]
+        elif found[0].isalpha() or found == "'":
+            raise IllegalArgumentError(
+                f"DateTimeBucketAssigner: {shown(pattern)} has {found!r}, which is none of"
+                f" {', '.join(_CODES)}. Use these, put text in single quotes, or derive a class from"
+                " BucketAssigner."
+            )
+        else:
+            codes += found.replace("%", "%%")
+    return codes
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise IllegalArgumentError(
+            f"DateTimeBucketAssigner: there is no time zone {shown(name)}. Pass one such as"
+            ' "Europe/Berlin" or "UTC".'
+        ) from None
