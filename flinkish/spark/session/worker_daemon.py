@@ -35,10 +35,11 @@ if __name__ == "__main__":
     sys.modules["__main__"].__spec__ = daemon.__spec__
     daemon.worker = worker
     if WORKER in sys.argv:
-        # What every task of flinkish needs is imported once, here, and not in each worker: two seconds
-        # of processor time on a slow machine.
-        with suppress(ImportError):
-            import_module("flinkish.spark.stage_run")
+        # What every task of flinkish needs is imported once, here, and not in each worker: over two
+        # seconds of processor time on a slow machine. PyArrow imports pandas with its first array.
+        for module in ("flinkish.spark.stage_run", "flinkish.spark.sources.function", "pandas"):
+            with suppress(ImportError):
+                import_module(module)
         # A collection in a worker would copy every page that it shares with this process.
         gc.freeze()
     daemon.manager()

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,16 @@ import pyarrow.compute as pc
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
 from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
-from flinkish.runtime.kafka.reader import KafkaReader
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.user_code import emitted
 from flinkish.runtime.sources.numbers import number_records
 from flinkish.runtime.sources.user_sources import read_frame
+
+if TYPE_CHECKING:
+    # Whoever plans a source imports this module, and not all that reads one.
+    from flinkish.runtime.kafka.reader import KafkaReader
 
 END_OF_SOURCE = None
 """Returned in place of records: the source ends with this part."""
