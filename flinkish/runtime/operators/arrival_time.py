@@ -152,12 +152,12 @@ class ArrivalOrder:
 
     @property
     def takesRuns(self) -> bool:
-        """Whether ``arriveInOrder`` can check what comes next: there are no substreams, and their
-        tolerances are no obstacle."""
-        watermarks = self._substreams.snapshot()
-        times = (self._early, self._late, self._disorder, self.watermark, *watermarks.values())
+        """Whether ``arriveInOrder`` can check what comes next: there are no substreams, and no time is so
+        far from zero that a sum of two would not fit into 64 bits."""
+        own = self._substreams.of(None)
+        times = (self._early, self._late, self._disorder, self.watermark, own)
         near = all(time is None or abs(time) < _FAR for time in times)
-        return near and not self._independent and not watermarks.keys() - {None}
+        return near and not self._independent and len(self._substreams) == (own is not None)
 
     def arriveInOrder(self, timestamps: Timestamps, arrivals: Timestamps, now: int) -> Verdicts:
         """``arrive`` for one element after another of no substream, all read at ``now``."""

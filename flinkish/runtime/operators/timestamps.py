@@ -94,17 +94,21 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if self._generation.emitsOnlyPeriodically:
-            self._process_run(records)
-        else:
-            self._process_singly(records)
+        self.processOf(self._generation, self._emitter, records)
 
-    def _process_run(self, records: Records) -> None:
-        """For generators that only note the highest timestamp: the whole run at once."""
-        timed = self.timed(records)
-        if len(records):
-            self._generation.onEvent(None, int(timed.timestamps.max()), self._emitter)
-        self.output.emitRecords(timed)
+    def processOf(
+        self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
+    ) -> None:
+        """Emit a run of records of one generator: the whole run at once if that only notes the highest
+        timestamp, else each as the generator has seen it."""
+        on_event = generation.onEvent
+        if generation.emitsOnlyPeriodically:
+            timed = self.timed(records)
+            if len(records):
+                on_event(None, int(timed.timestamps.max()), emitter)
+            self.output.emitRecords(timed)
+        else:
+            self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
 
     def timed(self, records: Records) -> Records:
         """A run of records with the timestamps that the assigner gives to them."""
@@ -152,10 +156,6 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                     values.append(copied(value))
                 append(timestamp)
         return values, extracted
-
-    def _process_singly(self, records: Records) -> None:
-        on_event, emitter = self._generation.onEvent, self._emitter
-        self.emitSingly(records, lambda i, value, timestamp: on_event(value, timestamp, emitter))
 
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
@@ -398,7 +398,10 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         if self._splitOf is None:
-            self._process_split(records)
+            # They are all of the split whose mark came last
+            assert self._current is not None
+            split = self._splits[self._current]
+            self.processOf(split.generation, split.onEventOutput, records)
             return
         names = self._splits_of(records)
         self._register(names)
@@ -420,21 +423,6 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
                 split.generation.onEvent(value, timestamp, split.onEventOutput)
 
             self.emitSingly(records, noted)
-
-    def _process_split(self, records: Records) -> None:
-        """Records that are all of one split."""
-        assert self._current is not None
-        split = self._splits[self._current]
-        generation, emitter = split.generation, split.onEventOutput
-        if generation.emitsOnlyPeriodically:
-            timed = self.timed(records)
-            if len(records):
-                generation.onEvent(None, int(timed.timestamps.max()), emitter)
-            self.output.emitRecords(timed)
-        else:
-            self.emitSingly(
-                records, lambda _, value, time: generation.onEvent(value, time, emitter)
-            )
 
     def _emit_periodically(self, now: int) -> None:
         for name, split in self._splits.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,7 +15,7 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
-from flinkish.deployment.savepoint.metadata import SavepointMetadata
+from flinkish.deployment.savepoint.metadata import SavepointMetadata, flinkish_version
 from flinkish.graph.identities import Identities, NodeIdentity, missing
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.state.page_codec import FORMAT
@@ -169,7 +168,7 @@ def _read_plan(storage: CheckpointStorage) -> dict[str, Any] | None:
     if written != FORMAT:
         raise IncompatibleCheckpointError(
             f"the checkpoint {storage.path} is of format {written}, written by flinkish {by}. This"
-            f" flinkish, {_version()}, reads and writes format {FORMAT}: go on with flinkish {by}, or"
+            f" flinkish, {flinkish_version()}, reads and writes format {FORMAT}: go on with flinkish {by}, or"
             " begin anew with another checkpoint directory."
         )
     needed = (
@@ -189,13 +188,6 @@ def _read_plan(storage: CheckpointStorage) -> dict[str, Any] | None:
 
 def _file(storage: CheckpointStorage) -> str:
     return storage.child(f"{_PLAN}/text")
-
-
-def _version() -> str:
-    try:
-        return version("flinkish")
-    except PackageNotFoundError:
-        return "that is not installed"
 
 
 # ---------------------------------------------------------------------- what Spark notes
@@ -304,7 +296,7 @@ def _described(graph: JobGraph, settings: TaskSettings, earlier: Identities) -> 
         nodes[uid]["states"] = earlier[uid].states if uid in earlier else ()
     plan = {
         "version": FORMAT,
-        "flinkish": _version(),
+        "flinkish": flinkish_version(),
         "maxParallelism": settings.maxParallelism,
         "parallelism": settings.parallelism,
         "keyGroups": settings.keyGroups,
