@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import ArrivalTimeStrategy, OrderingPolicy, OutputTag
-from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
-from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from tests.runtime.operators.contexts import operator_context
 from tests.runtime.windowing.operators import Recorder
 
 DEAD: OutputTag[Any] = OutputTag("dead")
@@ -60,15 +58,7 @@ class Driver:
         output.connect(Recorder("main", self.output), None)
         output.connect(Recorder("dead", self.output), DEAD.getId())
         self.clock = ProcessingTimeService()
-        context = OperatorContext(
-            "times",
-            "Arrival Time",
-            HeapKeyedStateBackend({}),
-            self.clock,
-            output,
-            TaskInfo("Arrival Time"),
-            tracesFunctions=traces,
-        )
+        context = operator_context("Arrival Time", output, self.clock, tracesFunctions=traces)
         self.operator = ArrivalTimeOperator(context, ArrivalTimeDescription(strategy))
         self.operator.open()
 

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 
 from flinkish import Watermark, WatermarkGenerator, WatermarkStrategy
 from flinkish.api.errors import UserFunctionError
-from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.time.elements import WatermarkStatus
-from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.operators.timestamps import TimestampsAndWatermarksOperator
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from tests.runtime.operators.contexts import operator_context
 from tests.runtime.windowing.operators import Recorder
 
 
@@ -59,15 +57,8 @@ def seen(runs: list[list[tuple[int, int]]], traces: bool) -> tuple[list[Any], in
     output = Output()
     recorder = StatusRecorder("main", found)
     output.connect(recorder, None)
-    context = OperatorContext(
-        "times",
-        "Timestamps/Watermarks",
-        HeapKeyedStateBackend({}),
-        ProcessingTimeService(),
-        output,
-        TaskInfo("Timestamps/Watermarks"),
-        tracesFunctions=traces,
-    )
+    clock = ProcessingTimeService()
+    context = operator_context("Timestamps/Watermarks", output, clock, tracesFunctions=traces)
     strategy = WatermarkStrategy.forGenerator(lambda context: Marked())
     timed = strategy.withTimestampAssigner(lambda row, timestamp: row.at * 2)
     operator = TimestampsAndWatermarksOperator(context, TimestampsAndWatermarksDescription(timed))
