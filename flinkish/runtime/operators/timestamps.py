@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.eventtime.watermarks import (
     TimestampAssigner,
@@ -87,7 +91,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def generation(self, snapshot: Any) -> WatermarkGeneration:
         """A generator, new or gone on with."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
-            return WatermarkGeneration(self._strategy, self.clock, snapshot)
+            return WatermarkGeneration(self._strategy, self.clock, snapshot, self.tracesFunctions)
 
     def _snapshot_generators(self) -> Any:
         return self._generation.snapshot()
@@ -99,14 +103,18 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def processOf(
         self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
     ) -> None:
-        """Emit a run of records of one generator: the whole run at once if that only notes the highest
-        timestamp, else each as the generator has seen it."""
+        """Emit a run of records of one generator: the whole run at once if that only notes what they are,
+        else each as the generator has seen it."""
         on_event = generation.onEvent
         if generation.emitsOnlyPeriodically:
             timed = self.timed(records)
             if len(records):
                 on_event(None, int(timed.timestamps.max()), emitter)
             self.output.emitRecords(timed)
+            return
+        known = self._timed_as_columns(records) if generation.notesRuns else None
+        if known is not None and generation.note(known.values, known.timestamps):
+            self.output.emitRecords(known)
         else:
             self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
 
@@ -126,6 +134,13 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         if values is records.values:
             return records.timed(timestamps)
         return Records(values, timestamps)
+
+    def _timed_as_columns(self, records: Records) -> Records | None:
+        """A run of columns with its timestamps, if no assigner has to be called for each element."""
+        if not isinstance(records.values, RowColumns) or records.values.nested:
+            return None
+        column = self._timestamp_column(records)
+        return None if column is None else records.timed(column)
 
     def _timestamp_column(self, records: Records) -> Timestamps | None:
         """The timestamps of a run, if they are known without a call of the assigner for each element."""
@@ -160,11 +175,10 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
         as in Flink: a watermark that it emits comes after the element."""
-        if isinstance(records.values, RowColumns) and not records.values.nested:
-            column = self._timestamp_column(records)
-            if column is not None:
-                self._emit_in_slices(records.timed(column), noted)
-                return
+        known = self._timed_as_columns(records)
+        if known is not None:
+            self._emit_in_slices(known, noted)
+            return
         extract, collect = self._extract, self.output.collect
         value: Any = None
         with self.userCodeOf(lambda: value):
@@ -344,6 +358,34 @@ class _Split(NamedTuple):
     periodicOutput: DeferredOutput
 
 
+class _Splits(NamedTuple):
+    """The splits of a run of records: those that there are, as they first come, and for each record the
+    number of its split among them."""
+
+    distinct: Sequence[Any]
+    numbers: NDArray[np.integer[Any]]
+
+    def highest(self, timestamps: Timestamps) -> list[int]:
+        """The highest timestamp of each split."""
+        highest = np.full(len(self.distinct), MIN_TIMESTAMP)
+        np.maximum.at(highest, self.numbers, timestamps)
+        found: list[int] = highest.tolist()
+        return found
+
+
+def _tells_apart(kind: pa.DataType) -> bool:
+    """Whether values of ``kind`` are equal in Python exactly if Arrow finds them equal."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind))
+
+
+def _note(records: Records, splits: _Splits, number: int, split: _Split) -> bool:
+    """Whether the generator of a split has noted its records, all at once."""
+    if not split.generation.notesRuns:
+        return False
+    own = records.kept(splits.numbers == number)
+    return split.generation.note(own.values, own.timestamps)
+
+
 class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     """The part of Flink's ``SourceOperator`` that makes watermarks, split by split.
 
@@ -376,7 +418,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
     def expectRecords(self, records: Records) -> None:
         if self._splitOf is not None:
-            self._register(self._splits_of(records))
+            self._register(self._splits_of(records).distinct)
 
     def expectSplit(self, mark: SplitMark) -> None:
         if self._splitOf is None:
@@ -403,26 +445,29 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             split = self._splits[self._current]
             self.processOf(split.generation, split.onEventOutput, records)
             return
-        names = self._splits_of(records)
-        self._register(names)
-        splits = self._splits
-        if all(split.generation.emitsOnlyPeriodically for split in splits.values()):
+        found = self._splits_of(records)
+        self._register(found.distinct)
+        splits = [self._splits[name] for name in found.distinct]
+        if all(split.generation.emitsOnlyPeriodically for split in splits):
             timed = self.timed(records)
-            highest: dict[Any, int] = {}
-            for name, timestamp in zip(names, timed.timestamps.tolist()):
-                if timestamp >= highest.get(name, MIN_TIMESTAMP):
-                    highest[name] = timestamp
-            for name, timestamp in highest.items():
-                split = splits[name]
+            for split, timestamp in zip(splits, found.highest(timed.timestamps)):
                 split.generation.onEvent(None, timestamp, split.onEventOutput)
             self.output.emitRecords(timed)
-        else:
+            return
+        known = self._timed_as_columns(records)
+        done = [known is not None and _note(known, found, n, s) for n, s in enumerate(splits)]
+        if known is not None and all(done):
+            self.output.emitRecords(known)
+            return
+        numbers = found.numbers.tolist()
 
-            def noted(position: int, value: Any, timestamp: int) -> None:
-                split = splits[names[position]]
+        def noted(position: int, value: Any, timestamp: int) -> None:
+            number = numbers[position]
+            if not done[number]:
+                split = splits[number]
                 split.generation.onEvent(value, timestamp, split.onEventOutput)
 
-            self.emitSingly(records, noted)
+        self.emitSingly(records, noted)
 
     def _emit_periodically(self, now: int) -> None:
         for name, split in self._splits.items():
@@ -449,14 +494,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         )
 
     def _register(self, names: Sequence[Any]) -> None:
-        try:
-            distinct = dict.fromkeys(names)
-        except TypeError:
-            raise IllegalArgumentError(
-                f"{self.name}: splits such as {shown(names[0])} cannot be told apart, as they are not"
-                " hashable. Let withSplits give a number, a string or a tuple of them."
-            ) from None
-        for name in distinct:
+        for name in names:
             if name not in self._splits:
                 self._splits[name] = self._split(self._multiplexer.registerNewOutput(), None)
 
@@ -467,11 +505,22 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             DeferredOutput(self._multiplexer, index),
         )
 
-    def _splits_of(self, records: Records) -> Sequence[Any]:
+    def _splits_of(self, records: Records) -> _Splits:
         values = records.values
         if isinstance(values, RowColumns) and self._splitField is not None:
-            column = values.column(self._splitField)
-            if column is not None:
-                return values.values(column)
+            number = values.column(self._splitField)
+            column = None if number is None else values.batch.column(number)
+            if column is not None and not column.null_count and _tells_apart(column.type):
+                encoded = column.dictionary_encode()
+                return _Splits(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
         assert self._splitOf is not None
-        return self.mapped(self._splitOf, records)
+        names = self.mapped(self._splitOf, records)
+        known: dict[Any, int] = {}
+        try:
+            numbers = [known.setdefault(name, len(known)) for name in names]
+        except TypeError:
+            raise IllegalArgumentError(
+                f"{self.name}: splits such as {shown(names[0])} cannot be told apart, as they are not"
+                " hashable. Let withSplits give a number, a string or a tuple of them."
+            ) from None
+        return _Splits(list(known), np.array(numbers, np.intp))

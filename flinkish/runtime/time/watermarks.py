@@ -6,12 +6,17 @@ The user-facing half, what a watermark is and how a strategy is written, is in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from flinkish.api.eventtime.watermarks import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,
     NoWatermarksGenerator,
+    WatermarkGenerator,
     WatermarkGeneratorContext,
     WatermarkOutput,
     WatermarkStrategy,
@@ -19,6 +24,7 @@ from flinkish.api.eventtime.watermarks import (
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
 from flinkish.runtime.time import clock as clock_references
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.tracing.event_fold import EventFold
 
 
 class IndexedCombinedWatermarkStatus:
@@ -143,17 +149,27 @@ _EMIT_ONLY_PERIODICALLY = (
 )
 
 
+def emits_only_periodically(generator: WatermarkGenerator[Any]) -> bool:
+    """Whether it is a generator of ours that only notes the highest timestamp in ``onEvent``."""
+    return type(generator) in _EMIT_ONLY_PERIODICALLY
+
+
 class WatermarkGeneration:
     """The running generator of one stream, or of one split of a source, with its idleness (Flink:
     ``WatermarksWithIdleness``).
 
-    It continues from ``snapshot``, or starts anew if that is None.
+    It continues from ``snapshot``, or starts anew if that is None. ``traces``: a generator that only notes
+    what elements are does so for a run of them at once.
     """
 
-    __slots__ = ("_generator", "emitsOnlyPeriodically", "idleness")
+    __slots__ = ("_fold", "_generator", "emitsOnlyPeriodically", "idleness")
 
     def __init__(
-        self, strategy: WatermarkStrategy[Any], clock: ProcessingTimeService, snapshot: Any
+        self,
+        strategy: WatermarkStrategy[Any],
+        clock: ProcessingTimeService,
+        snapshot: Any,
+        traces: bool,
     ) -> None:
         timeout = strategy.idleTimeout
         self.idleness = None if timeout is None else IdlenessTimer(timeout)
@@ -164,19 +180,34 @@ class WatermarkGeneration:
             self._generator = clock_references.loads(generator, clock)
             if self.idleness is not None:
                 self.idleness.restore(idleness)
-        self.emitsOnlyPeriodically = type(self._generator) in _EMIT_ONLY_PERIODICALLY
+        self.emitsOnlyPeriodically = emits_only_periodically(self._generator)
         """Whether ``onEvent`` only notes the highest timestamp, so that one call per run is enough."""
+        traces = traces and not self.emitsOnlyPeriodically
+        self._fold = EventFold(self._generator) if traces else None
 
     def snapshot(self) -> Any:
         """The generator and its idleness, to pass to ``__init__``."""
         idleness = None if self.idleness is None else self.idleness.snapshot()
         return clock_references.dumps(self._generator), idleness
 
+    @property
+    def notesRuns(self) -> bool:
+        """Whether ``note`` may do anything."""
+        return self._fold is not None and self._fold.possible
+
     def onEvent(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
         """Called for every element after it was emitted."""
         self._generator.onEvent(event, timestamp, output)
         if self.idleness is not None:
             self.idleness.activity()
+
+    def note(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> bool:
+        """Do what ``onEvent`` would do for each of these elements, if that emits nothing and can be computed
+        of the whole run. False: nothing was done."""
+        noted = self._fold is not None and self._fold.note(values, timestamps)
+        if noted and self.idleness is not None:
+            self.idleness.activity()
+        return noted
 
     def onPeriodicEmit(self, output: WatermarkOutput, now: int) -> None:
         """Called when the auto-watermark interval has passed; ``now`` is the clock in ms."""

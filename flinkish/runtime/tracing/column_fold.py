@@ -336,9 +336,7 @@ class ColumnFold:
         traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
         if traced.shape != shape:
             raise Refusal("returns an accumulator of another shape than it is given")
-        recogniser = Recogniser(trace.expressions, kinds)
-        forms = [recogniser.form(number, e) for number, e in enumerate(traced.columns)]
-        check_best(forms)
+        forms = forms_of(trace, traced, kinds)
         after = [e.kind for e in traced.columns]
         if after != kinds:
             assert len(after) == len(kinds)
@@ -346,8 +344,6 @@ class ColumnFold:
                 raise Refusal("changes the type of a field of the accumulator, or may do so")
             start = tuple(float(v) if k == "float" else v for v, k in zip(start, after))
             return self._traced_plan(values, shape, after, start)
-        for step in traced.steps:
-            _check_step(step.operation)
         types = [
             arrow_type(kind, form, values.batch, number)
             for number, (kind, form) in enumerate(zip(kinds, forms))
@@ -385,6 +381,16 @@ def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
     return before == after or (
         before == "int" and after == "float" and form.way == "sum" and form.only is None
     )
+
+
+def forms_of(trace: Trace, traced: Traced, kinds: list[Kind]) -> list[Form]:
+    """How each field of an accumulator changes with an element. Raises Refusal where that is no form."""
+    recogniser = Recogniser(trace.expressions, kinds)
+    forms = [recogniser.form(number, column) for number, column in enumerate(traced.columns)]
+    check_best(forms)
+    for step in traced.steps:
+        _check_step(step.operation)
+    return forms
 
 
 def _check_step(operation: Expression) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flinkish.api.eventtime.watermarks import TimestampAssigner
+from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkGeneratorContext
 from flinkish.api.plan.operators import (
     FilterDescription,
     MapDescription,
@@ -13,8 +13,11 @@ from flinkish.api.plan.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
+from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.time.watermarks import emits_only_periodically
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.event_fold import EventFold
 
 DISABLED = "is not traced (disableFunctionTracing)"
 
@@ -57,6 +60,11 @@ def _functions(
         if assigner is not None:
             extract = assigner
             yield "timestamp assigner", lambda: ColumnFunction(extract, 2).reason
+        generator = description.strategy.createWatermarkGenerator(
+            WatermarkGeneratorContext(ProcessingTimeService())
+        )
+        if not emits_only_periodically(generator):
+            yield "watermark generator", lambda: EventFold(generator).reason
     elif isinstance(description, WindowOperatorDescription):
         aggregation = description.aggregation
         if aggregation is not None and isinstance(description.layout, AlignedLayout):

@@ -70,8 +70,9 @@ _NONE_TESTS = {
 
 
 @lru_cache(maxsize=1024)
-def impurity(code: CodeType) -> str | None:
-    """Why ``code`` does more than compute a value of its arguments, None if it does not.
+def impurity(code: CodeType, writes: bool = False) -> str | None:
+    """Why ``code`` does more than compute a value of its arguments, None if it does not. ``writes``: it may
+    write attributes.
 
     >>> impurity((lambda row: row.a + 1).__code__)
     >>> def counted(self, row):
@@ -89,10 +90,12 @@ def impurity(code: CodeType) -> str | None:
         if step.opname == "LOAD_FAST" and step.argval == "self":
             owner = "self."
         tests_none = step.opname == "IS_OP" and before is not None and before.argrepr == "None"
-        if step.opname not in _COMPUTES and not tests_none:
+        written = writes and step.opname == "STORE_ATTR"
+        if step.opname not in _COMPUTES and not tests_none and not written:
             return f"{_reason(step, owner)} (line {line})"
-        if step.opname in _ATTRIBUTES and str(step.argval).startswith(_HIDDEN):
-            return f"reads the attribute {step.argval} (line {line})"
+        if (step.opname in _ATTRIBUTES or written) and str(step.argval).startswith(_HIDDEN):
+            uses = "writes" if written else "reads"
+            return f"{uses} the attribute {step.argval} (line {line})"
         if formats and before is not None and _is_text(before) and not _takes_item(step):
             return f"may format a text with % (line {line})"
         if step.opname != "CACHE":
@@ -100,6 +103,13 @@ def impurity(code: CodeType) -> str | None:
     if code.co_exceptiontable:
         return f"handles exceptions or enters a context (line {code.co_firstlineno})"
     return None
+
+
+@lru_cache(maxsize=1024)
+def written_attributes(code: CodeType) -> tuple[str, ...]:
+    """The attributes that ``code`` writes."""
+    steps = dis.get_instructions(code)
+    return tuple({step.argval: None for step in steps if step.opname == "STORE_ATTR"})
 
 
 @lru_cache(maxsize=1024)

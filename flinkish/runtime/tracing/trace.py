@@ -11,7 +11,7 @@ import dataclasses
 import math
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -94,7 +94,27 @@ class Trace:
 
     def follow(self, function: Callable[..., Any], *arguments: Any) -> Traced:
         """What ``function`` computes of ``arguments``, which are symbols. Raises Refusal."""
-        call = self.callable_of(function)
+        return self._traced(self.callable_of(function), arguments)
+
+    def follow_writes(
+        self,
+        function: FunctionType,
+        owner: object,
+        attributes: Mapping[str, Symbol],
+        *arguments: Any,
+    ) -> Traced:
+        """What ``function``, a method of ``owner``, leaves in those of its attributes, as a tuple. Raises
+        Refusal."""
+        patched = self._patched(function, writes=True)
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            writing = Owner(self, owner, "self", attributes)
+            patched(writing, *arguments)
+            return tuple(writing._traced_values.values())
+
+        return self._traced(call, arguments)
+
+    def _traced(self, call: Any, arguments: Any) -> Traced:
         try:
             shape, columns = self._follow(call, arguments)
         except RecursionError:
@@ -201,14 +221,15 @@ class Trace:
         patched = self._patched(function)
         return lambda *arguments, **named: patched(owner, *arguments, **named)
 
-    def _patched(self, function: FunctionType) -> FunctionType:
-        """A copy of ``function`` whose globals and enclosing variables understand symbols."""
+    def _patched(self, function: FunctionType, writes: bool = False) -> FunctionType:
+        """A copy of ``function`` whose globals and enclosing variables understand symbols. ``writes``: it
+        may write attributes."""
         known = self._functions.get(id(function))
         if known is not None:
             patched: FunctionType = known[1]
             return patched
         code = function.__code__
-        impure = impurity(code)
+        impure = impurity(code, writes)
         if impure is not None:
             raise Refusal(impure)
         self._codes.add(code)
@@ -301,6 +322,12 @@ class Outside:
             return self._traced_trace.read(value, attribute, name)
         raise self._traced_trace.refusal(f"reads {name}")
 
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if not attribute.startswith("_traced_"):
+            name = f"{self._traced_name}.{attribute}"
+            raise self._traced_trace.refusal(f"writes the attribute {name}")
+        super().__setattr__(attribute, value)
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         value, trace = self._traced_object, self._traced_trace
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
@@ -330,6 +357,27 @@ class Outside:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_refuse
     __format__ = __repr__ = __index__ = _traced_refuse
+
+
+class Owner(Outside):
+    """The object of a method that writes some of its attributes."""
+
+    __slots__ = ("_traced_values",)
+
+    def __init__(self, trace: Trace, value: Any, name: str, written: Mapping[str, Any]) -> None:
+        super().__init__(trace, value, name)
+        self._traced_values = dict(written)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute in self._traced_values:
+            return self._traced_values[attribute]
+        return super().__getattr__(attribute)
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if not attribute.startswith("_traced_") and attribute in self._traced_values:
+            self._traced_values[attribute] = value
+        else:
+            super().__setattr__(attribute, value)
 
 
 def _name_of(value: Any) -> str:

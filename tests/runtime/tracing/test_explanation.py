@@ -9,6 +9,8 @@ from flinkish import (
     AggregateFunction,
     StreamExecutionEnvironment,
     TumblingEventTimeWindows,
+    Watermark,
+    WatermarkGenerator,
     WatermarkStrategy,
 )
 
@@ -53,6 +55,36 @@ def test_each_function_has_a_line():
     assert f"Filter: element by element, as it calls clock.time (line {line})" in lines
     assert "TumblingEventTimeWindows: key selector over columns" in lines
     assert "TumblingEventTimeWindows: aggregation over columns" in lines
+
+
+def test_a_watermark_generator_of_ones_own_has_a_line():
+    lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Highest)))
+    assert "Timestamps/Watermarks: watermark generator over columns" in lines
+    lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Punctuated)))
+    (line,) = [line for line in lines if "watermark generator element by element" in line]
+    assert "as it reads output.emitWatermark (line" in line
+
+
+class Highest(WatermarkGenerator):
+    def __init__(self):
+        self.highest = 0
+
+    def onEvent(self, event, eventTimestamp, output):
+        if eventTimestamp > self.highest:
+            self.highest = eventTimestamp
+
+    def onPeriodicEmit(self, output):
+        output.emitWatermark(Watermark(self.highest - 1))
+
+
+class Punctuated(Highest):
+    def onEvent(self, event, eventTimestamp, output):
+        self.highest = eventTimestamp
+        output.emitWatermark(Watermark(eventTimestamp))
+
+
+def strategy_of(generator):
+    return WatermarkStrategy.forGenerator(lambda context: generator())
 
 
 def clock_line():
