@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Most of what Spark's JVM does in a test is compiling code for the first time. Its optimizing compiler
-# pays where code runs for minutes: without it a small job takes a third of the processor time.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# pays where code runs for minutes: without it a small job takes a third of the processor time. Threads that
+# collect garbage beside the job pay where two sessions leave cores idle.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # The limit below is on a whole test: one example may be slow, as the first is that imports a library.
 hypothesis.settings.register_profile("whole-test", deadline=None)
@@ -36,7 +37,7 @@ LONGEST_SECONDS = 10.0
 time, for a machine is at times half as fast as at others; on one that is busy with other things, the
 limit is longer by as much as it is overloaded."""
 
-OWN_TARGETS = ("soak", "processes", "notebooks", "web", "thorough", "kafka")
+OWN_TARGETS = ("soak", "processes", "recovery", "notebooks", "web", "thorough", "kafka")
 """Marks of tests that ``make test`` leaves to a target of their own."""
 
 

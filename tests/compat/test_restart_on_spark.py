@@ -12,6 +12,8 @@ from tests.compat.atlas.test_pipeline import FIVE_MINUTES, collected, timed
 from tests.compat.storm.example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WINDOWS, example_bolt
 from tests.compat.streaminsight.test_increments import PAIRS, REFERENCES, of_one_source
 
+pytestmark = pytest.mark.recovery
+
 
 def storm_windows(stream):
     return setBolt(example_bolt().withWatermarkInterval(Duration.of(1)), stream)

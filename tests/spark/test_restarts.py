@@ -13,6 +13,8 @@ import pytest
 import flinkish as fl
 from tests.spark.waiting import wait_for
 
+pytestmark = pytest.mark.recovery
+
 
 def again(directory: Path, name: str) -> int:
     """Count a call, over all processes: how many there were."""

@@ -10,6 +10,8 @@ import pytest
 import flinkish as fl
 from tests.savepoint_jobs import Run, gone_on, stopped
 
+pytestmark = pytest.mark.recovery
+
 PARTS = ["totals", "sliding", "sessions", "twice", "priced"]
 COUNT = 150
 

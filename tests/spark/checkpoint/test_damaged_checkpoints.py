@@ -15,6 +15,8 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
 )
 
+pytestmark = pytest.mark.recovery
+
 LINES = 4
 
 
