@@ -35,7 +35,7 @@ from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task.store import JobRun
-from flinkish.runtime.tracing.explanation import explained, explained_key
+from flinkish.runtime.explanation import explained, explained_key
 from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
