@@ -15,14 +15,14 @@ demo: $(READY)
 	$(BIN)/python -m examples.flights
 
 # Sales live through Kafka: starts a broker, whose jars Maven brings, and ends by itself.
-demo-kafka: $(READY) kafka-jars
+demo-kafka: $(READY) maven
+	$(BIN)/python -m tests.kafka.maven bring broker
 	$(BIN)/python -m examples.kafka
 
-.PHONY: kafka-jars
-kafka-jars: $(READY)
+.PHONY: maven
+maven:
 	command -v mvn >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends maven; }
-	$(BIN)/python -m tests.kafka.broker jars
 
 # In two processes, each with a Spark session of its own; tests that share a job stay together.
 test: $(READY)
@@ -46,8 +46,10 @@ test-web: $(READY)
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	FLINKISH_TEST_WEB=1 $(BIN)/pytest -m web tests/web
 
-# Kafka on a real broker, whose jars Maven brings into build/kafka, and databases on a real PostgreSQL.
-test-kafka: $(READY) kafka-jars
+# Kafka on a real broker and with a real schema registry, which Maven brings into build/kafka, and databases on a real
+# PostgreSQL.
+test-kafka: $(READY) maven
+	$(BIN)/python -m tests.kafka.maven bring broker registry
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || \
 		{ apt-get update && apt-get install --yes --no-install-recommends postgresql; }
 	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest -m kafka tests/kafka

@@ -22,6 +22,9 @@ from flinkish.api.connectors.jdbc_sink import JdbcExecutionOptions as JdbcExecut
 from flinkish.api.connectors.jdbc_sink import JdbcSink as JdbcSink
 from flinkish.api.connectors.jdbc_sink import JdbcSinkBuilder as JdbcSinkBuilder
 from flinkish.api.connectors.jdbc_sink import PreparedStatement as PreparedStatement
+from flinkish.api.connectors.kafka.avro import (
+    ConfluentRegistryAvroDeserializationSchema as ConfluentRegistryAvroDeserializationSchema,
+)
 from flinkish.api.connectors.kafka.deserialization import (
     KafkaRecordDeserializationSchema as KafkaRecordDeserializationSchema,
 )

@@ -99,6 +99,13 @@ def text(subject: str, value: str) -> str:
     return value
 
 
+def secret(subject: str, value: T, kind: type[object], fix: str) -> T:
+    """``instance`` for what may be or hold a password: the error says its type, and nothing of it."""
+    if not isinstance(value, kind):
+        raise InvalidProgramError(f"{subject}: an object of type {type(value).__name__}. {fix}")
+    return value
+
+
 def number(subject: str, value: float) -> float:
     """``value``; raises IllegalArgumentError unless it is a number."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):

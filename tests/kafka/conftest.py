@@ -15,7 +15,9 @@ from tests.kafka.broker import KafkaBroker
 if TYPE_CHECKING:
     from tests.kafka.topics import Topics
 
-if find_spec("confluent_kafka") is None and "FLINKISH_TEST_SERVERS" not in os.environ:
+CLIENTS = ("confluent_kafka", "fastavro")
+
+if not all(map(find_spec, CLIENTS)) and "FLINKISH_TEST_SERVERS" not in os.environ:
     # What make test leaves to make test-kafka anyway need not be imported without Kafka's client
     collect_ignore_glob = ["*.py"]
 

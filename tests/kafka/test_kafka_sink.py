@@ -23,8 +23,9 @@ from flinkish import (
 from flinkish.api.errors import InvalidProgramError, JobExecutionError, UserFunctionError
 from flinkish.runtime.kafka.writer import KafkaWriter
 from flinkish.runtime.records.records import untimed
-from tests.kafka.broker import ROOT, KafkaBroker
+from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_writer import MOMENTS, RECORDS, exactly_once
+from tests.kafka.maven import ROOT
 from tests.kafka.topics import Topics
 
 pytestmark = pytest.mark.kafka

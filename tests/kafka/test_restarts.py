@@ -17,9 +17,10 @@ from flinkish import (
     StreamExecutionEnvironment,
     WatermarkStrategy,
 )
-from tests.kafka.broker import ROOT, KafkaBroker
+from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_job import RECORDS_A_BATCH
 from tests.kafka.killed_writer import MOMENTS
+from tests.kafka.maven import ROOT
 from tests.kafka.topics import Topics
 
 pytestmark = pytest.mark.kafka

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flinkish.api.connectors.kafka.avro import ConfluentRegistryAvroDeserializationSchema
 from flinkish.api.connectors.kafka.deserialization import (
     KafkaRecordDeserializationSchema,
     ValueOnlyDeserialization,
@@ -27,78 +27,16 @@ from flinkish.runtime.formats.json_values import JsonReader, NotJson, json_objec
 from flinkish.runtime.formats.lines import LineBlock
 from flinkish.runtime.formats.text_format import NOT_UTF8
 from flinkish.runtime.formats.text_values import NotOfType
+from flinkish.runtime.kafka.avro import AvroDecoder
+from flinkish.runtime.kafka.messages import MessageDecoder, Messages
 from flinkish.runtime.records.copies import copied, immutable
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.records.user_code import user_code_of
 
 FEW_MESSAGES = 16
 """Of so many messages, one of which does not fit, each is parsed by itself."""
-
-
-@dataclass(frozen=True)
-class Messages:
-    """Messages of one partition, in order; each is a ``confluent_kafka.Message``."""
-
-    topic: str
-    partition: int
-    messages: Sequence[Any]
-
-    def __len__(self) -> int:
-        return len(self.messages)
-
-    def timestamps(self) -> list[int]:
-        """Their timestamps in ms."""
-        stamped = [message.timestamp() for message in self.messages]
-        return [time if kind else NO_TIMESTAMP for kind, time in stamped]
-
-    def withValues(self) -> Messages:
-        """Those that have a value."""
-        kept = [message for message in self.messages if message.value() is not None]
-        return Messages(self.topic, self.partition, kept)
-
-    def halves(self) -> tuple[Messages, Messages]:
-        """The same in two parts."""
-        middle = len(self.messages) // 2
-        parts = self.messages[:middle], self.messages[middle:]
-        return Messages(self.topic, self.partition, parts[0]), Messages(
-            self.topic, self.partition, parts[1]
-        )
-
-    def record(self, message: Any) -> ConsumerRecord:
-        """A message as users see it."""
-        kind, time = message.timestamp()
-        return ConsumerRecord(
-            self.topic,
-            self.partition,
-            message.offset(),
-            time if kind else NO_TIMESTAMP,
-            message.key(),
-            message.value(),
-            tuple(message.headers() or ()),
-        )
-
-    def malformed(self, message: Any, reason: str) -> MalformedKafkaRecord:
-        """A message as what does not fit."""
-        return MalformedKafkaRecord(
-            f"{self.topic}-{self.partition}",
-            None,
-            message.offset(),
-            message.value() or b"",
-            reason,
-            self.topic,
-            self.partition,
-            message.key(),
-        )
-
-
-class MessageDecoder(ABC):
-    """Makes records of messages; it is pickled for the workers."""
-
-    @abstractmethod
-    def decode(self, messages: Messages) -> Iterator[ReadResult]:
-        """The records of ``messages`` in order, with Kafka's timestamps, then those that do not fit."""
 
 
 def message_decoder(
@@ -112,6 +50,8 @@ def message_decoder(
             return StringDecoder(values.charset)
         if isinstance(values, JsonDeserializationSchema):
             return json_decoder(values, timeZone)
+        if isinstance(values, ConfluentRegistryAvroDeserializationSchema):
+            return AvroDecoder(values)
     return SchemaDecoder(schema, malformedGoOut)
 
 

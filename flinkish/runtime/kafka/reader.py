@@ -19,7 +19,8 @@ from flinkish.runtime.kafka.client import (
     number_property,
     opened,
 )
-from flinkish.runtime.kafka.decoding import Messages, message_decoder
+from flinkish.runtime.kafka.decoding import message_decoder
+from flinkish.runtime.kafka.messages import Messages
 from flinkish.runtime.kafka.planner import USER, KafkaRange
 from flinkish.runtime.records.frames import SplitMark
 

@@ -1,0 +1,76 @@
+"""Messages of Kafka, and what makes records of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.api.connectors.kafka.records import ConsumerRecord, MalformedKafkaRecord
+from flinkish.runtime.formats.base import ReadResult
+from flinkish.runtime.records.records import NO_TIMESTAMP
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Messages of one partition, in order; each is a ``confluent_kafka.Message``."""
+
+    topic: str
+    partition: int
+    messages: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def timestamps(self) -> list[int]:
+        """Their timestamps in ms."""
+        stamped = [message.timestamp() for message in self.messages]
+        return [time if kind else NO_TIMESTAMP for kind, time in stamped]
+
+    def withValues(self) -> Messages:
+        """Those that have a value."""
+        kept = [message for message in self.messages if message.value() is not None]
+        return Messages(self.topic, self.partition, kept)
+
+    def halves(self) -> tuple[Messages, Messages]:
+        """The same in two parts."""
+        middle = len(self.messages) // 2
+        parts = self.messages[:middle], self.messages[middle:]
+        return Messages(self.topic, self.partition, parts[0]), Messages(
+            self.topic, self.partition, parts[1]
+        )
+
+    def record(self, message: Any) -> ConsumerRecord:
+        """A message as users see it."""
+        kind, time = message.timestamp()
+        return ConsumerRecord(
+            self.topic,
+            self.partition,
+            message.offset(),
+            time if kind else NO_TIMESTAMP,
+            message.key(),
+            message.value(),
+            tuple(message.headers() or ()),
+        )
+
+    def malformed(self, message: Any, reason: str) -> MalformedKafkaRecord:
+        """A message as what does not fit."""
+        return MalformedKafkaRecord(
+            f"{self.topic}-{self.partition}",
+            None,
+            message.offset(),
+            message.value() or b"",
+            reason,
+            self.topic,
+            self.partition,
+            message.key(),
+        )
+
+
+class MessageDecoder(ABC):
+    """Makes records of messages; it is pickled for the workers."""
+
+    @abstractmethod
+    def decode(self, messages: Messages) -> Iterator[ReadResult]:
+        """The records of ``messages`` in order, with Kafka's timestamps, then those that do not fit."""
