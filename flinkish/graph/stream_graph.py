@@ -17,6 +17,7 @@ from typing import Any, Union
 import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import (
     CollectionSource,
@@ -366,6 +367,9 @@ def _settings_of(content: NodeContent) -> Any:
         return content.dataframe.columns
     if isinstance(content, FileSource):
         return content.format, content.path
+    if isinstance(content, KafkaSource):
+        # Not its properties: a password may change, and is nothing to note
+        return content.servers, content.subscription, content.deserializer
     return [getattr(content, setting.name) for setting in fields(content)]
 
 

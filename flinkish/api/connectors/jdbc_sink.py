@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from flinkish.api.arguments import instance, text, whole_number
+from flinkish.api.arguments import instance, secret, text, whole_number
 from flinkish.api.connectors.sink import Sink
+from flinkish.api.connectors.urls import shown_url
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.functions.adapt import checked_callable
 
@@ -127,7 +128,7 @@ class JdbcConnectionOptions:
 
         def withPassword(self, password: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
             """The user's password."""
-            self._password = instance("withPassword", password, str, "Pass a string.")
+            self._password = secret("withPassword", password, str, "Pass a string.")
             return self
 
         def withConnectionCheckTimeoutSeconds(
@@ -147,15 +148,10 @@ class JdbcConnectionOptions:
             return JdbcConnectionOptions(self._url, self._username, self._password)
 
 
-def without_parameters(url: str) -> str:
-    """``url`` as errors may show it: its parameters may have a password."""
-    return url.partition("?")[0]
-
-
 def checked_url(url: str) -> str:
     """``url``; raises if it is none of a database that flinkish writes to."""
     text("JdbcConnectionOptions: url", url)
-    seen = shown(without_parameters(url))
+    seen = shown(shown_url(url))
     if not url.startswith("jdbc:"):
         raise IllegalArgumentError(
             f"JdbcConnectionOptions: {seen} is no JDBC URL. Pass one such as"
@@ -165,6 +161,11 @@ def checked_url(url: str) -> str:
         raise NotSupportedError(
             f"JdbcConnectionOptions: {seen} is of a database that flinkish does not write to: it"
             " knows PostgreSQL and SQLite. Write forEachBatchDataFrame(function) and Spark's JDBC writer."
+        )
+    if "@" in urlsplit(url.removeprefix("jdbc:")).netloc:
+        raise IllegalArgumentError(
+            f"JdbcConnectionOptions: the URL {seen} names a user. Pass the username and the password beside the"
+            " URL: withUsername(...), withPassword(...)."
         )
     return url
 

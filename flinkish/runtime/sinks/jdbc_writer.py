@@ -15,8 +15,8 @@ from flinkish.api.connectors.jdbc_sink import (
     JdbcSink,
     PreparedStatement,
     postgresql_parameters,
-    without_parameters,
 )
+from flinkish.api.connectors.urls import shown_url
 from flinkish.api.errors import JobExecutionError, NotSupportedError
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import user_code_of
@@ -110,7 +110,7 @@ class JdbcWriter(BatchWriter):
             raise
         except Exception as error:
             raise JobExecutionError(
-                f"{name}: the database at {without_parameters(url)} cannot be opened: {str(error).strip()}."
+                f"{name}: the database at {shown_url(url)} cannot be opened: {str(error).strip()}."
                 " Start it, or fix the JdbcConnectionOptions."
             ) from None
 

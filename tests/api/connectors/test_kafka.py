@@ -15,6 +15,7 @@ from flinkish.api.errors import (
     InvalidProgramError,
     NotSupportedError,
 )
+from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.client import client_properties, confluent_kafka
 
 SERVERS = "localhost:9092"
@@ -45,7 +46,53 @@ def test_no_password_is_shown():
     written.setRecordSerializer(
         schema.setValueSerializationSchema(fl.SimpleStringSchema()).build()
     ).setProperty("sasl.jaas.config", jaas)
-    assert "hunter2" not in repr(read.build()) + repr(written.build())
+    avro = fl.ConfluentRegistryAvroDeserializationSchema.forGeneric(
+        None, "http://ann:hunter2@registry:8081", {"basic.auth.user.info": "ann:hunter2"}
+    )
+    assert "hunter2" not in repr((read.build(), written.build(), avro))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: source().setProperty("sasl.password", b"hunter2"),  # type: ignore[arg-type]
+        lambda: source().setProperties([("sasl.password", "hunter2")]),  # type: ignore[arg-type]
+        lambda: fl.KafkaSink.builder().setKafkaProducerConfig("hunter2"),  # type: ignore[arg-type]
+        lambda: fl.JdbcConnectionOptions.JdbcConnectionOptionsBuilder().withPassword(
+            ["hunter2"]  # type: ignore[arg-type]
+        ),
+        lambda: fl.JdbcConnectionOptions("jdbc:postgresql://ann:hunter2@db/shop"),
+        lambda: fl.JdbcConnectionOptions("jdbc:mysql://ann:hunter2@db/shop?password=hunter2"),
+        lambda: fl.ConfluentRegistryAvroDeserializationSchema.forGeneric(
+            None,
+            "http://registry",
+            [("basic.auth.user.info", "ann:hunter2")],  # type: ignore[arg-type]
+        ),
+        lambda: client_properties("KafkaSource", [("sasl.jaas.config", 'X password="hunter2";')]),
+    ],
+)
+def test_no_error_shows_a_password(call):
+    with pytest.raises(FlinkishError) as refused:
+        call()
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_checkpoint_tells_sources_apart_by_what_they_read():
+    """Where a password or another property is new, the state of a source is still its own."""
+
+    def fingerprints(servers: str, topic: str, password: str) -> list[Any]:
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        built = fl.KafkaSource.builder().setBootstrapServers(servers).setTopics(topic)
+        built.setValueOnlyDeserializer(fl.SimpleStringSchema()).setProperty(
+            "sasl.password", password
+        )
+        stream = env.fromSource(built.build(), fl.WatermarkStrategy.noWatermarks())
+        stream.print()
+        return list(StreamGraph.of(env.getTransformations()).identities().values())
+
+    assert fingerprints(SERVERS, "t", "old") == fingerprints(SERVERS, "t", "new")
+    assert fingerprints(SERVERS, "t", "old") != fingerprints(SERVERS, "u", "old")
+    assert fingerprints(SERVERS, "t", "old") != fingerprints("other:9092", "t", "old")
 
 
 def test_what_is_read_is_said_once():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from flinkish.api.arguments import instance, member, text
+from flinkish.api.arguments import instance, member, secret, text
 from flinkish.api.connectors.kafka.serialization import KafkaRecordSerializationSchema
 from flinkish.api.connectors.kafka.source import Properties, checked_property
 from flinkish.api.connectors.sink import Sink
@@ -99,7 +99,7 @@ class KafkaSinkBuilder(Generic[T]):
     def setKafkaProducerConfig(self, props: Mapping[str, str]) -> KafkaSinkBuilder[T]:
         """Several properties of the producer."""
         fix = 'Pass a dict such as {"compression.type": "lz4"}.'
-        for key, value in instance("setKafkaProducerConfig", props, Mapping, fix).items():
+        for key, value in secret("setKafkaProducerConfig", props, Mapping, fix).items():
             name, checked = checked_property("setKafkaProducerConfig", key, value)
             self._properties[name] = checked
         return self

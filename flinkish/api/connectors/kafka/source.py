@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
-from flinkish.api.arguments import instance, text
+from flinkish.api.arguments import instance, secret, text
 from flinkish.api.connectors.kafka.deserialization import KafkaRecordDeserializationSchema
 from flinkish.api.connectors.kafka.offsets import OffsetsInitializer, Place
 from flinkish.api.connectors.kafka.records import (
@@ -79,6 +79,11 @@ class KafkaSource(Source[T_co]):
     def builder() -> KafkaSourceBuilder[Any]:
         """A builder."""
         return KafkaSourceBuilder()
+
+    @property
+    def servers(self) -> str:
+        """The brokers to ask first."""
+        return dict(self.properties)["bootstrap.servers"]
 
     @property
     def hasSplits(self) -> bool:
@@ -202,7 +207,7 @@ class KafkaSourceBuilder(Generic[T]):
     def setProperties(self, props: Mapping[str, str]) -> KafkaSourceBuilder[T]:
         """Several properties."""
         fix = 'Pass a dict such as {"isolation.level": "read_committed"}.'
-        for key, value in instance("setProperties", props, Mapping, fix).items():
+        for key, value in secret("setProperties", props, Mapping, fix).items():
             name, checked = checked_property("setProperties", key, value)
             self._properties[name] = checked
         return self
@@ -247,13 +252,15 @@ class KafkaSourceBuilder(Generic[T]):
 
 
 def checked_property(method: str, key: object, value: object) -> tuple[str, str]:
-    """The name and value of a property; raises IllegalArgumentError if they are no texts or numbers."""
+    """The name and value of a property; raises IllegalArgumentError, which does not show the value, if they
+    are no texts or numbers."""
     name = text(f"{method}: key", key)  # type: ignore[arg-type]
     if isinstance(value, bool):
         value = str(value).lower()
     if not isinstance(value, (str, int)):
         raise IllegalArgumentError(
-            f"{method}: the value {shown(value)} of {name!r} will not do. Pass a text or a number."
+            f"{method}: a value of type {type(value).__name__} will not do for {name!r}. Pass a text or a"
+            " number."
         )
     if name == "bootstrap.servers":
         text("setBootstrapServers", value)  # type: ignore[arg-type]
