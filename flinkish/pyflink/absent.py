@@ -21,6 +21,10 @@ _FILES = (
     "Use flinkish's own connectors: env.from_source(flinkish.FileSource.forCsv(path, schema), ...) or"
     " forJson or forParquet, and sink_to(flinkish.FileSink.forCsv(directory))."
 )
+_COLUMNS = (
+    "Write FileSink.for_bulk_format(directory, ParquetBulkWriters.for_row_type(Types.ROW_NAMED(names, types))),"
+    " whose files any reader of Parquet reads."
+)
 _SCHEMA = "Map the elements with a function: the connectors that take a schema are Java's."
 _STORAGE = "Call get_checkpoint_config().set_checkpoint_storage_dir(path)."
 
@@ -53,9 +57,6 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     },
     "common.input_dependency_constraint": {"InputDependencyConstraint": _DEPENDENCY},
     "common.io": {"InputFormat": _FILES},
-    "common.serialization": dict.fromkeys(
-        ("BulkWriterFactory", "RowDataBulkWriterFactory"), _FILES
-    ),
     "common.serializer": dict.fromkeys(("TypeSerializer", "VoidNamespaceSerializer"), _SERIALIZER),
     "common.typeinfo": dict.fromkeys(
         ("ExternalTypeInfo", "LocalTimeTypeInfo"),
@@ -161,7 +162,8 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         "RMQSink": _WRITE,
     },
     "datastream.formats.avro": {
-        **dict.fromkeys(("AvroBulkWriters", "AvroInputFormat", "AvroSchema"), _FILES),
+        "AvroBulkWriters": _COLUMNS,
+        **dict.fromkeys(("AvroInputFormat", "AvroSchema"), _FILES),
         **dict.fromkeys(
             (
                 "AvroRowDeserializationSchema",
@@ -177,16 +179,11 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(("CsvRowDeserializationSchema", "CsvRowSerializationSchema"), _SCHEMA),
     },
-    "datastream.formats.orc": {"OrcBulkWriters": _FILES},
-    "datastream.formats.parquet": dict.fromkeys(
-        (
-            "AvroParquetReaders",
-            "AvroParquetWriters",
-            "ParquetBulkWriters",
-            "ParquetColumnarRowInputFormat",
-        ),
-        _FILES,
-    ),
+    "datastream.formats.orc": {"OrcBulkWriters": _COLUMNS},
+    "datastream.formats.parquet": {
+        "AvroParquetWriters": _COLUMNS,
+        **dict.fromkeys(("AvroParquetReaders", "ParquetColumnarRowInputFormat"), _FILES),
+    },
     "datastream.state": {
         "OperatorStateStore": "Connect the stream with other.broadcast(descriptor): broadcast state is all"
         " that PyFlink keeps in it."

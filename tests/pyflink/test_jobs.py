@@ -7,6 +7,7 @@ import logging
 import shutil
 import zipfile
 
+import pyarrow.parquet as pq
 import pytest
 
 import flinkish
@@ -56,6 +57,7 @@ from flinkish.pyflink.datastream.connectors.file_system import (
 )
 from flinkish.pyflink.datastream.connectors.kafka import FlinkKafkaConsumer
 from flinkish.pyflink.datastream.connectors.number_seq import NumberSequenceSource
+from flinkish.pyflink.datastream.formats.parquet import ParquetBulkWriters
 from flinkish.pyflink.datastream.functions import ProcessAllWindowFunction
 from flinkish.pyflink.datastream.state import (
     ListStateDescriptor,
@@ -206,6 +208,31 @@ def test_files_in_buckets(anywhere, tmp_path):
     anywhere.execute()
     written = list(tmp_path.glob("batch=*/bucket=day%3D2*/part-*.txt"))
     assert sorted("".join(file.read_text() for file in written).split()) == ["a", "b"]
+
+
+def test_files_of_columns(anywhere, tmp_path):
+    line = Types.ROW_NAMED(["item"], [Types.STRING()])
+    lines = Types.LIST(line)
+    kind = Types.ROW_NAMED(["user", "amount", "lines"], [Types.STRING(), Types.INT(), lines])
+    rows = anywhere.from_collection([Row("a", 1, [Row("tea")]), Row("b", None, [])], kind)
+    sink = (
+        FileSink.for_bulk_format(str(tmp_path), ParquetBulkWriters.for_row_type(kind))
+        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'all'"))
+        .with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
+        .build()
+    )
+    rows.sink_to(sink)
+    anywhere.execute()
+    files = tmp_path.glob("batch=*/bucket=all/*.parquet")
+    tables = [pq.ParquetFile(file).read() for file in files]
+    assert {(table.column_names[0], str(table.schema.types[1])) for table in tables} == {
+        ("user", "int32")
+    }
+    found = [row for table in tables for row in table.to_pylist()]
+    assert sorted(found, key=lambda row: row["user"]) == [
+        {"user": "a", "amount": 1, "lines": [{"item": "tea"}]},
+        {"user": "b", "amount": None, "lines": []},
+    ]
 
 
 def test_batch_mode_gives_the_last_results(anywhere):

@@ -30,7 +30,6 @@ DIFFERENT = {
     "datastream.checkpoint_storage.FileSystemCheckpointStorage.__init__": "a path is needed",
     "datastream.connectors.base.Source.__init__": _JAVA,
     "datastream.connectors.base.Sink.__init__": _JAVA,
-    "datastream.connectors.file_system.FileSink.BulkFormatBuilder": "for_bulk_format says what to write",
     "datastream.connectors.file_system.FileSink.get_transformer": _JAVA,
     "datastream.connectors.kafka.FlinkKafkaProducer.": "Flink 1's: it says what to write",
     "datastream.connectors.kafka.KafkaSink.get_transformer": _JAVA,

@@ -6,17 +6,21 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from flinkish.api.arguments import whole_number
+from flinkish.api.connectors.bulk_format import BulkWriterFactory as CoreBulkWriterFactory
 from flinkish.api.connectors.schemas import ByteArraySchema as CoreByteArraySchema
 from flinkish.api.connectors.schemas import DeserializationSchema as CoreDeserializationSchema
 from flinkish.api.connectors.schemas import SerializationSchema as CoreSerializationSchema
 from flinkish.api.connectors.schemas import SimpleStringSchema as CoreStringSchema
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.common.typeinfo import RowTypeInfo
 
 __all__ = [
+    "BulkWriterFactory",
     "ByteArraySchema",
     "DeserializationSchema",
     "Encoder",
+    "RowDataBulkWriterFactory",
     "RowFieldExtractorSchema",
     "SerializationSchema",
     "SimpleStringSchema",
@@ -67,6 +71,25 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
     @property
     def deserializer(self) -> CoreDeserializationSchema[Any]:
         return CoreByteArraySchema()
+
+
+class BulkWriterFactory:
+    """A format of columns for ``FileSink.for_bulk_format`` (PyFlink: ``BulkWriterFactory``)."""
+
+    def __init__(self, core: CoreBulkWriterFactory) -> None:
+        self.core = core
+
+
+class RowDataBulkWriterFactory(BulkWriterFactory):
+    """One with the type of its rows (PyFlink: ``RowDataBulkWriterFactory``)."""
+
+    def __init__(self, core: CoreBulkWriterFactory, row_type: RowTypeInfo) -> None:
+        super().__init__(core)
+        self._row_type = row_type
+
+    def get_row_type(self) -> RowTypeInfo:
+        """The type of the rows."""
+        return self._row_type
 
 
 class RowFieldExtractorSchema(SerializationSchema):

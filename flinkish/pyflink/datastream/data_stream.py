@@ -447,8 +447,9 @@ class DataStream(AbsentMethods):
             return DataStreamSink(stream.sinkTo(sink))
         fix = 'Pass one such as flinkish.FileSink.forCsv("/out"), or call print().'
         instance("sink_to", sink, Sink, fix)
-        if sink.takes_text:
-            stream = stream.map(Call(self._dependencies, self._type.text_of)).name("Text")
+        writable = sink.writable(self._type)
+        if writable is not None:
+            stream = stream.map(Call(self._dependencies, writable)).name("Writable")
         return DataStreamSink(stream.sinkTo(sink.core))
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from flinkish.api.connectors.sink import Sink as CoreSink
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.common.typeinfo import TypeInformation
 
 
 class Source(ABC):
@@ -23,8 +25,9 @@ class Source(ABC):
 class Sink(ABC):
     """Where elements go (PyFlink: ``Sink``)."""
 
-    takes_text: bool = False
-    """Whether it gets the texts of elements."""
+    def writable(self, kind: TypeInformation) -> Callable[[Any], Any] | None:
+        """The function that makes of an element of ``kind`` what ``core`` writes; None: it is the element."""
+        return None
 
     @property
     @abstractmethod

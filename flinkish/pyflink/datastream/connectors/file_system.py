@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NoReturn, Self, TypeAlias
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.bucket_assigner import (
@@ -16,8 +18,10 @@ from flinkish.api.connectors.sink import Sink as CoreSink
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.errors import NotSupportedError
 from flinkish.pyflink.absent import absent_names
-from flinkish.pyflink.common.serialization import Encoder
+from flinkish.pyflink.common.serialization import Encoder, RowDataBulkWriterFactory
 from flinkish.pyflink.common.time import Duration
+from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation
+from flinkish.pyflink.common.types import Row
 from flinkish.pyflink.datastream.connectors.base import Sink, Source
 
 __all__ = [
@@ -192,56 +196,79 @@ class OutputFileConfig:
         return self._suffix
 
 
-class RowFormatBuilder:
-    """Builds a ``FileSink``."""
+class _BaseBuilder(ABC):
+    """What the builders of ``FileSink`` share."""
 
-    def __init__(self, sink: CoreFileSink[Any]) -> None:
+    def __init__(self, sink: CoreFileSink[Any], row_type: RowTypeInfo | None = None) -> None:
         self._sink = sink
+        self._row_type = row_type
 
-    def with_bucket_check_interval(self, interval: int) -> RowFormatBuilder:
+    def with_bucket_check_interval(self, interval: int) -> Self:
         """Accepted, without effect."""
         return self
 
-    def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> RowFormatBuilder:
+    def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Self:
         """Write each element into the bucket that the assigner says."""
         fix = "Pass BucketAssigner.date_time_bucket_assigner()."
         instance("with_bucket_assigner", bucket_assigner, BucketAssigner, fix)
-        return RowFormatBuilder(self._sink.withBucketAssigner(bucket_assigner.core))
+        return type(self)(self._sink.withBucketAssigner(bucket_assigner.core), self._row_type)
 
-    def with_output_file_config(self, output_file_config: OutputFileConfig) -> RowFormatBuilder:
+    def with_output_file_config(self, output_file_config: OutputFileConfig) -> Self:
         """Accepted, without effect."""
         return self
 
-    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> RowFormatBuilder:
-        """Accepted, without effect."""
-        return self
+    @abstractmethod
+    def with_rolling_policy(self, rolling_policy: Any) -> Self:
+        """When files are closed."""
 
-    def enable_compact(self, strategy: object, compactor: object) -> RowFormatBuilder:
+    def enable_compact(self, strategy: object, compactor: object) -> Self:
         """Accepted, without effect: a batch writes a file a task."""
         return self
 
-    def disable_compact(self) -> RowFormatBuilder:
+    def disable_compact(self) -> Self:
         """Accepted: files are not compacted."""
         return self
 
     def build(self) -> FileSink:
         """The sink."""
-        return FileSink(self._sink)
+        return FileSink(self._sink, self._row_type)
+
+
+class RowFormatBuilder(_BaseBuilder):
+    """Builds a ``FileSink`` of lines."""
+
+    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Self:
+        """Accepted, without effect."""
+        return self
+
+
+class BulkFormatBuilder(_BaseBuilder):
+    """Builds a ``FileSink`` of columns."""
+
+    def with_rolling_policy(self, rolling_policy: OnCheckpointRollingPolicy) -> Self:
+        """Accepted: files are closed with each batch."""
+        fix = "Pass RollingPolicy.on_checkpoint_rolling_policy(), as in Flink, or leave it out."
+        instance("with_rolling_policy", rolling_policy, OnCheckpointRollingPolicy, fix)
+        return self
 
 
 class FileSink(Sink):
-    """Files of a directory, a line for each element (PyFlink: ``FileSink``)."""
+    """Files of a directory (PyFlink: ``FileSink``): a line for each element, or columns."""
 
-    BaseBuilder: TypeAlias = RowFormatBuilder
+    BaseBuilder: TypeAlias = _BaseBuilder
     RowFormatBuilder: TypeAlias = RowFormatBuilder
-    takes_text = True
+    BulkFormatBuilder: TypeAlias = BulkFormatBuilder
 
-    def __init__(self, sink: CoreFileSink[Any]) -> None:
+    def __init__(self, sink: CoreFileSink[Any], row_type: RowTypeInfo | None = None) -> None:
         self._sink = sink
+        self._row_type = row_type
 
     @property
     def core(self) -> CoreSink[Any]:
         return self._sink
+
+    def writable(self, kind: TypeInformation) -> Callable[[Any], Any]:
+        return kind.text_of if self._row_type is None else _Columns(self._row_type)
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
@@ -250,12 +277,34 @@ class FileSink(Sink):
         return FileSink.RowFormatBuilder(CoreFileSink.forText(base_path))
 
     @staticmethod
-    def for_bulk_format(base_path: str, writer_factory: object) -> NoReturn:
-        """Not supported: the writers are Java's."""
-        raise NotSupportedError(
-            "for_bulk_format: the writers are Java's. Use flinkish's own sink on the stream:"
-            " stream.core.sinkTo(flinkish.FileSink.forParquet(directory))."
-        )
+    def for_bulk_format(
+        base_path: str, writer_factory: RowDataBulkWriterFactory
+    ) -> FileSink.BulkFormatBuilder:
+        """Files of columns: ``writer_factory`` says which, and in what format."""
+        fix = "Pass ParquetBulkWriters.for_row_type(Types.ROW_NAMED(names, types))."
+        instance("for_bulk_format", writer_factory, RowDataBulkWriterFactory, fix)
+        sink = CoreFileSink.forBulkFormat(base_path, writer_factory.core).build()
+        return FileSink.BulkFormatBuilder(sink, writer_factory.get_row_type())
+
+
+class _Columns:
+    """Makes of a row what columns are made of: a tuple, also where it is in another."""
+
+    def __init__(self, row_type: RowTypeInfo) -> None:
+        self._row_type = row_type
+
+    def __call__(self, row: Any) -> Any:
+        return _plain(self._row_type.converted(row))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (Row, tuple)):
+        return tuple(map(_plain, value))
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    return value
 
 
 __getattr__ = absent_names(__name__)
