@@ -30,12 +30,12 @@ from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph, StreamNode
+from flinkish.runtime.explanation import explained, explained_key
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task.store import JobRun
-from flinkish.runtime.explanation import explained, explained_key
 from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
