@@ -22,7 +22,7 @@ def assert_same(case: Case, actual: list[Item]) -> None:
     """Fail unless ``actual`` is what Flink put out."""
     flink, flinkish = _pieces(case.data["output"]), _pieces(actual)
     for number, (want, got) in enumerate(zip(flink, flinkish)):
-        assert _by_key(case, got[0]) == _by_key(case, want[0]), f"piece {number} before {want[1]}"
+        assert by_key(case, got[0]) == by_key(case, want[0]), f"piece {number} before {want[1]}"
         assert got[1] == want[1], f"end of piece {number}"
     assert len(flinkish) == len(flink)
 
@@ -33,7 +33,7 @@ def assert_same_records(case: Case, actual: list[Item]) -> None:
     Timers of one instant may come in any order.
     """
     records = [item for item in case.data["output"] if len(item) > 1 and item[0] not in CUTS]
-    want, got = _by_key(case, records), _by_key(case, actual)
+    want, got = by_key(case, records), by_key(case, actual)
     if case.data.get("tieOrder"):
         want, got = _unordered(want), _unordered(got)
     assert got == want
@@ -52,7 +52,8 @@ def _pieces(output: Iterable[Item]) -> list[tuple[list[Item], Item | None]]:
     return [*pieces, (piece, None)]
 
 
-def _by_key(case: Case, piece: list[Item]) -> dict[Any, list[Item]]:
+def by_key(case: Case, piece: list[Item]) -> dict[Any, list[Item]]:
+    """The records of each key in their order, in groups that may come in any."""
     if case.family == "watermarks":
         return {None: piece}
     groups = defaultdict(list)
