@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks soak coverage lint format bench bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak coverage lint format bench bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -62,6 +62,10 @@ test-notebooks: $(READY)
 # Kills a job two hundred times; goes on where it was interrupted (build/soak).
 soak: $(READY)
 	$(BIN)/pytest -m soak tests/reliability
+
+# A real cluster of Spark's whose processes are killed.
+test-cluster: $(READY)
+	$(BIN)/pytest -m cluster tests/cluster
 
 # Without Spark, slow tests and most examples of properties: in about a minute. There is no Java, so that a test
 # that starts one and has no mark fails.

@@ -46,6 +46,7 @@ from flinkish.spark.open_tasks import close_open_tasks, job_run
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.session.interrupts import plain_interrupts
+from flinkish.spark.session.package_archive import give_package
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
@@ -95,6 +96,7 @@ class SparkPipelineExecutor:
                 session = session_for(environment._sparkSession)
                 at_end.enter_context(quiet_loggers(session))
                 set_quiet_worker_python(session)
+                give_package(session)
                 storage = CheckpointStorage(session, directory)
                 storage.create()
                 plan = CheckpointPlan(storage)
@@ -144,6 +146,7 @@ class SparkPipelineExecutor:
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
         session = session_for(environment._sparkSession)
+        give_package(session)
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()

@@ -1,0 +1,55 @@
+"""What executors of a cluster import as flinkish."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from flinkish.spark.session.package_archive import _IN_THIS_PROCESS, write_archive
+
+IMPORTED = """
+import builtins, sys
+
+compile = builtins.compile
+
+def compiled_already(source, filename, *arguments, **options):
+    assert ".zip" not in str(filename), f"{filename} is compiled anew"
+    return compile(source, filename, *arguments, **options)
+
+builtins.compile = compiled_already
+sys.path.insert(0, sys.argv[1])
+import flinkish.spark.stage_run, flinkish.spark.sources.function, flinkish.compat.storm
+print(flinkish.__file__)
+"""
+
+
+def test_the_package_is_imported_from_the_archive_in_its_compiled_form(tmp_path):
+    archive = tmp_path / "flinkish.zip"
+    write_archive(archive)
+    command = [sys.executable, "-c", IMPORTED, str(archive)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().startswith(str(archive))
+    with zipfile.ZipFile(archive) as written:
+        names = set(written.namelist())
+    assert {"flinkish/py.typed", "flinkish/spark/job.py", "flinkish/spark/job.pyc"} <= names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("local", True),
+        ("local[*]", True),
+        ("local[2, 4]", True),
+        ("local-cluster[2,1,1024]", False),
+        ("spark://host:7077", False),
+        ("yarn", False),
+        ("k8s://https://host:443", False),
+    ],
+)
+def test_executors_of_a_cluster_get_it(master, here):
+    assert bool(_IN_THIS_PROCESS.fullmatch(master)) is here
