@@ -90,7 +90,7 @@ def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
 
 
 def test_spark_is_used_by_its_public_means_only() -> None:
-    """Spark Connect and managed platforms allow nothing else."""
+    """Managed platforms allow nothing else, and what is private changes without notice."""
     private = ("_jvm", "_jdf", "_jsc", "_jsparkSession", "sparkContext")
     found = [
         f"flinkish/{file.relative_to(PACKAGE)}:{node.lineno}: {node.attr}"

@@ -121,10 +121,8 @@ _QUIET = QuietLoggers()
 @contextmanager
 def quiet_loggers(session: SparkSession) -> Iterator[None]:
     """Spark's loggers are quiet inside, and where several jobs run, until the last has ended."""
-    # The logs of a server of Spark Connect are not on this screen.
-    remote = type(session).__module__.startswith("pyspark.sql.connect")
-    options = "" if remote else session.conf.get("spark.driver.extraJavaOptions", None)
-    if remote or LOGGING.as_uri() in (options or ""):
+    options = session.conf.get("spark.driver.extraJavaOptions", None)
+    if LOGGING.as_uri() in (options or ""):
         yield
         return
     _QUIET.begin(session)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from flinkish.api.errors import JavaNotFoundError, JobExecutionError
+from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
 from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
 
 if TYPE_CHECKING:
@@ -64,25 +64,39 @@ that a batch commits: decision 0012."""
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
     """``sparkSession``, else the active session, else a new local one.
 
-    Raises JavaNotFoundError if there is no Java to start one with.
+    Raises JavaNotFoundError if there is no Java to start one with, and NotSupportedError for a session of
+    Spark Connect.
     """
     from pyspark.sql import SparkSession
 
     if sparkSession is not None:
-        return sparkSession
+        return _with_driver(sparkSession)
     try:
         with quiet_py4j():
             active = SparkSession.getActiveSession()
     except OSError:
         raise jvm_gone_error() from None
-    return active or _local_session()
+    return _local_session() if active is None else _with_driver(active)
+
+
+def _with_driver(session: SparkSession) -> SparkSession:
+    """``session``, whose driver is in this process. Raises NotSupportedError if it is of Spark Connect."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise NotSupportedError(
+            "Spark Connect: its server calls the sinks of a job in a process of its own, and flinkish's sinks"
+            " and checkpoints are in this one. Use a session with its driver here:"
+            ' SparkSession.builder.master("local[*]"), that of a program that spark-submit starts, or on'
+            " Databricks that of compute with the access mode dedicated. env.setLocalExecution() needs no"
+            " Spark."
+        )
+    return session
 
 
 def jvm_is_gone(session: SparkSession) -> bool:
     """Whether the JVM of ``session`` no longer answers."""
     try:
         with quiet_py4j():
-            # Anything that is asked anew each time; over Spark Connect this asks the server.
+            # Anything that is asked anew each time
             session.conf.get("spark.master", None)
     except Exception:
         return True
@@ -138,8 +152,8 @@ def default_parallelism(session: SparkSession) -> int:
 
 
 def _cores(session: SparkSession) -> int:
-    """Spark's default parallelism. No public setting tells it on every master and over Spark Connect,
-    but a range is cut into so many partitions."""
+    """Spark's default parallelism. No public setting tells it on every master, but a range is cut into so
+    many partitions."""
     from pyspark.sql import functions as F
 
     partitions = session.range(_MANY).select(F.spark_partition_id().alias("partition"))

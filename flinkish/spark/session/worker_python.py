@@ -54,8 +54,6 @@ _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 def set_quiet_worker_python(session: SparkSession) -> None:
     """Let the workers of a local ``session`` be started by a script that starts the Python they would
     be started with, and keeps them from the screen."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        return
     from pyspark import SparkContext
 
     context = SparkContext.getOrCreate()

@@ -7,6 +7,7 @@ import sys
 
 import py4j
 import pyspark
+import pytest
 
 import flinkish as fl
 from flinkish.spark.session.session import (
@@ -43,6 +44,18 @@ def test_the_active_session_is_taken_and_keeps_its_settings(spark):
                 spark.conf.set(name, value)
     assert session_for(None) is spark
     assert seen == [sys.executable], "workers run this Python"
+
+
+def test_a_session_of_spark_connect_is_refused_with_what_to_use_instead():
+    remote = type(
+        "SparkSession", (), {"__module__": "pyspark.sql.connect.session", "readStream": None}
+    )()
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(remote)
+    env.fromData(1).forEachBatch(lambda values, batch: None)
+    with pytest.raises(fl.NotSupportedError, match=r"master\(\"local.*setLocalExecution"):
+        env.execute()
+    with pytest.raises(fl.NotSupportedError, match="Spark Connect"):
+        env.fromData(1).toDataFrame("n long")
 
 
 def test_workers_import_the_package_that_is_compiled_already(env):
