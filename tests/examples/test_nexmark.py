@@ -15,7 +15,7 @@ from examples.nexmark import __main__ as command
 from examples.nexmark.events import IN_ORDER, by_kind, from_files, generated, write_files
 from examples.nexmark.generator import KINDS, Auction, Bid, NexmarkGenerator, Person
 from examples.nexmark.queries import QUERIES
-from flinkish import DataStream, StreamExecutionEnvironment
+from flinkish import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
 from tests.streams import feed, values
 
@@ -214,6 +214,15 @@ def test_answers_are_those_of_pandas(query: int) -> None:
     expected = Counter(EXPECTED[query](tables(SLOW, EVENTS)))
     assert expected
     assert Counter(map(tuple, values(harness))) == expected
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_answers_of_a_batch_are_the_same(query: int) -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(2).setRuntimeMode(RuntimeExecutionMode.BATCH)
+    events = env.fromCollection(SLOW.events(0, EVENTS)).assignTimestampsAndWatermarks(IN_ORDER)
+    answers = QUERIES[query](by_kind(events)).executeAndCollect()
+    assert Counter(map(tuple, answers)) == Counter(EXPECTED[query](tables(SLOW, EVENTS)))
 
 
 def bid_then_auction(query: int, waits: bool) -> list[Any]:

