@@ -16,7 +16,7 @@ demo: $(READY)
 
 # Sales live through Kafka: starts a broker, whose jars Maven brings, and ends by itself.
 demo-kafka: $(READY) maven
-	$(BIN)/python -m tests.kafka.maven bring broker
+	$(BIN)/python -m tests.maven bring broker
 	$(BIN)/python -m examples.kafka
 
 .PHONY: maven
@@ -49,7 +49,7 @@ test-web: $(READY)
 # Kafka on a real broker and with a real schema registry, which Maven brings into build/kafka, and databases on a real
 # PostgreSQL.
 test-kafka: $(READY) maven
-	$(BIN)/python -m tests.kafka.maven bring broker registry
+	$(BIN)/python -m tests.maven bring broker registry
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || \
 		{ apt-get update && apt-get install --yes --no-install-recommends postgresql; }
 	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest -m kafka tests/kafka
@@ -63,8 +63,10 @@ test-notebooks: $(READY)
 soak: $(READY)
 	$(BIN)/pytest -m soak tests/reliability
 
-# A real cluster of Spark's whose processes are killed.
-test-cluster: $(READY)
+# A real cluster of Spark's whose processes are killed, and checkpoints on a store like S3, whose connector Maven
+# brings into build/cluster.
+test-cluster: $(READY) maven
+	$(BIN)/python -m tests.maven bring s3
 	$(BIN)/pytest -m cluster tests/cluster
 
 # Without Spark, slow tests and most examples of properties: in about a minute. There is no Java, so that a test

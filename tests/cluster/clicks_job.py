@@ -103,7 +103,7 @@ def session(master):
     return (
         SparkSession.builder.master(master)
         .config("spark.executor.memory", "512m")
-        .config("spark.driver.memory", "512m")
+        .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .getOrCreate()

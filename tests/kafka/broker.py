@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.kafka.jvm import START_SECONDS, JvmServer, free_ports
-from tests.kafka.maven import BROKER
+from tests.maven import BROKER
 
 CLUSTER = "flinkishBrokerForTest1"
 """The id of the cluster: 22 characters of base64."""

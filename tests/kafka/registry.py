@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.kafka.jvm import JvmServer, free_ports
-from tests.kafka.maven import REGISTRY
+from tests.maven import REGISTRY
 
 
 class SchemaRegistry:

@@ -25,8 +25,8 @@ from flinkish.runtime.kafka.writer import KafkaWriter
 from flinkish.runtime.records.records import untimed
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_writer import MOMENTS, RECORDS, exactly_once
-from tests.kafka.maven import ROOT
 from tests.kafka.topics import Topics
+from tests.maven import ROOT
 
 pytestmark = pytest.mark.kafka
 

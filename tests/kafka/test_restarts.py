@@ -20,8 +20,8 @@ from flinkish import (
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_job import RECORDS_A_BATCH
 from tests.kafka.killed_writer import MOMENTS
-from tests.kafka.maven import ROOT
 from tests.kafka.topics import Topics
+from tests.maven import ROOT
 
 pytestmark = pytest.mark.kafka
 

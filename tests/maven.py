@@ -1,7 +1,7 @@
-"""What Maven brings into ``build/kafka``, once, compared with the hashes that are noted here.
+"""What Maven brings into ``build``, once, compared with the hashes that are noted beside the tests.
 
-python -m tests.kafka.maven bring    brings what the tests need
-python -m tests.kafka.maven pin      writes the hashes anew, after a version has changed
+python -m tests.maven bring NAME ...    brings what the tests need
+python -m tests.maven pin NAME ...      writes the hashes anew, after a version has changed
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-INTO = ROOT / "build" / "kafka"
+ROOT = HERE.parent
 
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 
 
 @dataclass(frozen=True)
 class Download:
-    """Files that Maven knows: what ``name.xml`` depends on, or one ``artifact``. Their hashes are in
-    ``name.sha256``."""
+    """Files that Maven knows, for the tests in ``room``: what ``name.xml`` there depends on, or one
+    ``artifact``. Their hashes are in ``name.sha256``."""
 
+    room: str
     name: str
     artifact: str | None = None
 
     @property
     def pins(self) -> Path:
-        return HERE / f"{self.name}.sha256"
+        return HERE / self.room / f"{self.name}.sha256"
 
     def directory(self) -> Path:
         """Where the files are, brought if they are not there."""
         pins = self.pins.read_text("utf-8")
         # Another version has other hashes
         version = hashlib.sha256(pins.encode()).hexdigest()[:12]
-        directory = INTO / f"{self.name}-{version}"
+        directory = ROOT / "build" / self.room / f"{self.name}-{version}"
         if not directory.is_dir():
             draft = directory.with_name(f".{directory.name}.{os.getpid()}")
             shutil.rmtree(draft, ignore_errors=True)
@@ -68,13 +68,13 @@ class Download:
         maven = shutil.which("mvn")
         if maven is None:
             raise RuntimeError(
-                f"there is no Maven (mvn) to bring the {self.name}: make test-kafka installs it."
+                f"there is no Maven (mvn) to bring the {self.name}: make test-{self.room} installs it."
             )
         command = [maven, "--batch-mode", "--quiet", f"-DoutputDirectory={directory}"]
         if self.artifact is not None:
             command += [f"{PLUGIN}:copy", f"-Dartifact={self.artifact}"]
         else:
-            command += ["--file", str(HERE / f"{self.name}.xml"), f"{PLUGIN}:copy-dependencies"]
+            command += ["--file", str(self.pins.with_suffix(".xml")), f"{PLUGIN}:copy-dependencies"]
             command += ["-DincludeScope=runtime"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -83,8 +83,11 @@ class Download:
             )
 
 
-BROKER = Download("broker")
-REGISTRY = Download("registry", "io.apicurio:apicurio-registry-app:2.6.13.Final:tar.gz:all")
+BROKER = Download("kafka", "broker")
+REGISTRY = Download(
+    "kafka", "registry", "io.apicurio:apicurio-registry-app:2.6.13.Final:tar.gz:all"
+)
+S3 = Download("cluster", "s3")
 
 
 def hashes(directory: Path) -> dict[str, str]:
@@ -95,7 +98,7 @@ def hashes(directory: Path) -> dict[str, str]:
 
 def main(arguments: list[str]) -> None:
     """Bring the files, or write their hashes anew."""
-    known = {download.name: download for download in (BROKER, REGISTRY)}
+    known = {download.name: download for download in (BROKER, REGISTRY, S3)}
     if (
         len(arguments) < 2
         or arguments[0] not in ("bring", "pin")
