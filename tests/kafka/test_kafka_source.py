@@ -228,6 +228,69 @@ def test_offsets_by_name_time_and_group(local, topics: Topics, topic, builder):
     assert read(earliest) == ["new"]
 
 
+def test_partitions_that_the_offsets_do_not_name(local, topics: Topics, topic, builder):
+    """As in Flink, what the group has committed counts for them, then the strategy."""
+    for partition in (0, 1):
+        topics.send(topic, partition, [b"%d%d" % (partition, n) for n in range(3)])
+    named = {TopicPartition(topic, 0): 2}
+
+    def read(strategy: OffsetResetStrategy) -> list[Any]:
+        starting = OffsetsInitializer.offsets(named, strategy)
+        return elements(local, builder.setStartingOffsets(starting).build())
+
+    assert read(OffsetResetStrategy.EARLIEST) == ["02", "10", "11", "12"]
+    assert read(OffsetResetStrategy.LATEST) == ["02"]
+    with pytest.raises(JobExecutionError, match=f"no offset for the partition {topic}-1"):
+        read(OffsetResetStrategy.NONE)
+    builder.setGroupId(f"group-{topic}")
+    read(OffsetResetStrategy.EARLIEST)
+    topics.send(topic, 1, [b"13"])
+    assert read(OffsetResetStrategy.EARLIEST) == ["02", "13"]
+
+
+def test_offsets_that_are_not_there(local, topics: Topics, topic, builder):
+    topics.send(topic, 0, [b"0", b"1", b"2"])
+    topics.forget(topic, 0, 1)
+    for offset in (0, 7):
+        read = {}
+        for strategy in OffsetResetStrategy:
+            offsets = {TopicPartition(topic, 0): offset, TopicPartition(topic, 1): 0}
+            starting = OffsetsInitializer.offsets(offsets, strategy)
+            source = builder.setStartingOffsets(starting).build()
+            if strategy is OffsetResetStrategy.NONE:
+                with pytest.raises(JobExecutionError, match=f"was to begin at {offset}"):
+                    elements(local, source)
+            else:
+                read[strategy.name] = elements(local, source)
+        assert read == {"EARLIEST": ["1", "2"], "LATEST": []}
+
+
+def test_a_bound_by_offsets(local, topics: Topics, topic, builder):
+    for partition in (0, 1):
+        topics.send(topic, partition, [b"%d%d" % (partition, n) for n in range(4)])
+    stops = {TopicPartition(topic, 0): 3, TopicPartition(topic, 1): 1}
+    source = builder.setBounded(OffsetsInitializer.offsets(stops)).build()
+    assert elements(local, source) == ["00", "01", "02", "10"]
+
+
+def test_a_bound_that_has_not_come_yet(local, topics: Topics, topic, builder):
+    """The job ends when the records are there."""
+    stops = {TopicPartition(topic, number): 2 for number in (0, 1)}
+    source = builder.setBounded(OffsetsInitializer.offsets(stops)).build()
+    found: list[str] = []
+    stream = local.fromSource(source, WatermarkStrategy.noWatermarks(), "kafka")
+    stream.forEachBatch(lambda values, _: found.extend(values))
+    topics.send(topic, 0, [b"a", b"b"])
+    client = local.executeAsync("bounded")
+    until = time.monotonic() + 20
+    while len(found) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert client.getJobStatus().name == "RUNNING"
+    topics.send(topic, 1, [b"c", b"d", b"e"])
+    client.getJobExecutionResult(20)
+    assert sorted(found) == ["a", "b", "c", "d"]
+
+
 def test_a_bound_by_time(local, topics: Topics, topic, builder):
     topics.send(topic, 0, [(b"%d" % n, 1000 * n + 1000) for n in range(5)])
     source = builder.setBounded(OffsetsInitializer.timestamp(3500)).build()
@@ -318,9 +381,6 @@ def test_ranges_are_cut_for_tasks_and_stay_in_order(builder):
 
 
 def test_new_partitions_are_read_from_their_first_record(broker, topics: Topics, topic):
-    from confluent_kafka.admin import AdminClient
-    from confluent_kafka.cimpl import NewPartitions
-
     source = (
         KafkaSource.builder()
         .setBootstrapServers(broker.bootstrapServers)
@@ -333,12 +393,48 @@ def test_new_partitions_are_read_from_their_first_record(broker, topics: Topics,
     topics.send(topic, 0, [b"before"])
     planner = KafkaPlanner(source, None, 1)
     assert planner.plan() is None
-    admin = AdminClient({"bootstrap.servers": broker.bootstrapServers})
-    admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+    topics.grow(topic, 3)
     topics.send(topic, 2, [b"new"])
     assert [tuple(piece) for piece in planned(planner).pieces if piece[1] == 2] == [
         (topic, 2, 0, 1, None)
     ]
+
+
+def test_topics_and_partitions_that_come_while_a_job_runs(local, broker, topics: Topics, topic):
+    """They match the pattern, and are read from their first records."""
+    source = (
+        KafkaSource.builder()
+        .setBootstrapServers(broker.bootstrapServers)
+        .setTopicPattern(topic + "(-.*)?")
+        .setStartingOffsets(OffsetsInitializer.latest())
+        .setValueOnlyDeserializer(SimpleStringSchema())
+        .setProperty("partition.discovery.interval.ms", "50")
+        .build()
+    )
+    topics.send(topic, 0, [b"before"])
+    found: list[str] = []
+    stream = local.fromSource(source, WatermarkStrategy.noWatermarks(), "kafka")
+    stream.forEachBatch(lambda values, _: found.extend(values))
+    client = local.executeAsync("pattern")
+
+    def comes(value: str) -> None:
+        until = time.monotonic() + 30
+        while value not in found:
+            assert time.monotonic() < until, f"{value} has not come"
+            time.sleep(0.02)
+
+    while "begun" not in found:
+        # Until the job has found out where it begins
+        topics.send(topic, 0, [b"begun"])
+        time.sleep(0.1)
+    topics.create(f"{topic}-later", 1)
+    topics.send(f"{topic}-later", 0, [b"topic"])
+    comes("topic")
+    topics.grow(topic, 3)
+    topics.send(topic, 2, [b"partition"])
+    comes("partition")
+    client.cancel()
+    assert set(found) == {"begun", "topic", "partition"}
 
 
 def planned(planner: KafkaPlanner) -> Step:

@@ -13,7 +13,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 
 class Topics:
@@ -27,6 +27,19 @@ class Topics:
         """Make a topic, and wait until its partitions have a leader."""
         topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
         self._admin.create_topics([topic])[name].result()
+        self._wait(name, partitions)
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Let a topic have so many partitions, and wait until they have a leader."""
+        self._admin.create_partitions([NewPartitions(name, partitions)])[name].result()
+        self._wait(name, partitions)
+
+    def forget(self, name: str, partition: int, before: int) -> None:
+        """Delete the records of a partition before an offset."""
+        [done] = self._admin.delete_records([TopicPartition(name, partition, before)]).values()
+        done.result()
+
+    def _wait(self, name: str, partitions: int) -> None:
         until = time.monotonic() + 20
         while not self._is_led(name, partitions):
             assert time.monotonic() < until, f"{name} has no leaders"

@@ -269,7 +269,7 @@ class KafkaPlanner(SourcePlanner):
         # As in Flink, a partition that comes later is read from its first record.
         starting = OffsetsInitializer.earliest() if self._discovered else self._starting
         fresh = [key for key in new if key not in self._begun]
-        begins = self._broker.offsets(fresh, starting) if fresh else {}
+        begins = self._broker.starts(fresh, starting) if fresh else {}
         stops = self._broker.offsets(new, self._stopping) if self._stopping else {}
         for key in new:
             begin, stop = self._begun.get(key) or (begins[key], None)
@@ -296,6 +296,7 @@ class BrokerView:
         self._kafka = confluent_kafka(USER)
         given = client_properties(USER, properties)
         self.servers: str = given["bootstrap.servers"]
+        self._has_group = "group.id" in given
         self._consumer = opened_quietly(USER, self._kafka.Consumer, given)
 
     def partitions(self, subscription: Subscription) -> list[TopicPartition]:
@@ -324,6 +325,28 @@ class BrokerView:
         """The end of each partition: behind the last record that may be read by now."""
         return self._listed(partitions, _LATEST)
 
+    def starts(
+        self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
+    ) -> dict[TopicPartition, int]:
+        """The offsets that ``initializer`` means; where one of them is not there, what its strategy says."""
+        found = self.offsets(partitions, initializer)
+        if initializer.place not in (Place.OFFSETS, Place.COMMITTED):
+            return found
+        firsts, ends = self._listed(partitions, _EARLIEST), self.ends(partitions)
+        outside = [key for key in found if not firsts[key] <= found[key] <= ends[key]]
+        for key in outside:
+            there = f"{key.topic}-{key.partition} has the offsets from {firsts[key]} to {ends[key]}"
+            if initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
+                raise JobExecutionError(
+                    f"{USER}: {there}, the job was to begin at {found[key]}, and the OffsetResetStrategy is"
+                    " NONE. Pass another, such as OffsetResetStrategy.EARLIEST, or an offset that is there."
+                )
+            latest = initializer.offsetResetStrategy is OffsetResetStrategy.LATEST
+            begin = (ends if latest else firsts)[key]
+            LOG.warning("%s: %s, and not %d: begins at %d", USER, there, found[key], begin)
+            found[key] = begin
+        return found
+
     def offsets(
         self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
     ) -> dict[TopicPartition, int]:
@@ -338,8 +361,10 @@ class BrokerView:
             behind = self.ends([key for key, offset in found.items() if offset < 0])
             return {**found, **behind}
         given = dict(initializer.partitionOffsets)
-        known = given if place is Place.OFFSETS else self._committed(partitions)
-        found = {key: known[key] for key in partitions if key in known}
+        found = {key: given[key] for key in partitions if key in given}
+        if len(found) < len(partitions) and self._has_group:
+            # As in Flink, also those of partitions that the offsets do not name
+            found = {**self._committed(partitions), **found}
         rest = [key for key in partitions if key not in found]
         if rest and initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
             raise JobExecutionError(

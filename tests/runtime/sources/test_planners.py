@@ -460,6 +460,8 @@ class Broker:
         latest = initializer == OffsetsInitializer.latest()
         return dict.fromkeys(partitions, 10 if latest else 0)
 
+    starts = offsets
+
 
 def kafka(broker, perBatch=6):
     source = KafkaSource.builder().setBootstrapServers("nowhere").setTopics("clicks")

@@ -66,7 +66,8 @@ class OffsetsInitializer:
         offsets: Mapping[TopicPartition, int],
         offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.EARLIEST,
     ) -> OffsetsInitializer:
-        """Those offsets; partitions that are not named begin as ``offsetResetStrategy`` says."""
+        """Those offsets. Partitions that are not named begin where the source's group, if it has one, has
+        committed; else, and where an offset is not there, ``offsetResetStrategy`` says."""
         subject = "OffsetsInitializer.offsets"
         instance(subject, offsets, Mapping, 'Pass a dict such as {TopicPartition("t", 0): 42}.')
         if not offsets:
@@ -84,7 +85,7 @@ class OffsetsInitializer:
     def committedOffsets(
         offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.NONE,
     ) -> OffsetsInitializer:
-        """The offsets that are committed for the source's group; where there are none,
+        """The offsets that are committed for the source's group; where there are none, or not any more,
         ``offsetResetStrategy`` says."""
         subject = "OffsetsInitializer.committedOffsets"
         strategy = member(subject, offsetResetStrategy, OffsetResetStrategy)
