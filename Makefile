@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | coverage | lint | format | bench | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak coverage lint format bench bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -91,6 +91,11 @@ format: $(READY)
 # All jobs on all sides, into docs/benchmarks.md; with JOBS="tumbling sessions" or ELEMENTS=1000000 a part of it, to look at.
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks $(if $(JOBS),--jobs $(JOBS)) $(if $(ELEMENTS),--elements $(ELEMENTS)) $(BENCH)
+
+# A million messages through Kafka, beside Spark's own query with Spark's own connector.
+bench-kafka: $(READY) maven
+	$(BIN)/python -m tests.maven bring broker connector
+	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))
 
 # Every job once on few elements: whether all sides still run and agree, with Flink where it can be had.
 bench-smoke: BENCH := --elements 5000 --files 3 --java-runs 1

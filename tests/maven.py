@@ -84,6 +84,7 @@ class Download:
 
 
 BROKER = Download("kafka", "broker")
+CONNECTOR = Download("kafka", "connector")
 REGISTRY = Download(
     "kafka", "registry", "io.apicurio:apicurio-registry-app:2.6.13.Final:tar.gz:all"
 )
@@ -98,7 +99,7 @@ def hashes(directory: Path) -> dict[str, str]:
 
 def main(arguments: list[str]) -> None:
     """Bring the files, or write their hashes anew."""
-    known = {download.name: download for download in (BROKER, REGISTRY, S3)}
+    known = {download.name: download for download in (BROKER, CONNECTOR, REGISTRY, S3)}
     if (
         len(arguments) < 2
         or arguments[0] not in ("bring", "pin")

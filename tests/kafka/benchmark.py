@@ -1,0 +1,264 @@
+"""Small messages of JSON from a topic, through windows, to another topic: flinkish beside Spark's own query.
+
+    python -m tests.kafka.benchmark [--messages 1000000] [--rounds 2]
+
+Both sides run in one session, in turn, and read all messages in one batch. *read* parses them and keeps none; *windows*
+sums in tumbling windows of ten seconds by user, and writes the sums to a topic. The seconds are those of a whole job,
+from the call to its end. That both have read as many and have the same sums is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from statistics import median
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from flinkish import (
+    AggregateFunction,
+    Collector,
+    DataStream,
+    DeliveryGuarantee,
+    Duration,
+    JsonDeserializationSchema,
+    JsonSerializationSchema,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    KafkaSource,
+    OffsetsInitializer,
+    ProcessWindowFunction,
+    Row,
+    StreamExecutionEnvironment,
+    TimeWindow,
+    TumblingEventTimeWindows,
+    WatermarkStrategy,
+)
+from tests.kafka.broker import KafkaBroker
+from tests.kafka.topics import Topics
+from tests.maven import CONNECTOR
+
+SCHEMA = "user string, amount long"
+USERS = 1_000
+WINDOW_SECONDS = 10
+BEGIN = 1_700_000_000_000
+PARTITIONS = 2
+
+Totals = dict[tuple[str, int], int]
+"""The sums by user and end of window."""
+
+
+class Bench:
+    """The sides, on a topic of messages."""
+
+    def __init__(self, servers: str, spark: SparkSession, topic: str, messages: int) -> None:
+        self._servers = servers
+        self._spark = spark
+        self._topic = topic
+        self._messages = messages
+        self._topics = Topics(servers)
+        self._outputs = 0
+
+    def fill(self) -> None:
+        """Write the messages, whose timestamps rise by a millisecond; and behind them one, by which the windows
+        of all others end."""
+        self._topics.create(self._topic, PARTITIONS)
+        for partition in range(PARTITIONS):
+            self._topics.send(self._topic, partition, self._values(partition))
+
+    def _values(self, partition: int) -> Iterator[tuple[bytes, int]]:
+        for number in range(partition, self._messages, PARTITIONS):
+            yield b'{"user":"u%d","amount":%d}' % (number % USERS, number % 97), BEGIN + number
+        yield b'{"user":"last","amount":0}', BEGIN + self._messages + 3_600_000
+
+    # ------------------------------------------------------------------ read
+
+    def read_by_flinkish(self) -> int:
+        """How many messages a job reads that keeps none."""
+        kept = self._stream().filter(lambda row: row.amount < 0 or row.user == "")
+        environment = kept.getExecutionEnvironment()
+        kept.forEachBatch(lambda values, _: None)
+        client = environment.executeAsync("read")
+        client.getJobExecutionResult()
+        return max(operator.numRecordsIn for operator in client.getMetrics().values())
+
+    def read_by_spark(self) -> int:
+        """The same by a query of Spark's, which stays in its JVM."""
+        kept = self._rows().where("amount < 0 or user = ''")
+        query = self._run(kept.writeStream.foreachBatch(lambda frame, _: frame.count()))
+        return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+    # ------------------------------------------------------------------ windows
+
+    def windows_by_flinkish(self) -> str:
+        """Sums by an aggregate over windows, to the topic that it returns."""
+        output = self._output()
+        schema = KafkaRecordSerializationSchema.builder().setTopic(output)
+        sink = (
+            KafkaSink.builder()
+            .setBootstrapServers(self._servers)
+            .setRecordSerializer(
+                schema.setValueSerializationSchema(JsonSerializationSchema()).build()
+            )
+            .setDeliveryGuarantee(DeliveryGuarantee.AT_LEAST_ONCE)
+            .build()
+        )
+        sums = (
+            self._stream()
+            .keyBy("user")
+            .window(TumblingEventTimeWindows.of(Duration.ofSeconds(WINDOW_SECONDS)))
+            .aggregate(Total(), WithEnd())
+        )
+        sums.sinkTo(sink)
+        sums.getExecutionEnvironment().execute("windows")
+        return output
+
+    def windows_by_spark(self) -> str:
+        """Spark's own aggregation over windows, to the topic that it returns."""
+        output = self._output()
+        window = F.window("timestamp", f"{WINDOW_SECONDS} seconds")
+        sums = (
+            self._rows()
+            .withWatermark("timestamp", "0 seconds")
+            .groupBy(window, "user")
+            .agg(F.sum("amount").alias("amount"))
+            .select("user", "amount", F.unix_millis("window.end").alias("end"))
+            .select(F.to_json(F.struct("user", "amount", "end")).alias("value"))
+        )
+        writer = sums.writeStream.format("kafka").option("topic", output)
+        self._run(writer.option("kafka.bootstrap.servers", self._servers))
+        return output
+
+    # ------------------------------------------------------------------ both
+
+    def _stream(self) -> DataStream[Row]:
+        environment = StreamExecutionEnvironment.getExecutionEnvironment(self._spark)
+        environment.setParallelism(2).getConfig().setElementsPerBatch(self._messages * 2)
+        source = (
+            KafkaSource.builder()
+            .setBootstrapServers(self._servers)
+            .setTopics(self._topic)
+            .setBounded(OffsetsInitializer.latest())
+            .setValueOnlyDeserializer(JsonDeserializationSchema(SCHEMA))
+            .build()
+        )
+        return environment.fromSource(source, WatermarkStrategy.forMonotonousTimestamps(), "sales")
+
+    def _rows(self) -> DataFrame:
+        messages = (
+            self._spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._servers)
+            .option("subscribe", self._topic)
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+        value = F.from_json(F.col("value").cast("string"), SCHEMA).alias("value")
+        return messages.select("timestamp", value).select("timestamp", "value.*")
+
+    def _run(self, writer: Any) -> StreamingQuery:
+        with tempfile.TemporaryDirectory() as checkpoint:
+            query: StreamingQuery = (
+                writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+            )
+            query.awaitTermination()
+            return query
+
+    def _output(self) -> str:
+        self._outputs += 1
+        name = f"{self._topic}-sums-{self._outputs}"
+        self._topics.create(name, 1)
+        return name
+
+    def totals(self, topic: str) -> Totals:
+        """What is on a topic of results."""
+        found = [json.loads(message.value()) for message in self._topics.read(topic)]
+        return {(one["user"], one["end"]): one["amount"] for one in found if one["user"] != "last"}
+
+
+class Total(AggregateFunction[Row, int, int]):
+    """The sum of the amounts."""
+
+    def createAccumulator(self) -> int:
+        return 0
+
+    def add(self, value: Row, accumulator: int) -> int:
+        return accumulator + value.amount
+
+    def getResult(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, a: int, b: int) -> int:
+        return a + b
+
+
+class WithEnd(ProcessWindowFunction[int, Any, str, TimeWindow]):
+    """Adds the user and the end of the window to a sum."""
+
+    def process(self, key: str, context: Any, elements: Iterable[int], out: Collector[Any]) -> None:
+        for total in elements:
+            out.collect({"user": key, "amount": total, "end": context.window().getEnd()})
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """The seconds of ``run``, and what it returned."""
+    began = time.monotonic()
+    found = run()
+    return time.monotonic() - began, found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run both jobs on both sides, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kafka.benchmark")
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with ExitStack() as at_end:
+        broker = KafkaBroker()
+        at_end.callback(broker.close)
+        broker.start()
+        spark = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.jars", ",".join(map(str, CONNECTOR.directory().iterdir())))
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .getOrCreate()
+        )
+        at_end.callback(spark.stop)
+        spark.sparkContext.setLogLevel("ERROR")
+        print(f"{options.messages:,} messages, {PARTITIONS} partitions; seconds of whole jobs")
+        print(
+            "| job | flinkish s | messages/s | Spark s | messages/s | ratio |\n|---|---|---|---|---|---|"
+        )
+        warm_up = Bench(broker.bootstrapServers, spark, "warm-up", 1_000)
+        bench = Bench(broker.bootstrapServers, spark, "sales", options.messages)
+        for each in (warm_up, bench):
+            each.fill()
+        for job in ("read", "windows"):
+            for side in ("flinkish", "spark"):
+                getattr(warm_up, f"{job}_by_{side}")()
+            seconds: dict[str, list[float]] = {"flinkish": [], "spark": []}
+            results = []
+            for turn in range(options.rounds):
+                for side in sorted(seconds, reverse=bool(turn % 2)):
+                    took, found = timed(getattr(bench, f"{job}_by_{side}"))
+                    seconds[side].append(took)
+                    results.append(found if job == "read" else bench.totals(found))
+            assert all(found == results[0] for found in results), f"{job}: the sides differ"
+            ours, theirs = (median(seconds[side]) for side in ("flinkish", "spark"))
+            rates = [f"{took:.1f} | {options.messages / took:,.0f}" for took in (ours, theirs)]
+            print(f"| {job} | {rates[0]} | {rates[1]} | {theirs / ours:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
