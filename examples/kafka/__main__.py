@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             checkpoint = at_end.enter_context(tempfile.TemporaryDirectory())
             environment.enableCheckpointing(checkpoint)
         define(environment, servers, SALES, TAKINGS)
+        print("Starting the job. Its first windows end after five seconds ...", flush=True)
         client = environment.executeAsync("Takings")
         try:
             shown = _show(servers, options.results, options.seconds)
