@@ -233,6 +233,41 @@ from flinkish.api.metrics import HistogramStatistics as HistogramStatistics
 from flinkish.api.metrics import Meter as Meter
 from flinkish.api.metrics import MetricGroup as MetricGroup
 from flinkish.api.output_tag import OutputTag as OutputTag
+from flinkish.api.savepoint.bootstrap import (
+    KeyedOperatorTransformation as KeyedOperatorTransformation,
+)
+from flinkish.api.savepoint.bootstrap import (
+    OneInputOperatorTransformation as OneInputOperatorTransformation,
+)
+from flinkish.api.savepoint.bootstrap import OperatorTransformation as OperatorTransformation
+from flinkish.api.savepoint.bootstrap import (
+    StateBootstrapTransformation as StateBootstrapTransformation,
+)
+from flinkish.api.savepoint.bootstrap import (
+    WindowedOperatorTransformation as WindowedOperatorTransformation,
+)
+from flinkish.api.savepoint.functions import (
+    BroadcastStateBootstrapContext as BroadcastStateBootstrapContext,
+)
+from flinkish.api.savepoint.functions import (
+    BroadcastStateBootstrapFunction as BroadcastStateBootstrapFunction,
+)
+from flinkish.api.savepoint.functions import (
+    KeyedStateBootstrapContext as KeyedStateBootstrapContext,
+)
+from flinkish.api.savepoint.functions import (
+    KeyedStateBootstrapFunction as KeyedStateBootstrapFunction,
+)
+from flinkish.api.savepoint.functions import KeyedStateReaderContext as KeyedStateReaderContext
+from flinkish.api.savepoint.functions import KeyedStateReaderFunction as KeyedStateReaderFunction
+from flinkish.api.savepoint.functions import StateBootstrapContext as StateBootstrapContext
+from flinkish.api.savepoint.functions import StateBootstrapFunction as StateBootstrapFunction
+from flinkish.api.savepoint.functions import WindowReaderContext as WindowReaderContext
+from flinkish.api.savepoint.functions import WindowReaderFunction as WindowReaderFunction
+from flinkish.api.savepoint.operator_identifier import OperatorIdentifier as OperatorIdentifier
+from flinkish.api.savepoint.reader import SavepointReader as SavepointReader
+from flinkish.api.savepoint.reader import WindowSavepointReader as WindowSavepointReader
+from flinkish.api.savepoint.writer import SavepointWriter as SavepointWriter
 from flinkish.api.stored_names import restored as _restored  # pickled by this name
 from flinkish.api.streams.async_data_stream import AsyncDataStream as AsyncDataStream
 from flinkish.api.streams.connected_streams import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,6 +133,17 @@ class Run:
         return sorted(map(repr, self.results))
 
 
+def asked(client: Any) -> None:
+    """Wait until a job knows of the savepoint that another thread asks for."""
+    wanted = getattr(getattr(client, "_job", None), "_savepoints", None)
+    if wanted is None:  # on Spark the batch at hand is finished in any case
+        time.sleep(0.02)
+        return
+    ends = time.monotonic() + 30
+    while wanted.empty() and time.monotonic() < ends:
+        time.sleep(0.001)
+
+
 def stopped(env: Any, parts: list[str], count: int, holdAt: int, directory: str) -> list[Any]:
     """Run a job, stop it with a savepoint after ``holdAt`` elements, and return its results."""
     run = Run()
@@ -140,7 +152,7 @@ def stopped(env: Any, parts: list[str], count: int, holdAt: int, directory: str)
     assert run.reached.wait(60), "the job read too few elements"
     stopping = threading.Thread(target=client.stopWithSavepoint, args=(directory,))
     stopping.start()
-    stopping.join(0.02)
+    asked(client)
     run.goOn.set()
     stopping.join(60)
     assert client.getJobStatus() is fl.JobStatus.CANCELED

@@ -19,7 +19,7 @@ ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
 
 MAY_IMPORT = {
     "api": {"api"},
-    "cli": {"cli", "web", "api"},
+    "cli": {"cli", "web", "deployment", "api"},
     "compat": {"compat", "runtime", "api"},
     "deployment": {"deployment", "graph", "runtime", "api"},
     "graph": {"graph", "api"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import runpy
 import sys
@@ -17,12 +18,16 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalStateError
 from flinkish.cli.project import create
 from flinkish.cli.run_directory import Program, programs, registered
+from flinkish.deployment.savepoint.files import SavepointDirectory
+from flinkish.deployment.savepoint.summary import SavepointSummary
 from flinkish.web.server import WebServer
 
 if TYPE_CHECKING:
     from flinkish.api.execution.client import JobClient
     from flinkish.api.execution.executor import Plan
     from flinkish.api.plan.transformations import SinkTransformation
+    from flinkish.api.savepoint.queries import StateQuery
+    from flinkish.api.savepoint.writer import SavepointChanges
     from flinkish.api.streams.data_stream import DataStream
 
 _RUNNING = ("RUNNING", "RESTARTING")
@@ -72,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_explain_options(explain)
     _add_program(explain)
     explain.set_defaults(command=_explain, shows_traceback=True)
+
+    savepoint = commands.add_parser("savepoint", help="show what is in a savepoint")
+    savepoint.add_argument("directory", help="a path, or a URI such as s3://bucket/savepoint")
+    savepoint.add_argument("--check", action="store_true", help="compare all checksums first")
+    savepoint.add_argument("--json", action="store_true", help="as JSON")
+    savepoint.set_defaults(command=_savepoint, shows_traceback=False)
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
@@ -260,7 +271,7 @@ def _the_one(wanted: str) -> _Job:
     )
 
 
-# ---------------------------------------------------------------------- explain and new
+# ---------------------------------------------------------------------- explain, savepoint and new
 
 
 class _Explained(BaseException):
@@ -298,6 +309,21 @@ class _Explainer:
     ) -> Plan:
         return self._planner.plan(environment, sinks)
 
+    def readSavepoint(
+        self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
+    ) -> Any:
+        return self._planner.readSavepoint(environment, savepointPath, query)
+
+    def writeSavepoint(
+        self,
+        environment: StreamExecutionEnvironment,
+        changes: SavepointChanges,
+        savepointPath: str,
+    ) -> None:
+        raise IllegalStateError(
+            "explain: the program writes a savepoint, and has no job to explain."
+        )
+
 
 def _explain(given: argparse.Namespace) -> int:
     explainer = _Explainer(given.json)
@@ -311,6 +337,19 @@ def _explain(given: argparse.Namespace) -> int:
         StreamExecutionEnvironment.executorLoader = loader
     print("flinkish explain: the program ended without a job.", file=sys.stderr)
     return 1
+
+
+def _savepoint(given: argparse.Namespace) -> None:
+    directory = SavepointDirectory("savepoint", given.directory)
+    if given.check:
+        metadata = directory.readMetadata()
+        directory.check(metadata)
+        print(
+            f"{directory.path}: all {len(metadata.fields['files'])} file(s) are as they were written.",
+            file=sys.stderr,
+        )
+    summary = SavepointSummary.of(directory)
+    print(json.dumps(summary.asDict(), indent=1) if given.json else "\n".join(summary.lines()))
 
 
 def _new(given: argparse.Namespace) -> None:

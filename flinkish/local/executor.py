@@ -8,8 +8,11 @@ from typing import Any, NoReturn
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.savepoint.queries import StateQuery
+from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.runtime_mode import runs_as_batch
+from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import check_streams
 from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.identities import NO_IDENTITIES
@@ -18,6 +21,8 @@ from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.local.job import LocalJob, LocalJobClient
 from flinkish.local.savepoint import LocalSavepoint
+from flinkish.local.savepoint_reader import SavedRows
+from flinkish.local.savepoint_writer import write_changed_savepoint
 
 
 class LocalPipelineExecutor:
@@ -57,6 +62,21 @@ class LocalPipelineExecutor:
             "toDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
             " setLocalExecution out, or call executeAndCollect()."
         )
+
+    def readSavepoint(
+        self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
+    ) -> SavedRows:
+        """The answer of ``query`` as rows."""
+        return SavedRows(SavepointDirectory("SavepointReader.read", savepointPath), query)
+
+    def writeSavepoint(
+        self,
+        environment: StreamExecutionEnvironment,
+        changes: SavepointChanges,
+        savepointPath: str,
+    ) -> None:
+        """Write a savepoint that is made as ``changes`` say, in this process."""
+        write_changed_savepoint(environment.getConfig(), changes, savepointPath)
 
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,6 +132,11 @@ class LocalJob:
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
         """Whether the job has failed, and waits to run again."""
+
+    @property
+    def stores(self) -> Mapping[tuple[int, int], RevertiblePageStore]:
+        """The pages of state, by stage and key group."""
+        return self._stores
 
     def cancel(self) -> None:
         """Stop the job before its next run of elements."""

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
-from urllib.parse import unquote, urlparse
 
-from flinkish.api.arguments import text
-from flinkish.api.errors import NotSupportedError
-from flinkish.deployment.savepoint.local_files import (
-    check_empty,
-    read_metadata,
-    read_state,
-    write_metadata,
-    write_state,
-)
+from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import (
     SavepointMetadata,
     SourcePosition,
@@ -37,9 +26,9 @@ from flinkish.runtime.task.stage import DIRECTORY, decode_directory
 
 def checked_directory(method: str, directory: str) -> str:
     """``directory`` as a path. Raises CheckpointStorageError if there is something in it."""
-    path = _path(method, directory)
-    check_empty(path)
-    return str(path)
+    found = SavepointDirectory(method, directory)
+    found.checkEmpty()
+    return found.path
 
 
 def write_savepoint(
@@ -54,15 +43,17 @@ def write_savepoint(
 ) -> None:
     """Write a savepoint of a job between two batches; ``stores`` has its pages by stage and key group."""
     counts: list[tuple[str, str, str, int]] = []
-    files = write_state(Path(directory), _counted(_captured(stores), counts))
+    target = SavepointDirectory("savepoint", directory)
+    files = target.writeState(counted(captured_states(stores), counts))
     entries = entries_by_state(counts)
     metadata = SavepointMetadata.of(
         jobName, batch, graph, settings, states, sources, files, entries
     )
-    write_metadata(Path(directory), metadata)
+    target.writeMetadata(metadata)
 
 
-def _captured(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable[SavedState]:
+def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable[SavedState]:
+    """The state of all key groups."""
     met: set[str] = set()
     for (_, group), store in sorted(stores.items()):
         for uid, saved in decode_directory(store.pages.get(DIRECTORY)).items():
@@ -70,9 +61,10 @@ def _captured(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable[Saved
             met.add(uid)
 
 
-def _counted(
+def counted(
     states: Iterable[SavedState], counts: list[tuple[str, str, str, int]]
 ) -> Iterable[SavedState]:
+    """``states``, of each of which (operator, table, state, entries) is added to ``counts``."""
     for state in states:
         counts.append((state.operator, state.table, state.state, state.entries))
         yield state
@@ -100,7 +92,7 @@ class RestoredJob:
 class LocalSavepoint:
     """A savepoint that was read. Raises CorruptCheckpointError if it is not whole."""
 
-    def __init__(self, path: Path, metadata: SavepointMetadata, states: list[SavedState]) -> None:
+    def __init__(self, path: str, metadata: SavepointMetadata, states: list[SavedState]) -> None:
         self._path = path
         self._metadata = metadata
         self._states = states
@@ -108,9 +100,9 @@ class LocalSavepoint:
     @classmethod
     def read(cls, directory: str) -> Self:
         """The savepoint in ``directory``."""
-        path = _path("setSavepoint", directory)
-        metadata = read_metadata(path)
-        return cls(path, metadata, list(read_state(path, metadata)))
+        found = SavepointDirectory("setSavepoint", directory)
+        metadata = found.readMetadata()
+        return cls(found.path, metadata, list(found.readState(metadata)))
 
     @property
     def identities(self) -> Identities:
@@ -124,18 +116,6 @@ class LocalSavepoint:
         keyed = [state for state in self._states if state.table in KEYED]
         others = [state for state in self._states if state.table not in KEYED]
         restoration = Restoration(
-            self._metadata, others, graph, settings, allowNonRestoredState, str(self._path)
+            self._metadata, others, graph, settings, allowNonRestoredState, self._path
         )
         return RestoredJob(self._metadata.nextBatch, self._metadata.positions, restoration, keyed)
-
-
-def _path(method: str, directory: str) -> Path:
-    uri = urlparse(text(f"{method}: directory", directory))
-    if uri.scheme == "file":
-        return Path(os.path.abspath(unquote(uri.path)))
-    if len(uri.scheme) > 1 and "://" in directory:
-        raise NotSupportedError(
-            f"{method}: {directory} is not on this machine's file system, and this job runs without"
-            " Spark. Pass a local directory, or leave setLocalExecution out."
-        )
-    return Path(os.path.abspath(directory))

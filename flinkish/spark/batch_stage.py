@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,13 +13,20 @@ import cloudpickle
 import pyarrow as pa
 
 from flinkish.runtime.closing import closed_on_error
+from flinkish.runtime.savepoint.capture import captured
+from flinkish.runtime.savepoint.saved_state import SavedState
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow
-from flinkish.runtime.task.stage import StageTask
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.stage import DIRECTORY, StageTask, decode_directory
 from flinkish.spark.frame_rows import arrow_batch
 from flinkish.spark.stage_run import this_subtask
 
 _BYTES_A_BATCH = 16 << 20
+_BYTES_A_ROW = 4 << 20
+
+SAVED = "saved state"
+"""The target of the rows that carry state for a savepoint."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +41,46 @@ class BatchStage:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task: StageTask | None = None
+        plans, settings = cloudpickle.loads(self.payload)
         for group, members in groupby(_rows(batches), key=itemgetter(-1)):
             rows = (FrameRow(*row[:-1]) for row in members)
             if group < 0:
                 yield from _batches(rows)
                 continue
             if task is None:
-                plans, settings = cloudpickle.loads(self.payload)
                 task = StageTask(plans, settings, this_subtask())
                 with closed_on_error(task):
                     task.open()
             with closed_on_error(task):
                 frames = list(rows)
-                yield from _batches(task.process(frames[0].key_group, frames, DictPageStore()))
+                pages = DictPageStore()
+                yield from _batches(task.process(frames[0].key_group, frames, pages))
+                if settings.bootstraps:
+                    yield from _batches(_saved(frames[0], pages, settings))
         if task is not None:
             task.close()
+
+
+def _saved(frame: FrameRow, pages: DictPageStore, settings: TaskSettings) -> Iterator[FrameRow]:
+    """The state of bootstraps in the key group of ``frame``, as rows that carry a few parts each."""
+    group = frame.key_group
+    held: list[SavedState] = []
+    size = 0
+    for uid, saved in decode_directory(pages.get(DIRECTORY)).items():
+        if uid in settings.bootstraps:
+            for state in captured(uid, group, saved, pages.pages, True):
+                held.append(state)
+                size += len(state.content)
+                if size >= _BYTES_A_ROW:
+                    yield _saved_row(frame, held, settings)
+                    held, size = [], 0
+    if held:
+        yield _saved_row(frame, held, settings)
+
+
+def _saved_row(frame: FrameRow, states: list[SavedState], settings: TaskSettings) -> FrameRow:
+    content = pickle.dumps(states, protocol=5)
+    return FrameRow(settings.sinkLevel, SAVED, frame.key_group, 0, 0, 0, frame.clock, content)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:

@@ -19,6 +19,8 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.savepoint.queries import StateQuery
+from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import restart_backoff
@@ -41,10 +43,12 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.control import ControlStream
+from flinkish.spark.failures import translated
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
+from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.interrupts import plain_interrupts
 from flinkish.spark.session.package_archive import give_package
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
@@ -164,6 +168,32 @@ class SparkPipelineExecutor:
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
+
+    def readSavepoint(
+        self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
+    ) -> DataFrame:
+        """The answer of ``query`` as a DataFrame."""
+        with plain_interrupts(), quiet_py4j():
+            session = session_for(environment._sparkSession)
+            set_quiet_worker_python(session)
+            return read_savepoint(session, savepointPath, query)
+
+    def writeSavepoint(
+        self,
+        environment: StreamExecutionEnvironment,
+        changes: SavepointChanges,
+        savepointPath: str,
+    ) -> None:
+        """Write a savepoint that is made as ``changes`` say."""
+        config = environment.getConfig()
+        with plain_interrupts(), quiet_py4j():
+            session = session_for(environment._sparkSession)
+            with quiet_loggers(session):
+                set_quiet_worker_python(session)
+                try:
+                    write_savepoint(session, config, changes, savepointPath)
+                except Exception as error:
+                    raise translated(error, config.elementsHiddenInErrors) from None
 
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]

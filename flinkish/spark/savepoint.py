@@ -35,7 +35,7 @@ from flinkish.api.connectors.source import (
     Source,
 )
 from flinkish.api.errors import CheckpointStorageError, FlinkishError, IllegalStateError
-from flinkish.deployment.savepoint.local_files import read_metadata
+from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import (
     METADATA,
     STATE,
@@ -65,7 +65,7 @@ from flinkish.spark.sources.reader import SourceStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SCHEMA = StructType(
+SCHEMA = StructType(
     [
         StructField("operator", StringType()),
         StructField("table", StringType()),
@@ -162,7 +162,7 @@ class JobSavepoints:
         positions: Mapping[str, SourcePosition],
     ) -> None:
         self._rows(batch).write.mode("overwrite").parquet(target.child(STATE))
-        files, counts = _summary(self._session, target)
+        files, counts = summary(self._session, target)
         metadata = SavepointMetadata.of(
             jobName,
             batch + self._plan.firstBatch,
@@ -191,9 +191,9 @@ class JobSavepoints:
             )
             pages = of_stage if pages is None else pages.unionAll(of_stage)
         if pages is None:
-            return self._session.createDataFrame([], _SCHEMA)
+            return self._session.createDataFrame([], SCHEMA)
         own = pages.filter("group >= 0").sortWithinPartitions("stage", "group")
-        return own.mapInArrow(self._capture().__call__, _SCHEMA)
+        return own.mapInArrow(self._capture().__call__, SCHEMA)
 
     def _capture(self) -> CaptureFunction:
         settings = self._settings
@@ -308,23 +308,28 @@ class SparkSavepoint:
 
     def __init__(self, session: SparkSession, directory: str) -> None:
         self._session = session
-        self._storage = CheckpointStorage(session, directory)
+        self.storage = CheckpointStorage(session, directory)
+        """The directory."""
         self.path = directory
-        """The directory, as it was given."""
-        local = self._storage.local
+        """The same as it was given."""
+        local = self.storage.local
         if local is not None:
-            self.metadata = read_metadata(local)
+            self.metadata = SavepointDirectory("setSavepoint", str(local)).readMetadata()
         else:
-            read = self._storage.readText(METADATA)
-            self.metadata = SavepointMetadata.ofText(read, self._storage.child(METADATA))
+            read = self.storage.readText(METADATA)
+            self.metadata = SavepointMetadata.ofText(read, self.storage.child(METADATA))
+
+    def check(self) -> None:
+        """Raises CorruptCheckpointError, which names the file, unless all rows are as they were written."""
+        files, _ = summary(self._session, self.storage)
+        self.metadata.checkFiles(files, self.path)
 
     def restoration(
         self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
     ) -> Restoration:
         """The savepoint as the beginning of a job, once all its files are checked."""
-        files, _ = _summary(self._session, self._storage)
-        self.metadata.checkFiles(files, self.path)
-        rows = _read(self._session, self._storage)
+        self.check()
+        rows = read_state(self._session, self.storage)
         rows = rows.filter(~rows["table"].isin(*KEYED))
         others = [
             SavedState(row[0], row[1], row[2], row[3], row[4], bytes(row[5]))
@@ -335,7 +340,7 @@ class SparkSavepoint:
     def bring(self, restoration: Restoration, storage: CheckpointStorage) -> None:
         """Write the state as lines of the control stream of a new checkpoint, in place of what an attempt
         before has written."""
-        rows = _read(self._session, self._storage)
+        rows = read_state(self._session, self.storage)
         keyed = rows.filter(rows["table"].isin(*KEYED)).mapInArrow(
             LinesFunction(restoration.keyed).__call__, _LINES
         )
@@ -364,11 +369,12 @@ def _line(uid: str, keyGroup: int, content: bytes) -> str:
     return f"{RESTORED}{keyGroup} {name} {data}"
 
 
-def _read(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
-    return session.read.schema(_SCHEMA).parquet(storage.child(STATE))
+def read_state(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
+    """The rows of a savepoint."""
+    return session.read.schema(SCHEMA).parquet(storage.child(STATE))
 
 
-def _summary(
+def summary(
     session: SparkSession, storage: CheckpointStorage
 ) -> tuple[dict[str, StateFile], Sequence[tuple[str, str, str, int]]]:
     """What whole rows each file of state has, and (operator, table, state, entries) of all.
@@ -379,7 +385,7 @@ def _summary(
 
     whole = F.crc32(F.concat(F.encode("operator", "UTF-8"), "content")) == F.col("checksum")
     try:
-        frame = _read(session, storage).withColumn("file", F.col("_metadata.file_name"))
+        frame = read_state(session, storage).withColumn("file", F.col("_metadata.file_name"))
         rows = (
             frame.filter(whole)
             .groupBy("file", "operator", "table", "state")

@@ -226,6 +226,7 @@ def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
         fl.TimeWindow(0, 5),
         fl.FileSource.forLines("/nowhere"),
         fl.FileSink.forCsv("/nowhere"),
+        *savepoints(pairs, tumbling),
     ]
     arguments: tuple[tuple[Any, ...], ...] = ((), (1,), (fl.Time.seconds(1),), ("x",), ("x", 1))
     for kind in public.values():
@@ -243,6 +244,16 @@ def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
                 and not isinstance(instance, BaseException)
             ]
     return list({type(instance): instance for instance in reversed(made)}.values())
+
+
+def savepoints(pairs: Any, tumbling: Any) -> list[Any]:
+    """What reads and writes savepoints, of which there is none."""
+    reader = fl.SavepointReader.read("/nowhere")
+    data = fl.OperatorTransformation.bootstrapWith(pairs)
+    keyed = data.keyBy(lambda pair: pair[0])
+    windows = keyed.window(tumbling)
+    writer = fl.SavepointWriter.fromExistingSavepoint("/nowhere")
+    return [reader, reader.window(tumbling), writer, data, keyed, windows, windows.reduce(max)]
 
 
 def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -18,6 +18,7 @@ from flinkish.cli import run_directory
 from flinkish.cli.main import main
 from flinkish.cli.run_directory import Program, programs, registered
 from flinkish.web.server import WebServer
+from tests.savepoint_jobs import stopped
 from tests.spark.waiting import wait_for
 from tests.web.jobs import Client, details
 
@@ -301,3 +302,53 @@ def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
         assert running.returncode == 0
         last = int(rest.split()[-1]) if rest.split() else first
     assert last > first > 0
+
+
+@pytest.fixture
+def savepoint(tmp_path):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(2).getConfig().setElementsPerBatch(15)
+    stopped(env, ["totals", "priced"], 150, 40, f"{tmp_path}/savepoint")
+    return tmp_path / "savepoint"
+
+
+def test_savepoint_shows_operators_states_and_positions(savepoint, capsys):
+    assert main(["savepoint", str(savepoint)]) == 0
+    shown = capsys.readouterr().out
+    assert f"{savepoint}: the job 'Flink Streaming Job' after batch 2" in shown
+    assert "parallelism 2, maximum 8, 8 key group(s)" in shown
+    assert re.search(r"totals  \(KeyedProcess\), watermark 40 \(1970-01-01T00:00:00.040Z\)", shown)
+    assert re.search(r"values total: 7 entries, 7 keys, [\d.]+ (bytes|kB)", shown)
+    assert re.search(
+        r"timers timers/event: 44 entries, 7 keys, .*, due from 41 \(.*\) to 84", shown
+    )
+    assert "broadcast rules: 3 entries" in shown
+    assert re.search(
+        r"numbers  \(Source: .*\), a SequenceSource\n    goes on at {'next': 45}", shown
+    )
+    assert main(["savepoint", "--json", str(savepoint)]) == 0
+    described = json.loads(capsys.readouterr().out)
+    states = {state["name"]: state for state in described["operators"]["totals"]["states"]}
+    assert (states["seen"]["entries"], states["seen"]["keys"]) == (7, 7)
+    assert described["version"] == 1
+
+
+def test_savepoint_check_names_the_file_that_was_altered(savepoint, capsys):
+    assert main(["savepoint", "--check", savepoint.as_uri()]) == 0
+    assert "all 1 file(s) are as they were written" in capsys.readouterr().err
+    file = next((savepoint / "state").glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:-40])
+    assert main(["savepoint", "--check", str(savepoint)]) == 1
+    assert file.name in capsys.readouterr().err
+    assert main(["savepoint", str(savepoint.parent / "nowhere")]) == 1
+    assert "there is no savepoint" in capsys.readouterr().err
+
+
+def test_savepoint_needs_no_class_of_a_value(savepoint, capsys):
+    """Who looks into a savepoint has not the program that wrote it."""
+    code = (
+        "import sys, flinkish as fl; from flinkish.cli.main import main;"
+        f"raise SystemExit(main(['savepoint', {str(savepoint)!r}]))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    assert "values total: 7 entries" in shown.stdout, shown.stderr

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from flinkish.api.environment.environment import StreamExecutionEnvironment
     from flinkish.api.execution.client import JobClient
     from flinkish.api.plan.transformations import SinkTransformation
+    from flinkish.api.savepoint.queries import StateQuery
+    from flinkish.api.savepoint.writer import SavepointChanges
     from flinkish.api.streams.data_stream import DataStream
 
 
@@ -61,3 +63,16 @@ class PipelineExecutor(Protocol):
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
     ) -> Plan:
         """The plan of the job that ends in ``sinks``."""
+
+    def readSavepoint(
+        self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
+    ) -> Any:
+        """The answer of ``query``, as the engine's kind of table."""
+
+    def writeSavepoint(
+        self,
+        environment: StreamExecutionEnvironment,
+        changes: SavepointChanges,
+        savepointPath: str,
+    ) -> None:
+        """Write a savepoint that is made as ``changes`` say."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
 
 from flinkish.api.arguments import instance
 from flinkish.api.output_tag import OutputTag
@@ -52,6 +53,12 @@ class Transformation:
             fix = "Pass one, such as Types.STRING(), or call returns(str) on the result."
             instance(f"{self.name}: outputType", outputType, TypeInformation, fix)
         self._outputType = outputType
+
+    def copied(self) -> Self:
+        """The same step once more, as another of the job."""
+        own = copy(self)
+        own.id = next(_ids)
+        return own
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id}, {self.name!r})"

@@ -46,7 +46,7 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._broadcast.restore(None if snapshot is None else snapshot["broadcast"])
+        self._broadcast.restore(None if snapshot is None else snapshot.get("broadcast"))
 
     def snapshot(self) -> dict[str, Any]:
         return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
@@ -86,7 +86,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._broadcast.restore(None if snapshot is None else snapshot["broadcast"])
+        self._broadcast.restore(None if snapshot is None else snapshot.get("broadcast"))
 
     def snapshot(self) -> dict[str, Any]:
         return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}

@@ -123,9 +123,7 @@ class TimerOperator(KeyedOperator, Triggerable):
 
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)
-        self.timers = InternalTimerService(
-            "timers", context.backend, context.clock, self, context.batch
-        )
+        self.timers = InternalTimerService(context.backend, context.clock, self, context.batch)
         self.timer: Timer | None = None
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:

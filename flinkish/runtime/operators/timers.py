@@ -16,6 +16,9 @@ from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 from flinkish.runtime.time.clock import ProcessingTimeService
 
+EVENT_TIMERS, PROCESSING_TIMERS = "timers/event", "timers/processing"
+"""The names of the queues of an operator's timers."""
+
 
 def timer_timestamp(time: int) -> int:
     """``time`` as the timestamp (ms) of a timer that a user function registers or deletes.
@@ -69,7 +72,6 @@ class InternalTimerService:
 
     def __init__(
         self,
-        name: str,
         backend: KeyedStateBackend,
         clock: ProcessingTimeService,
         target: Triggerable,
@@ -78,8 +80,8 @@ class InternalTimerService:
         self._backend = backend
         self._clock = clock
         self._target = target
-        self._event = backend.timerQueue(f"{name}/event")
-        self._processing = backend.timerQueue(f"{name}/processing")
+        self._event = backend.timerQueue(EVENT_TIMERS)
+        self._processing = backend.timerQueue(PROCESSING_TIMERS)
         self._watermark = MIN_TIMESTAMP
         self._batch = batch
         self.inputEnded = False

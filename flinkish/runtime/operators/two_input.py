@@ -40,7 +40,7 @@ class TwoInputOperator(StreamOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._combined.restore(None if snapshot is None else snapshot["combinedWatermark"])
+        self._combined.restore(None if snapshot is None else snapshot.get("combinedWatermark"))
 
     def snapshot(self) -> dict[str, Any]:
         return {**super().snapshot(), "combinedWatermark": self._combined.snapshot()}

@@ -1,4 +1,5 @@
 """The state of a job as a savepoint holds it: by operator and key, in no key groups or pages of a run.
 
-It may import ``state``, ``records``, ``time`` and ``windowing`` of ``runtime``, and ``api``.
+It may import ``operators``, ``state``, ``records``, ``time``, ``tracing`` and ``windowing`` of ``runtime``,
+and ``api``.
 """

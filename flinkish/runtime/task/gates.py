@@ -174,6 +174,12 @@ class InputGates:
     def processWhole(self, rows: Iterable[FrameRow]) -> None:
         """Read all frames of a bounded input: first what is broadcast, then the elements sorted by key and
         time, and behind them the only watermark."""
+        self.processElements(rows)
+        for gate in self._gates.values():
+            self._advance(gate, MAX_TIMESTAMP)
+
+    def processElements(self, rows: Iterable[FrameRow]) -> None:
+        """``processWhole`` without a watermark."""
         runs: tuple[list[list[Records]], list[list[Records]]] = (
             [[] for _ in self._inputs],
             [[] for _ in self._inputs],
@@ -187,8 +193,6 @@ class InputGates:
                 self._inputs[index].processRecords(run)
         for index, run in in_key_order(elements):
             self._inputs[index].processRecords(run)
-        for gate in self._gates.values():
-            self._advance(gate, MAX_TIMESTAMP)
 
     def _channels(self, rows: Iterable[FrameRow]) -> dict[tuple[int, int], _Channel]:
         frames: dict[tuple[int, int], list[FrameRow]] = {}

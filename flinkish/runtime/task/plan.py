@@ -85,6 +85,8 @@ class TaskSettings:
     """The global parameters of the job, for user functions."""
     batch: bool = False
     """Whether all input comes in one batch, and only final results go out (RuntimeExecutionMode.BATCH)."""
+    bootstraps: frozenset[str] = frozenset()
+    """The uids of the vertices whose state goes into a savepoint: they see elements, and no time."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

@@ -389,12 +389,15 @@ class KeyGroupTask(VertexTask):
         self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
         self._gates.restore(snapshot and snapshot["gates"])
         with collection_paused(), self._log.kept():
-            # Timers that the clock has reached fire before the elements of the batch.
-            self._chain.advanceProcessingTime(clock)
-            if self._settings.batch:
+            if self.plan.uid in self._settings.bootstraps:
+                self._gates.processElements(rows)
+            elif self._settings.batch:
+                self._chain.advanceProcessingTime(clock)
                 self._gates.processWhole(rows)
                 self._head.endInput()
             else:
+                # Timers that the clock has reached fire before the elements of the batch.
+                self._chain.advanceProcessingTime(clock)
                 self._gates.process(row for row in rows if row.gate >= 0)
                 # Timers that these elements registered for now or earlier must not wait a batch more.
                 self._chain.advanceProcessingTime(clock)

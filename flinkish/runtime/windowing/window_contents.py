@@ -94,6 +94,9 @@ def merge_namespaces(
 
 TABLE = "window-contents"
 
+MERGING_SETS = "merging-window-set"
+"""The table of the open windows of each key, where windows merge."""
+
 
 def window_contents(
     description: WindowOperatorDescription, backend: KeyedStateBackend

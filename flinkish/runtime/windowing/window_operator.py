@@ -24,6 +24,7 @@ from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.merging_window_set import MergingWindowSet
 from flinkish.runtime.windowing.window_contents import (
+    MERGING_SETS,
     TimestampedContents,
     WindowContents,
     element_fold,
@@ -84,7 +85,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def open(self) -> None:
         backend = self.backend
         self._contents: WindowContents = window_contents(self._description, backend)
-        self._merging_sets = backend.table("merging-window-set") if self._merges else None
+        self._merging_sets = backend.table(MERGING_SETS) if self._merges else None
         self._window_states = KeyedStates(backend, self.clock, sweeps=True)
         self._assigner_context = ClockContext(self.clock)
         self._trigger_context = WindowTriggerContext(self, self.timers, self._window_states)

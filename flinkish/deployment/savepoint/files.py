@@ -1,0 +1,191 @@
+"""``SavepointDirectory``: a savepoint's files on any file system of pyarrow's, written and read in this process."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from flinkish.api.arguments import text
+from flinkish.api.errors import (
+    CheckpointStorageError,
+    IllegalArgumentError,
+    NotSupportedError,
+    shown,
+)
+from flinkish.deployment.savepoint.metadata import (
+    METADATA,
+    STATE,
+    SavepointMetadata,
+    StateFile,
+    damaged,
+)
+from flinkish.runtime.savepoint.saved_state import (
+    SCHEMA,
+    SavedState,
+    arrow_batch,
+    checksum_of,
+    saved_states,
+)
+
+_ROWS_A_GROUP = 64
+
+_FILE = "part-00000.parquet"
+_TEXT = "text"
+
+
+class SavepointDirectory:
+    """The directory of a savepoint, by a path of this machine or by a URI; ``method`` is named in errors."""
+
+    def __init__(self, method: str, directory: str) -> None:
+        self.path = text(f"{method}: directory", directory).rstrip("/") or "/"
+        """Where it is: an absolute path, or the URI."""
+        if any("\ud800" <= character <= "\udfff" for character in directory):
+            raise IllegalArgumentError(
+                f"{method}: {shown(directory)} is not Unicode, as the path of a savepoint must be. Rename the"
+                " directory."
+            )
+        uri = urlparse(directory)
+        # One letter before a colon is a drive
+        if uri.scheme == "file" or not re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", directory):
+            local = unquote(uri.path) if uri.scheme == "file" else directory
+            self.path = self._base = os.path.abspath(local)
+            self._files: fs.FileSystem = fs.LocalFileSystem()
+            return
+        try:
+            self._files, self._base = fs.FileSystem.from_uri(self.path)
+        except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+            raise NotSupportedError(
+                f"{method}: pyarrow knows no file system for {directory} ({error}). Pass a path, a URI"
+                " such as s3://bucket/savepoint, or leave setLocalExecution out, as Spark may know it."
+            ) from None
+
+    def checkEmpty(self) -> None:
+        """Raises CheckpointStorageError if there is something in the directory."""
+        if self._children(self._base):
+            raise CheckpointStorageError(
+                f"the savepoint directory {self.path} is not empty. Pass a new directory for each savepoint."
+            )
+
+    # ------------------------------------------------------------------ writing
+
+    def writeState(self, states: Iterable[SavedState]) -> dict[str, StateFile]:
+        """Write the rows of a savepoint."""
+        rows = checksum = 0
+        try:
+            self._files.create_dir(self._child(STATE))
+            with (
+                self._files.open_output_stream(self._child(STATE, _FILE)) as file,
+                pq.ParquetWriter(file, SCHEMA) as writer,
+            ):
+                left = iter(states)
+                while part := list(islice(left, _ROWS_A_GROUP)):
+                    writer.write_batch(arrow_batch(part))
+                    rows += len(part)
+                    checksum += sum(state.checksum for state in part)
+        except OSError as error:
+            raise CheckpointStorageError(
+                f"the savepoint directory {self.path} cannot be written: {error}. Pass a directory that this"
+                " process may make and write, on a disk with space left."
+            ) from error
+        return {_FILE: StateFile(rows, checksum)}
+
+    def writeMetadata(self, metadata: SavepointMetadata) -> None:
+        """Write the metadata, after all else: a savepoint without it is none."""
+        self._files.create_dir(self._child(METADATA))
+        content = metadata.asText().encode()
+        if not isinstance(self._files, fs.LocalFileSystem):
+            # An object is there once it is whole
+            with self._files.open_output_stream(self._child(METADATA, _TEXT)) as stream:
+                stream.write(content)
+            return
+        draft = Path(self._child(METADATA, ".draft"))
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(draft.with_name(_TEXT))
+
+    # ------------------------------------------------------------------ reading
+
+    def readMetadata(self) -> SavepointMetadata:
+        """The metadata, from one file or, if Spark wrote it to another file system, from what that left."""
+        files = [
+            file
+            for file in self._children(self._child(METADATA))
+            if not file.base_name.startswith((".", "_"))
+        ]
+        content = b"".join(self._read(file.path) for file in files)
+        found = content.decode("utf-8", "replace").rstrip("\0") if files else None
+        return SavepointMetadata.ofText(found, f"{self.path}/{METADATA}/{_TEXT}")
+
+    def readState(self, metadata: SavepointMetadata) -> Iterator[SavedState]:
+        """The rows of a savepoint, which are compared with its metadata first.
+
+        Raises CorruptCheckpointError, which names the file.
+        """
+        self.check(metadata)
+        return self.states()
+
+    def states(self) -> Iterator[SavedState]:
+        """The rows of a savepoint as they are. Raises CorruptCheckpointError, which names the file."""
+        for file in self._stateFiles():
+            try:
+                for batch in self._batches(file.path):
+                    yield from saved_states(batch)
+            except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+                raise damaged(file.base_name, self.path, error) from None
+
+    def check(self, metadata: SavepointMetadata) -> None:
+        """Raises CorruptCheckpointError, which names the file, unless all rows are as they were written."""
+        found = {file.base_name: self._checked(file) for file in self._stateFiles()}
+        metadata.checkFiles(found, self.path)
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each file of state."""
+        return {file.base_name: file.size or 0 for file in self._stateFiles()}
+
+    def _stateFiles(self) -> list[fs.FileInfo]:
+        files = self._children(self._child(STATE))
+        return [file for file in files if file.base_name.endswith(".parquet")]
+
+    def _checked(self, file: fs.FileInfo) -> StateFile:
+        rows = checksum = 0
+        try:
+            for batch in self._batches(file.path):
+                for state, noted in zip(saved_states(batch), batch.column("checksum").to_pylist()):
+                    if checksum_of(state.operator, state.content) == noted:
+                        rows, checksum = rows + 1, checksum + noted
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            pa.ArrowException,
+        ) as error:
+            raise damaged(file.base_name, self.path, error) from None
+        return StateFile(rows, checksum)
+
+    def _batches(self, path: str) -> Iterator[pa.RecordBatch]:
+        with self._files.open_input_file(path) as file, pq.ParquetFile(file) as parquet:
+            yield from parquet.iter_batches(batch_size=_ROWS_A_GROUP)
+
+    def _read(self, path: str) -> bytes:
+        with self._files.open_input_stream(path, compression=None) as stream:
+            content: bytes = stream.read()
+        return content
+
+    def _children(self, directory: str) -> list[fs.FileInfo]:
+        found = self._files.get_file_info(fs.FileSelector(directory, allow_not_found=True))
+        return sorted(found, key=lambda file: file.base_name)
+
+    def _child(self, *names: str) -> str:
+        return "/".join([self._base.rstrip("/"), *names])

@@ -1,0 +1,349 @@
+"""Answers the queries of a ``SavepointReader`` from the rows of a savepoint.
+
+Rows are read one by one where that will do. Where states of a key have to come together (reader functions,
+windows), those of a key group are put into a heap backend, as its task would have them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.functions import Collector
+from flinkish.api.functions.process import TimeDomain
+from flinkish.api.functions.runtime_context import KeyedStateStore, TaskInfo
+from flinkish.api.functions.state import ListState, MapState, StateDescriptor, ValueState
+from flinkish.api.savepoint.functions import KeyedStateReaderContext, WindowReaderContext
+from flinkish.api.savepoint.queries import (
+    KeyedFunctionQuery,
+    KeyedStateQuery,
+    OperatorStateQuery,
+    StateQuery,
+    TimersQuery,
+    WindowStateQuery,
+)
+from flinkish.runtime.closing import closed_on_error
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
+from flinkish.runtime.savepoint.capture import BROADCAST
+from flinkish.runtime.savepoint.redistribution import restore_keyed
+from flinkish.runtime.savepoint.saved_state import (
+    KEYED,
+    MAPS,
+    OPERATOR,
+    TIMERS,
+    VALUES,
+    SavedState,
+    decoded,
+)
+from flinkish.runtime.savepoint.window_reading import saved_windows
+from flinkish.runtime.state.backend import NotedState
+from flinkish.runtime.state.heap import HeapKeyedStateBackend
+from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.time.clock import ProcessingTimeService
+
+_DOMAINS = {
+    EVENT_TIMERS: TimeDomain.EVENT_TIME.name,
+    PROCESSING_TIMERS: TimeDomain.PROCESSING_TIME.name,
+}
+"""The time domain by the name of a queue; others are flinkish's own."""
+
+
+class StateReading(ABC):
+    """Reads the state of one operator; ``noted``: its states, as the savepoint notes them. ``now`` (ms) is
+    the time by which state with a time to live has expired."""
+
+    grouped = False
+    """Whether ``rows`` takes all rows of a key group at once, and no others."""
+
+    def __init__(
+        self, query: Any, name: str, noted: Iterable[tuple[str, str, str]], now: int
+    ) -> None:
+        self.query = query
+        self._name = name
+        self._noted = [NotedState(*state) for state in noted]
+        self._now = now
+
+    def wants(self, saved: SavedState) -> bool:
+        """Whether a row of the operator has something of the answer."""
+        return saved.operator == self.query.uid and self._wants(saved.table, saved.state)
+
+    @abstractmethod
+    def _wants(self, table: str, state: str) -> bool:
+        """The same by the kind of state and its name."""
+
+    @abstractmethod
+    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        """The answer of those rows: tuples of the query's columns, or what its function emits."""
+
+    def _operator(self) -> StateReadingOperator:
+        backend = HeapKeyedStateBackend()
+        backend.earlierStates = self._noted
+        clock = ProcessingTimeService(self._now)
+        context = OperatorContext(
+            self.query.uid, self._name, backend, clock, Output(), TaskInfo(self._name)
+        )
+        return StateReadingOperator(context)
+
+
+def state_reading(
+    query: StateQuery, name: str, noted: Iterable[tuple[str, str, str]], now: int
+) -> StateReading:
+    """What answers ``query``; ``name`` is the operator's, for errors."""
+    kind = next(kind for query_type, kind in _READINGS.items() if isinstance(query, query_type))
+    return kind(query, name, noted, now)
+
+
+class StateReadingOperator(KeyedOperator):
+    """Stands for the operator whose state is read: its functions see that state, and no elements."""
+
+
+class _KeyedStateReading(StateReading):
+    """A state by its descriptor."""
+
+    query: KeyedStateQuery
+
+    def _wants(self, table: str, state: str) -> bool:
+        return table in (VALUES, MAPS) and state == self.query.descriptor.name
+
+    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        for saved in states:
+            operator = self._operator()
+            state = operator.states.of(self.query.descriptor)
+            backend = operator.backend
+            restore_keyed(backend, saved.operator, saved.content)
+            for key in state.keysIn(None):
+                backend.currentKey = key
+                value = _read(state)
+                if value is not None:
+                    yield key, value
+
+
+def _read(state: Any) -> Any:
+    """What a state has for the current key; None for what has expired."""
+    if isinstance(state, MapState):
+        return dict(state.entries()) or None
+    if isinstance(state, ListState):
+        return list(state.get()) or None
+    return state.value() if isinstance(state, ValueState) else state.get()
+
+
+class _TimersReading(StateReading):
+    """Timers."""
+
+    query: TimersQuery
+
+    def _wants(self, table: str, state: str) -> bool:
+        return table == TIMERS and state in _DOMAINS
+
+    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        for saved in states:
+            domain = _DOMAINS[saved.state]
+            for key, namespace, timestamp in _entries(saved):
+                yield key, timestamp, domain, None if namespace is None else str(namespace)
+
+
+class _OperatorStateReading(StateReading):
+    """Lists, and broadcast state."""
+
+    query: OperatorStateQuery
+
+    def _wants(self, table: str, state: str) -> bool:
+        return table == OPERATOR
+
+    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        name, mode = self.query.descriptor.name, self.query.mode
+        for saved in states:
+            (snapshot,) = decoded(saved.operator, saved.table, saved.state, saved.content)
+            if mode == BROADCAST:
+                yield from snapshot.get(BROADCAST, {}).get(name, {}).items()
+                continue
+            for function in snapshot.get("functions") or ():
+                kept, values = function["lists"].get(name, (mode, ()))
+                if kept != mode:
+                    raise IncompatibleCheckpointError(
+                        f"{self._name}: the state {name!r} is a {kept} and not a {mode}. Read it with"
+                        f" {'readListState' if kept == 'list' else 'readUnionState'}."
+                    )
+                for value in values:
+                    yield (value,)
+
+
+# ---------------------------------------------------------------------- all of a key
+
+
+class _GroupReading(StateReading):
+    """Reads the key groups one after the other, each with all its state."""
+
+    grouped = True
+
+    def _wants(self, table: str, state: str) -> bool:
+        return table in KEYED
+
+    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        operator = self._operator()
+        timers = _Timers()
+        for saved in states:
+            if saved.table == TIMERS:
+                timers.add(saved)
+            else:
+                restore_keyed(operator.backend, saved.operator, saved.content)
+        with closed_on_error(operator):
+            yield from self._answers(operator, timers)
+        operator.close()
+
+    def _answers(self, operator: StateReadingOperator, timers: _Timers) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class _KeyedFunctionReading(_GroupReading):
+    """Calls a reader function for every key."""
+
+    query: KeyedFunctionQuery
+
+    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        kept = list(states)
+        self._keys = dict.fromkeys(key for saved in kept for key in _keys_of(saved))
+        return super().rows(kept)
+
+    def _answers(self, operator: StateReadingOperator, timers: _Timers) -> Iterator[Any]:
+        function = self.query.function
+        operator.openFunction(function)
+        context = _KeyContext(operator, timers)
+        for key in self._keys:
+            operator.backend.currentKey = key
+            yield from _collected(operator, key, partial(function.readKey, key, context))
+
+
+class _WindowReading(_GroupReading):
+    """Reads open windows, by a function or as they are."""
+
+    query: WindowStateQuery
+
+    def _answers(self, operator: StateReadingOperator, timers: _Timers) -> Iterator[Any]:
+        function = self.query.function
+        windows = saved_windows(operator.backend, self.query.aggregation, self._name)
+        if function is None:
+            for key, window, elements in windows:
+                bounds = getattr(window, "start", None), getattr(window, "end", None)
+                values = list(elements)
+                yield key, *bounds, values if self.query.aggregation is None else values[0]
+            return
+        operator.openFunction(function)
+        context = _WindowContext(operator, timers)
+        for key, window, elements in windows:
+            operator.backend.currentKey = key
+            context.window = context.states.namespace = window
+            call = partial(function.readWindow, key, context, elements)
+            yield from _collected(operator, key, call)
+
+
+_READINGS: dict[type[StateQuery], type[StateReading]] = {
+    KeyedStateQuery: _KeyedStateReading,
+    KeyedFunctionQuery: _KeyedFunctionReading,
+    WindowStateQuery: _WindowReading,
+    TimersQuery: _TimersReading,
+    OperatorStateQuery: _OperatorStateReading,
+}
+
+
+class _Timers:
+    """The timers of a key group by domain, key and namespace."""
+
+    def __init__(self) -> None:
+        self._timers: dict[tuple[str, Any, Any], set[int]] = defaultdict(set)
+
+    def add(self, saved: SavedState) -> None:
+        for key, namespace, timestamp in _entries(saved):
+            self._timers[saved.state, key, namespace].add(timestamp)
+
+    def of(self, queue: str, key: Any, namespace: Any) -> set[int]:
+        return set(self._timers.get((queue, key, namespace), ()))
+
+
+class _KeyContext(KeyedStateReaderContext):
+    __slots__ = ("_operator", "_timers")
+
+    def __init__(self, operator: StateReadingOperator, timers: _Timers) -> None:
+        self._operator = operator
+        self._timers = timers
+
+    def registeredEventTimeTimers(self) -> set[int]:
+        return self._of(EVENT_TIMERS)
+
+    def registeredProcessingTimeTimers(self) -> set[int]:
+        return self._of(PROCESSING_TIMERS)
+
+    def _of(self, queue: str) -> set[int]:
+        return self._timers.of(queue, self._operator.backend.currentKey, None)
+
+
+class _WindowContext(WindowReaderContext[Any]):
+    __slots__ = ("_operator", "_timers", "states", "window")
+
+    def __init__(self, operator: StateReadingOperator, timers: _Timers) -> None:
+        self._operator = operator
+        self._timers = timers
+        self.window: Any = None
+        self.states = KeyedStates(operator.backend, operator.clock)
+
+    def getWindow(self) -> Any:
+        return self.window
+
+    def triggerState(self, descriptor: StateDescriptor[Any]) -> Any:
+        return self.states.of(descriptor)
+
+    def windowState(self) -> KeyedStateStore:
+        return self.states
+
+    def globalState(self) -> KeyedStateStore:
+        return self._operator.states
+
+    def registeredEventTimeTimers(self) -> set[int]:
+        return self._of(EVENT_TIMERS)
+
+    def registeredProcessingTimeTimers(self) -> set[int]:
+        return self._of(PROCESSING_TIMERS)
+
+    def _of(self, queue: str) -> set[int]:
+        return self._timers.of(queue, self._operator.backend.currentKey, self.window)
+
+
+class _ListCollector(Collector[Any]):
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def collect(self, value: Any) -> None:
+        self.values.append(value)
+
+
+def _collected(
+    operator: StateReadingOperator, key: Any, call: Callable[[Collector[Any]], Any]
+) -> Sequence[Any]:
+    """What a reader function emits for ``key``; an error names the operator and the key."""
+    out = _ListCollector()
+    with operator.userCode(key):
+        out.values.extend(results_of(call(out), "the reader function"))
+    return out.values
+
+
+def _keys_of(saved: SavedState) -> Iterator[Any]:
+    """The keys that have state of their own, or a timer, in a row."""
+    if saved.table in (VALUES, MAPS, TIMERS):
+        for key, namespace, _ in _entries(saved):
+            if namespace is None:
+                yield key
+
+
+def _entries(saved: SavedState) -> Iterator[tuple[Any, Any, Any]]:
+    sections: list[Any] = decoded(saved.operator, saved.table, saved.state, saved.content)
+    return zip(*sections)

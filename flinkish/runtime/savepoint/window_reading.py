@@ -1,0 +1,130 @@
+"""The open windows of a key group, from whatever its window operator keeps them in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.windowing.evictors import TimestampedValue
+from flinkish.runtime.records.rows import python_values
+from flinkish.runtime.state.accumulation import added, reduced
+from flinkish.runtime.state.backend import ColumnTable, KeyedColumnTable, KeyedStateBackend
+from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.panes import accumulators_of
+from flinkish.runtime.windowing.session_columns import OpenSession, OpenSessions
+from flinkish.runtime.windowing.window_columns import are_elements, elements_of, key_column
+from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold
+
+SavedWindow = tuple[Any, Any, Sequence[Any]]
+"""A key, a window, and the values that the window function would get."""
+
+
+def saved_windows(
+    backend: KeyedStateBackend, aggregation: Any, operator: str
+) -> Iterator[SavedWindow]:
+    """The open windows in ``backend``, whose operator folds elements with ``aggregation`` or keeps them
+    all. Raises IllegalArgumentError if it does the other of these."""
+    contents = _Contents(aggregation, operator)
+    actual = {
+        (key, state_window): window
+        for key, _, mapping in backend.table(MERGING_SETS).entries()
+        for window, state_window in mapping
+    }
+    for key, namespace, kept in backend.table(TABLE).entries():
+        if namespace is None:
+            raise NotSupportedError(
+                f"{operator}: which windows there are depends on elements to come. Read what is kept with"
+                f" readKeyedState(uid, ValueStateDescriptor({TABLE!r}))."
+            )
+        yield key, actual.get((key, namespace), namespace), contents.values(kept)
+    windows = backend.windowTable(TABLE)
+    for window in windows.windows():
+        for key, kept in windows.items(window):
+            yield key, window, contents.values(kept)
+    columns = backend.columnTable(TABLE)
+    for window in columns.windows():
+        for key, kept in contents.ofRuns(columns, window):
+            yield key, window, contents.values(kept)
+    for session in contents.ofSessions(backend.keyedColumnTable(TABLE)):
+        yield session.key, session.window, contents.values(session.accumulator)
+
+
+class _Contents:
+    """Makes values of what is kept for a window."""
+
+    def __init__(self, aggregation: Any, operator: str) -> None:
+        self._aggregation = aggregation
+        self._operator = operator
+        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._add = _adding(aggregation)
+
+    def values(self, kept: Any) -> Sequence[Any]:
+        aggregation = self._aggregation
+        if type(kept) is list and kept and isinstance(kept[0], TimestampedValue):
+            # An evictor has all elements kept
+            return element_fold(aggregation)([element.getValue() for element in kept])
+        if aggregation is None:
+            if type(kept) is not list:
+                raise self._refusal()
+            return kept
+        if isinstance(aggregation, AggregateFunction):
+            return (aggregation.getResult(kept),)
+        return (kept,)
+
+    def ofRuns(self, table: ColumnTable, window: Any) -> Iterator[tuple[Any, Any]]:
+        """The keys of a window of columns, with what would be kept for each."""
+        found: dict[Any, Any] = {}
+        for run in table.runs(window):
+            if are_elements(run):
+                for key, value in zip(
+                    python_values(run.column(key_column(run))), elements_of(run).rows()
+                ):
+                    found[key] = self._add(found.get(key), value)
+                continue
+            fold, folded = self._known_fold(), accumulators_of(run)
+            for key, accumulator in zip(python_values(run.column(0)), fold.accumulators(folded)):
+                if key in found:
+                    accumulator = fold.joined(folded.schema, found[key], accumulator)
+                found[key] = accumulator
+        return iter(found.items())
+
+    def ofSessions(self, table: KeyedColumnTable) -> Iterator[OpenSession]:
+        """The sessions that are kept as rows."""
+        table.openDue(MAX_TIMESTAMP)
+        for rows in table.rows():
+            if rows.num_rows:
+                yield from OpenSessions(rows, self._known_fold()).singly()
+
+    def _known_fold(self) -> ColumnFold:
+        if self._fold is None:
+            raise self._refusal()
+        return self._fold
+
+    def _refusal(self) -> IllegalArgumentError:
+        return IllegalArgumentError(
+            f"{self._operator}: its windows keep what a function made of their elements, and not these. Pass"
+            " the function of reduce or aggregate: readWindowState(uid, function)."
+        )
+
+
+def _adding(aggregation: Any) -> Callable[[Any, Any], Any]:
+    """Adds a value to what is kept, None at first."""
+    if aggregation is None:
+        return _appended
+    if isinstance(aggregation, AggregateFunction):
+        return lambda kept, value: added(
+            aggregation, value, aggregation.createAccumulator() if kept is None else kept
+        )
+    call = reduce_call(aggregation)
+    return lambda kept, value: value if kept is None else reduced(call, kept, value)
+
+
+def _appended(kept: list[Any] | None, value: Any) -> list[Any]:
+    if kept is None:
+        return [value]
+    kept.append(value)
+    return kept

@@ -1,0 +1,182 @@
+"""``SavepointReader`` and ``SavepointWriter`` on Spark: state is read, made and changed in parallel."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import pyarrow as pa
+
+from flinkish.api.connectors.source import Source
+from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.errors import CheckpointStorageError
+from flinkish.api.savepoint.queries import StateQuery
+from flinkish.api.savepoint.writer import SavepointChanges
+from flinkish.deployment.savepoint.changes import KeptStates, SavepointChange
+from flinkish.deployment.savepoint.metadata import METADATA, STATE, entries_by_state
+from flinkish.deployment.savepoint.reading import AnswerColumns, reading_of
+from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.reports import decode_reports
+from flinkish.runtime.savepoint.bootstrap import bootstrapped
+from flinkish.runtime.savepoint.reading import StateReading
+from flinkish.runtime.savepoint.saved_state import SavedState, arrow_batch, saved_states
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.stage import METRICS
+from flinkish.spark.batch_stage import SAVED
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
+from flinkish.spark.savepoint import SCHEMA, SparkSavepoint, read_state, summary
+from flinkish.spark.session.session import SETTINGS_LOCK, batch_settings, default_parallelism
+from flinkish.spark.sources.function import END_OF_INPUT
+from flinkish.spark.sources.reader import SourceReader
+from flinkish.spark.translation import translate_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ANSWERS_A_BATCH = 10_000
+
+
+def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> DataFrame:
+    """The answer of ``query`` as a DataFrame."""
+    from pyspark.sql import functions as F
+
+    savepoint = SparkSavepoint(session, directory)
+    savepoint.check()
+    reading = reading_of(query, savepoint.metadata, directory)
+    columns = AnswerColumns.of(query, savepoint.metadata.names[query.uid])
+    rows = read_state(session, savepoint.storage).filter(F.col("operator") == query.uid)
+    if reading.grouped:
+        rows = rows.repartition("keyGroup").sortWithinPartitions("keyGroup")
+    payload = cloudpickle.dumps((reading, columns))
+    return rows.mapInArrow(ReadFunction(payload).__call__, columns.ddl)
+
+
+class ReadFunction:
+    """Answers a query from rows of a savepoint, which are sorted by key group where they have to be.
+
+    ``payload``: the pickled (StateReading, AnswerColumns).
+    """
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reading, columns = cloudpickle.loads(self._payload)
+        states = (saved for batch in batches for saved in saved_states(batch))
+        held: list[Any] = []
+        for answer in _answers(reading, filter(reading.wants, states)):
+            held.append(answer)
+            if len(held) >= _ANSWERS_A_BATCH:
+                yield columns.batch(held)
+                held = []
+        if held:
+            yield columns.batch(held)
+
+
+def _answers(reading: StateReading, states: Iterable[SavedState]) -> Iterator[Any]:
+    if not reading.grouped:
+        yield from reading.rows(states)
+        return
+    for _, members in groupby(states, key=lambda saved: saved.keyGroup):
+        yield from reading.rows(members)
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def write_savepoint(
+    session: SparkSession, config: ExecutionConfig, changes: SavepointChanges, directory: str
+) -> None:
+    """Write a savepoint that is made as ``changes`` say."""
+    target = CheckpointStorage(session, directory)
+    if target.holds("*"):
+        raise CheckpointStorageError(
+            f"SavepointWriter.write: the savepoint directory {directory} is not empty. Pass a new directory"
+            " for each savepoint."
+        )
+    existing = None if changes.existing is None else SparkSavepoint(session, changes.existing)
+    if existing is not None:
+        existing.check()
+    change = SavepointChange(changes, None if existing is None else existing.metadata, config)
+    settings = None
+    if change.graph is not None:
+        settings = change.settings(config.parallelism or default_parallelism(session))
+    metrics = MetricsTotals()
+    with ExitStack() as at_end:
+        rows = None
+        if existing is not None:
+            kept = read_state(session, existing.storage)
+            rows = kept.mapInArrow(KeepFunction(change.kept).__call__, SCHEMA)
+        if settings is not None:
+            made = _bootstrapped(session, config, change, settings, metrics, at_end)
+            rows = made if rows is None else rows.unionAll(made)
+        assert rows is not None
+        target.create()
+        rows.write.mode("overwrite").parquet(target.child(STATE))
+    files, counts = summary(session, target)
+    metadata = change.metadata(settings, metrics.states, files, entries_by_state(counts))
+    target.writeText(METADATA, metadata.asText())
+
+
+def _bootstrapped(
+    session: SparkSession,
+    config: ExecutionConfig,
+    change: SavepointChange,
+    settings: TaskSettings,
+    metrics: MetricsTotals,
+    at_end: ExitStack,
+) -> DataFrame:
+    """The rows of the state that the job of ``change`` makes."""
+    graph = change.graph
+    assert graph is not None
+    temporary = TemporaryDirectory()
+    at_end.callback(temporary.remove)
+    storage = CheckpointStorage(session, temporary.path.as_uri())
+    storage.create()
+    at_end.enter_context(SETTINGS_LOCK)
+    at_end.enter_context(batch_settings(session))
+    hidden = config.elementsHiddenInErrors
+    reader = SourceReader(session, storage, config.elementsPerBatch, hidden, True)
+    sources = {}
+    for vertex in graph.sources:
+        source = vertex.head.content
+        assert isinstance(source, Source)
+        sources[vertex.uid] = reader.streamOf(source, vertex.uid)
+    control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
+    frames = translate_batch(graph, sources, control, settings).persist()
+    at_end.callback(frames.unpersist)
+    for row in frames.filter(frames["target"] == METRICS).select("frame").collect():
+        reports, _ = decode_reports(bytes(row[0]))
+        metrics.add(reports)
+    saved = frames.filter(frames["target"] == SAVED).select("frame")
+    return saved.mapInArrow(SavedFunction().__call__, SCHEMA)
+
+
+class KeepFunction:
+    """Passes on what is kept of the rows of a savepoint."""
+
+    def __init__(self, kept: KeptStates) -> None:
+        self._kept = kept
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kept = [state for saved in saved_states(batch) if (state := self._kept.kept(saved))]
+            if kept:
+                yield arrow_batch(kept)
+
+
+class SavedFunction:
+    """Turns frames that carry state into rows of a savepoint."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for frame in batch.column("frame"):
+                states = map(bootstrapped, pickle.loads(frame.as_py()))
+                kept = [state for state in states if state is not None]
+                if kept:
+                    yield arrow_batch(kept)
