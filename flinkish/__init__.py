@@ -80,6 +80,9 @@ from flinkish.api.environment.configuration import CheckpointConfig as Checkpoin
 from flinkish.api.environment.configuration import CheckpointingMode as CheckpointingMode
 from flinkish.api.environment.configuration import Configuration as Configuration
 from flinkish.api.environment.configuration import ExecutionConfig as ExecutionConfig
+from flinkish.api.environment.configuration import (
+    ExternalizedCheckpointRetention as ExternalizedCheckpointRetention,
+)
 from flinkish.api.environment.configuration import RuntimeExecutionMode as RuntimeExecutionMode
 from flinkish.api.environment.environment import (
     StreamExecutionEnvironment as StreamExecutionEnvironment,

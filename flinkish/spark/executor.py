@@ -40,8 +40,10 @@ from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
+from flinkish.spark.checkpoint_state import restore_path
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import translated
 from flinkish.spark.job import SparkJobClient
@@ -105,7 +107,11 @@ class SparkPipelineExecutor:
                 storage.create()
                 plan = CheckpointPlan(storage)
                 parallelism = _parallelism(session, environment, plan)
-                savepoint = _savepoint(session, environment, plan, batch)
+                retention = None
+                if given is not None:
+                    kept = environment.getCheckpointConfig().getExternalizedCheckpointRetention()
+                    retention = CheckpointRetention(storage, kept)
+                savepoint = _savepoint(session, environment, plan, sinks, storage, batch)
                 graph, settings = _graph(config, sinks, plan, parallelism, batch)
                 queries = (_Batches if batch else _Queries)(
                     session, config, storage, plan, graph, settings, given, jobName
@@ -129,6 +135,7 @@ class SparkPipelineExecutor:
                         given,
                         config.elementsHiddenInErrors,
                         at_end.close,
+                        retention,
                     )
         except BaseException as error:
             at_end.close()
@@ -158,7 +165,7 @@ class SparkPipelineExecutor:
         parallelism = _parallelism(session, environment, plan)
         set_job_settings(session, parallelism)
         config = environment.getConfig()
-        savepoint = _savepoint(session, environment, plan)
+        savepoint = _savepoint(session, environment, plan, [sink], storage)
         graph, settings = _graph(config, [sink], plan, parallelism)
         _bring(savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
@@ -305,6 +312,8 @@ def _savepoint(
     session: SparkSession,
     environment: StreamExecutionEnvironment,
     plan: CheckpointPlan,
+    sinks: Sequence[SinkTransformation],
+    storage: CheckpointStorage,
     batch: bool = False,
 ) -> SparkSavepoint | None:
     """The savepoint that a job begins from, None if it has a checkpoint already."""
@@ -312,7 +321,8 @@ def _savepoint(
     if path is None or not plan.isNew:
         return None
     check_streams(batch)
-    savepoint = SparkSavepoint(session, path)
+    config = environment.getConfig()
+    savepoint = SparkSavepoint(session, restore_path(session, config, sinks, path, storage))
     plan.beginFrom(savepoint.metadata)
     return savepoint
 

@@ -17,6 +17,7 @@ from flinkish.deployment.restarts import RestartBackoff, is_recoverable
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import clock
 from flinkish.spark.batch_run import BatchRun
+from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.failures import translated
 from flinkish.spark.query_run import QueryRun
 from flinkish.spark.savepoint import JobSavepoints
@@ -54,6 +55,7 @@ class SparkJobClient(JobClient):
         checkpoint: str | None,
         elementsHidden: bool,
         cleanUp: Callable[[], None],
+        retention: CheckpointRetention | None = None,
     ) -> None:
         self._name = name
         self._session = session
@@ -70,6 +72,9 @@ class SparkJobClient(JobClient):
         self._checkpoint = checkpoint
         self._elements_hidden = elementsHidden
         self._cleanUp = cleanUp
+        self._retention = retention
+        self._goes_on = False
+        """Whether it was stopped to go on from its checkpoint."""
         self._error: BaseException | None = None
         self._status = JobStatus.RUNNING
         self._stopping = threading.Event()
@@ -116,6 +121,8 @@ class SparkJobClient(JobClient):
             self._savepoint = self._writer_of_savepoints("stopWithSavepoint").checkedDirectory(
                 "stopWithSavepoint", savepointDirectory
             )
+        else:
+            self._goes_on = True
         stopping = threading.Thread(target=self._stop_after_batch, daemon=True)
         stopping.start()
         if not self._query_run.isCaller:
@@ -208,6 +215,11 @@ class SparkJobClient(JobClient):
             self._status = status
             with quiet_py4j(), suppress(Exception):
                 self._cleanUp()
+            if self._retention is not None and self._savepoint_error is None:
+                stopped = self._savepoint is not None and error is None
+                ended = JobStatus.FINISHED if stopped else status
+                with suppress(Exception):
+                    self._retention.jobEnded(ended, self._goes_on)
         finally:
             self._ended.set()
 

@@ -154,6 +154,18 @@ class JobSavepoints:
             f" batch {batch} is summed up already. Try again, or use stopWithSavepoint."
         )
 
+    def writeBatch(self, directory: str, batch: int, jobName: str) -> None:
+        """Write a savepoint of a batch that was committed, of a job that does not run."""
+        target = CheckpointStorage(self._session, directory)
+        target.create()
+        positions = self._positions(batch)
+        if positions is None:
+            raise CheckpointStorageError(
+                f"the checkpoint {self._storage.path} does not say any more where its sources were after batch"
+                f" {batch}: what was planned up to then is summed up. Begin from a later batch."
+            )
+        self._write(target, batch, jobName, positions)
+
     def _write(
         self,
         target: CheckpointStorage,

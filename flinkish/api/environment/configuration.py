@@ -25,6 +25,21 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
 
+class ExternalizedCheckpointRetention(Enum):
+    """When the directory of a job's checkpoints is removed (Flink: ``ExternalizedCheckpointRetention``).
+
+    As in Flink, a job that has come to its end, or that was stopped with a savepoint, needs none: in all
+    three its directory is removed then.
+    """
+
+    DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
+    """Also when the job is cancelled; it stays when the job has failed."""
+    RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
+    """It stays when the job is cancelled, or has failed."""
+    NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
+    """However the job ends."""
+
+
 class CheckpointingMode(Enum):
     """The guarantee for state after a crash (Flink: ``CheckpointingMode``)."""
 
@@ -53,6 +68,7 @@ class Configuration(Mapping[str, Any]):
     OPTIONS = (
         "execution.buffer-timeout.interval",
         "execution.checkpointing.dir",
+        "execution.checkpointing.externalized-checkpoint-retention",
         "execution.checkpointing.interval",
         "execution.checkpointing.mode",
         "execution.runtime-mode",
@@ -258,6 +274,7 @@ class CheckpointConfig:
         self.checkpointStorage: str | None = None
         self._interval = -1
         self._mode = CheckpointingMode.EXACTLY_ONCE
+        self._retention: ExternalizedCheckpointRetention | None = None
 
     def setCheckpointStorage(self, directory: str) -> None:
         """Keep checkpoints in ``directory``, any path that Spark can write."""
@@ -276,6 +293,22 @@ class CheckpointConfig:
     def getCheckpointInterval(self) -> int:
         """The interval that was set, in ms; -1 if none was."""
         return self._interval
+
+    def setExternalizedCheckpointRetention(
+        self, retention: ExternalizedCheckpointRetention
+    ) -> None:
+        """Set when the directory of the checkpoints is removed as the job ends. If this is never called, it
+        stays."""
+        method = "setExternalizedCheckpointRetention"
+        self._retention = member(method, retention, ExternalizedCheckpointRetention)
+
+    def getExternalizedCheckpointRetention(self) -> ExternalizedCheckpointRetention | None:
+        """What was set; None if the directory stays in any case."""
+        return self._retention
+
+    def isExternalizedCheckpointsEnabled(self) -> bool:
+        """Whether checkpoints may outlive the job."""
+        return self._retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
     def setCheckpointingConsistencyMode(self, checkpointingMode: CheckpointingMode) -> None:
         """Accepted for ported jobs: elements count exactly once in either mode."""

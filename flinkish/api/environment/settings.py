@@ -299,6 +299,8 @@ class EnvironmentSettings:
             self._savepoint = replace(self._savepoint, _allow_non_restored_state=allowed)
         elif option == "execution.checkpointing.dir":
             self._checkpointConfig.setCheckpointStorage(value)
+        elif option == "execution.checkpointing.externalized-checkpoint-retention":
+            self._checkpointConfig.setExternalizedCheckpointRetention(value)
         elif option == "execution.checkpointing.interval":
             self._checkpointConfig.setCheckpointInterval(value)
         elif option == "execution.checkpointing.mode":

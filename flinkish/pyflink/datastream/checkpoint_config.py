@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from flinkish.api.environment.configuration import CheckpointConfig as CoreConfig
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
+from flinkish.api.environment.configuration import (
+    ExternalizedCheckpointRetention as CoreRetention,
+)
 from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.time import Duration
 from flinkish.pyflink.datastream.checkpointing_mode import CheckpointingMode
@@ -107,7 +110,9 @@ class CheckpointConfig(AbsentMethods):
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """Accepted, without effect: the directory of the checkpoints stays."""
+        """Set when the directory of the checkpoints is removed as the job ends; until this is called, it
+        stays."""
+        self._config.setExternalizedCheckpointRetention(CoreRetention[retention_mode.name])
         self._retention = retention_mode
         return self
 

@@ -1,4 +1,4 @@
-"""``ExternalizedCheckpointRetention``: kept for ported jobs; a directory of checkpoints stays."""
+"""``ExternalizedCheckpointRetention``: when a directory of checkpoints is removed."""
 
 from __future__ import annotations
 

@@ -126,16 +126,23 @@ class CheckpointPlan:
         if self._begun:
             plan["begun"] = {name: self._begun[name] for name in ("firstBatch", "positions")}
         _check_file_sinks(session, graph, self.isNew and not self._begun)
-        if self._fields is not None:
-            problems = list(_problems(self._fields, plan, self.identities))
-            if problems:
-                raise IncompatibleCheckpointError(
-                    f"the job cannot go on from the checkpoint {self._storage.path}:"
-                    f" {'; '.join(problems)}. Undo the change, give operators the uid(...) they had, or"
-                    " begin anew with another checkpoint directory."
-                )
+        self.check(graph, settings)
         if self._fields != plan:
             self._write(plan)
+
+    def check(self, graph: JobGraph, settings: TaskSettings) -> None:
+        """Raises IncompatibleCheckpointError, with everything that differs and loses state, unless the
+        checkpoint is new or of that job."""
+        if self._fields is None:
+            return
+        plan = _described(graph, settings, self.identities)
+        problems = list(_problems(self._fields, plan, self.identities))
+        if problems:
+            raise IncompatibleCheckpointError(
+                f"the job cannot go on from the checkpoint {self._storage.path}:"
+                f" {'; '.join(problems)}. Undo the change, give operators the uid(...) they had, or"
+                " begin anew with another checkpoint directory."
+            )
 
     def noteStates(self, states: Mapping[str, set[tuple[str, str, str]]]) -> None:
         """Note, by operator, the states that its functions have asked for, as far as they are new."""

@@ -34,6 +34,9 @@ def test_options_by_flinks_names(env):
                 "execution.state-recovery.path": "/savepoint",
                 "execution.state-recovery.ignore-unclaimed-state": True,
                 "execution.checkpointing.dir": "/checkpoints",
+                "execution.checkpointing.externalized-checkpoint-retention": (
+                    "DELETE_ON_CANCELLATION"
+                ),
                 "execution.checkpointing.interval": 5_000,
                 "execution.checkpointing.mode": "AT_LEAST_ONCE",
                 "rest.port": 8081,
@@ -52,6 +55,8 @@ def test_options_by_flinks_names(env):
     assert env.getBufferTimeout() == 0
     assert env.getCheckpointConfig().getCheckpointStorage() == "/checkpoints"
     assert env.getDefaultSavepointDirectory() == "/checkpoints"
+    retention = env.getCheckpointConfig().getExternalizedCheckpointRetention()
+    assert retention is fl.ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION
     begin = fl.SavepointRestoreSettings.forPath("/savepoint", allowNonRestoredState=True)
     assert env.getSavepointRestoreSettings() == begin
     assert env.getCheckpointInterval() == 5_000

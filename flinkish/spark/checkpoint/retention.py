@@ -1,0 +1,58 @@
+"""What becomes of a checkpoint directory when its job ends (``ExternalizedCheckpointRetention``)."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import fs
+
+from flinkish.api.environment.configuration import ExternalizedCheckpointRetention
+from flinkish.api.errors import NotSupportedError
+from flinkish.api.execution.client import JobStatus
+
+if TYPE_CHECKING:
+    from flinkish.spark.checkpoint.storage import CheckpointStorage
+
+
+class CheckpointRetention:
+    """Removes the checkpoint of a job that has ended, where ``retention`` says so; None says it never does.
+
+    Raises NotSupportedError if it could not be removed.
+    """
+
+    def __init__(
+        self, storage: CheckpointStorage, retention: ExternalizedCheckpointRetention | None
+    ) -> None:
+        self._storage = storage
+        self._retention = retention
+        self._files: tuple[fs.FileSystem, str] | None = None
+        if retention is not None and not storage.isLocal:
+            try:
+                self._files = fs.FileSystem.from_uri(storage.path)
+            except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+                raise NotSupportedError(
+                    f"setExternalizedCheckpointRetention: {storage.path} could not be removed when the job"
+                    f" ends, as Spark removes nothing and pyarrow knows no such file system ({error})."
+                    " Leave it out, and let the store remove old directories."
+                ) from None
+
+    def jobEnded(self, status: JobStatus, goesOn: bool) -> None:
+        """Called when the query has ended. ``goesOn``: the job was stopped to go on from its checkpoint."""
+        if self._retention is None or goesOn or not self._removes(self._retention, status):
+            return
+        if self._storage.local is not None:
+            shutil.rmtree(self._storage.local, ignore_errors=True)
+        elif self._files is not None:
+            files, path = self._files
+            files.delete_dir(path)
+
+    @staticmethod
+    def _removes(retention: ExternalizedCheckpointRetention, status: JobStatus) -> bool:
+        if status is JobStatus.FINISHED:
+            return True
+        kinds = ExternalizedCheckpointRetention
+        if status is JobStatus.FAILED:
+            return retention is kinds.NO_EXTERNALIZED_CHECKPOINTS
+        return retention is not kinds.RETAIN_ON_CANCELLATION
