@@ -62,10 +62,8 @@ class StringDecoder(MessageDecoder):
     charset: str
 
     def decode(self, messages: Messages) -> Iterator[ReadResult]:
-        values = [message.value() for message in messages.messages]
-        if None in values:
-            messages = messages.withValues()
-            values = [message.value() for message in messages.messages]
+        messages = messages.withValues()
+        values = messages.values()
         charset = self.charset
         texts = [value.decode(charset, "replace") for value in values]
         yield Records(texts, timestamps_of(messages.timestamps()))
@@ -128,7 +126,7 @@ class JsonDecoder(MessageDecoder):
         """The rows of messages with the messages that they are of, by the quickest way that is sure."""
         if not len(messages):
             return
-        values = [message.value() for message in messages.messages]
+        values = messages.values()
         data = b"\n".join(values)
         if b"\r" not in data and data.count(b"\n") == len(values) - 1:
             rows = self.format.fast(LineBlock(messages.topic, data, 0, None))

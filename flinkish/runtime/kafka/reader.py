@@ -20,7 +20,7 @@ from flinkish.runtime.kafka.client import (
     opened,
 )
 from flinkish.runtime.kafka.decoding import message_decoder
-from flinkish.runtime.kafka.messages import Messages
+from flinkish.runtime.kafka.messages import Messages, asked
 from flinkish.runtime.kafka.planner import USER, KafkaRange
 from flinkish.runtime.records.frames import SplitMark
 
@@ -95,9 +95,11 @@ class KafkaReader:
                     if time.monotonic() > until:
                         raise self._silent(found, following, last_error)
                     continue
-                events = [message for message in messages if message.error() is not None]
+                errors = asked(messages, "error")
+                # Not by count(None): an error of Kafka's does not compare with it
+                events = [m for m, error in zip(messages, errors) if error is not None]
                 if events:
-                    messages = [message for message in messages if message.error() is None]
+                    messages = [m for m, error in zip(messages, errors) if error is None]
                 # Offsets have gaps: those of compacted records, and of the ends of transactions
                 if messages and messages[-1].offset() >= found.end:
                     messages = [m for m in messages if m.offset() < found.end]

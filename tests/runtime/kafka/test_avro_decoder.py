@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import struct
 import threading
 from collections.abc import Iterator
@@ -12,13 +11,12 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-import cloudpickle
 import pytest
 
 from flinkish import ConfluentRegistryAvroDeserializationSchema, MalformedKafkaRecord
 from flinkish.api.errors import JobExecutionError
 from flinkish.runtime.kafka.avro import AvroDecoder
-from flinkish.runtime.kafka.messages import Messages
+from tests.runtime.kafka.messages import results
 
 fastavro = pytest.importorskip("fastavro")
 
@@ -94,25 +92,6 @@ def registry() -> Iterator[Registry]:
     registry.stop()
 
 
-class Message:
-    """What the decoder asks a message of Kafka's client."""
-
-    def __init__(self, offset: int, value: bytes | None) -> None:
-        self.found = offset, value
-
-    def offset(self) -> int:
-        return self.found[0]
-
-    def value(self) -> bytes | None:
-        return self.found[1]
-
-    def key(self) -> bytes:
-        return b"key"
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 1000 + self.found[0]
-
-
 def record(number: int, schema: dict[str, Any], **fields: Any) -> bytes:
     """A record as Confluent's serializers write it: a zero, the id of the schema, and Avro."""
     body = io.BytesIO()
@@ -126,18 +105,9 @@ NEW = record(2, LATER, shop="Bremen", lines=[], kind="CUPS", note="new")
 
 
 def decoded(schema: Any, *values: bytes | None) -> tuple[list[Any], list[MalformedKafkaRecord]]:
-    """The elements and the records that do not fit."""
-    # Workers get a copy
-    decoder = pickle.loads(cloudpickle.dumps(AvroDecoder(schema)))
-    messages = Messages("sales", 3, [Message(n, value) for n, value in enumerate(values)])
-    elements: list[Any] = []
-    malformed: list[MalformedKafkaRecord] = []
-    for found in decoder.decode(messages):
-        if isinstance(found, MalformedKafkaRecord):
-            malformed.append(found)
-        else:
-            elements += zip(found.values, found.timestamps.tolist())
-    return elements, malformed
+    """The elements with their timestamps, and the records that do not fit."""
+    runs, malformed = results(AvroDecoder(schema), *values)
+    return [pair for run in runs for pair in zip(run.values, run.timestamps.tolist())], malformed
 
 
 def generic(registry: Registry, schema: Any = None) -> Any:
