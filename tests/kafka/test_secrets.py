@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.kafka.broker import KafkaBroker
-from tests.kafka.maven import ROOT
 from tests.kafka.secret_job import PASSWORD
 from tests.kafka.topics import Topics
+from tests.maven import ROOT
 
 pytestmark = pytest.mark.kafka
 
