@@ -74,7 +74,7 @@ test-cluster: $(READY) maven
 test-fast: $(READY)
 	JAVA_HOME=/nonexistent $(BIN)/pytest -n 2 -m "not spark and not slow" --hypothesis-profile fast
 
-# All tests, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
+# What `make test` runs, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
 coverage: $(READY)
 	$(BIN)/pytest -n 2 --dist loadgroup --cov --cov-report term:skip-covered --cov-report html:build/coverage
 
