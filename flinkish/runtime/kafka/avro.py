@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flinkish.api.connectors.kafka.avro import NAME, ConfluentRegistryAvroDeserializationSchema
@@ -17,6 +17,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.runtime.formats.base import ReadResult
+from flinkish.runtime.kafka.makers import Maker, maker
 from flinkish.runtime.kafka.messages import MessageDecoder, Messages
 from flinkish.runtime.records.records import Records, timestamps_of
 
@@ -29,7 +30,7 @@ class AvroDecoder(MessageDecoder):
 
     def __init__(self, schema: ConfluentRegistryAvroDeserializationSchema[Any]) -> None:
         self._schema = schema
-        self._make = None if schema.elementType is None else _maker(schema.elementType)
+        self._make = None if schema.elementType is None else maker(_of_record, schema.elementType)
         self._opened: Any = None
         _deserializer_modules()
 
@@ -110,21 +111,12 @@ def _setting(value: str) -> str | int:
     return int(value) if value.isdigit() else value
 
 
-def _maker(kind: TypeInformation[Any]) -> Callable[[Any], Any]:
-    """What makes an object of ``kind`` of what Avro gives: dicts, lists, texts."""
-    children = [_maker(child) for child in kind.children]
+def _of_record(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:
+    """What makes an object of ``kind`` of a dict."""
     made = kind.typeClass
-    if kind.isComposite() and made is not None:
-        parts = list(zip(kind.fields, children))
-        return lambda record: (
-            None if record is None else made(**{n: make(record[n]) for n, make in parts})
-        )
-    if kind.kind == "Enum" and made is not None:
-        return lambda name: None if name is None else made[name]
-    if kind.kind in ("List", "Array") and children:
-        return lambda values: None if values is None else [children[0](v) for v in values]
-    if kind.kind == "Map":
-        return lambda items: (
-            None if items is None else {k: children[1](v) for k, v in items.items()}
-        )
-    return lambda value: value
+    if made is None:
+        return lambda record: record
+    parts = list(zip(kind.fields, children))
+    return lambda record: (
+        None if record is None else made(**{n: make(record[n]) for n, make in parts})
+    )

@@ -28,6 +28,7 @@ from flinkish.runtime.formats.lines import LineBlock
 from flinkish.runtime.formats.text_format import NOT_UTF8
 from flinkish.runtime.formats.text_values import NotOfType
 from flinkish.runtime.kafka.avro import AvroDecoder
+from flinkish.runtime.kafka.makers import Maker, maker
 from flinkish.runtime.kafka.messages import MessageDecoder, Messages
 from flinkish.runtime.records.copies import copied, immutable
 from flinkish.runtime.records.records import Records, timestamps_of
@@ -115,7 +116,7 @@ class JsonDecoder(MessageDecoder):
             return RowColumns(rows)
         nested = any(pa.types.is_nested(column) for column in rows.schema.types)
         if nested or any(child.kind == "Enum" for child in self.type.children):
-            make = _maker(self.type)
+            make = maker(_of_row, self.type)
             return [make(row) for row in RowColumns(rows)]
         names = tuple(rows.schema.names)
         return RowColumns(rows, Shape(kind, names, (VALUE,) * len(names)))
@@ -162,29 +163,17 @@ class JsonDecoder(MessageDecoder):
         return batch, Messages(messages.topic, messages.partition, kept)
 
 
-def _maker(kind: TypeInformation[Any]) -> Callable[[Any], Any]:
-    """What makes an object of ``kind`` of a Row, a list or a dict of Rows."""
-    children = [_maker(child) for child in kind.children]
-    if kind.isComposite():
-        made = kind.typeClass
+def _of_row(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:
+    """What makes an object of ``kind`` of a Row."""
+    made = kind.typeClass
 
-        def of_row(row: Any) -> Any:
-            if row is None or made is None or made is Row:
-                return row
-            parts = zip(kind.fields, children, tuple(row))
-            return made(**{name: make(part) for name, make, part in parts})
+    def of_row(row: Any) -> Any:
+        if row is None or made is None or made is Row:
+            return row
+        parts = zip(kind.fields, children, tuple(row))
+        return made(**{name: make(part) for name, make, part in parts})
 
-        return of_row
-    if kind.kind == "Enum" and kind.typeClass is not None:
-        members = kind.typeClass
-        return lambda name: None if name is None else members[name]
-    if kind.kind in ("List", "Array") and children:
-        return lambda values: None if values is None else [children[0](v) for v in values]
-    if kind.kind == "Map":
-        return lambda items: (
-            None if items is None else {k: children[1](v) for k, v in items.items()}
-        )
-    return lambda value: value
+    return of_row
 
 
 class _Collected(Collector[Any]):
