@@ -380,8 +380,6 @@ def _tells_apart(kind: pa.DataType) -> bool:
 
 def _note(records: Records, splits: _Splits, number: int, split: _Split) -> bool:
     """Whether the generator of a split has noted its records, all at once."""
-    if not split.generation.notesRuns:
-        return False
     own = records.kept(splits.numbers == number)
     return split.generation.note(own.values, own.timestamps)
 
@@ -454,7 +452,8 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
                 split.generation.onEvent(None, timestamp, split.onEventOutput)
             self.output.emitRecords(timed)
             return
-        known = self._timed_as_columns(records)
+        note = all(split.generation.notesRuns for split in splits)
+        known = self._timed_as_columns(records) if note else None
         done = [known is not None and _note(known, found, n, s) for n, s in enumerate(splits)]
         if known is not None and all(done):
             self.output.emitRecords(known)

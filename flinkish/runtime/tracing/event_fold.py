@@ -21,15 +21,12 @@ from flinkish.runtime.tracing.column_function import (
     symbolic_element,
 )
 from flinkish.runtime.tracing.expressions import Kind
-from flinkish.runtime.tracing.folding import Folding, folded_field
+from flinkish.runtime.tracing.folding import ARROW_TYPES, Folding, folded_field
 from flinkish.runtime.tracing.forms import Form
 from flinkish.runtime.tracing.kernels import NOT_EXACT, to_arrow
 from flinkish.runtime.tracing.purity import impurity, written_attributes
 from flinkish.runtime.tracing.symbols import Refusal, Symbol, kind_of_constant
 from flinkish.runtime.tracing.trace import Outside, Trace, Traced
-
-_FOLDED: tuple[Kind, ...] = ("int", "float", "bool", "str")
-_ARROW = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
 
 
 class EventFold:
@@ -92,7 +89,7 @@ class EventFold:
         values = []
         for name in self._names:
             described = hasattr(getattr(kind, name, None), "__set__")
-            if described or name not in known or _kind(known[name]) not in _FOLDED:
+            if described or name not in known or _kind(known[name]) not in ARROW_TYPES:
                 return None
             values.append(known[name])
         return values
@@ -160,14 +157,14 @@ class _Plan:
         folding = Folding(run, batch, everyone, 1, False)
         try:
             run.check(self._traced.steps)
-            first = [pa.array([v], _ARROW[kind]) for v, kind in zip(start, self._kinds)]
+            first = [pa.array([v], ARROW_TYPES[kind]) for v, kind in zip(start, self._kinds)]
             names = [str(number) for number in range(len(first))]
             folding.begin(pa.RecordBatch.from_arrays(first, names=names), None)
             return [
                 to_arrow(folded_field(folding, self._forms, self._kinds, start, number))[0].as_py()
                 for number in range(len(self._forms))
             ]
-        except (*NOT_EXACT, OverflowError):
+        except NOT_EXACT:
             return None
 
 

@@ -30,12 +30,13 @@ Groups = NDArray[np.intp]
 _EXACT_SUM = 2**53
 """Integers up to here add up exactly as floats."""
 
-_ARROW: dict[Kind, pa.DataType] = {
+ARROW_TYPES: dict[Kind, pa.DataType] = {
     "int": pa.int64(),
     "float": pa.float64(),
     "bool": pa.bool_(),
     "str": pa.string(),
 }
+"""The types that folded columns of these kinds have."""
 
 
 class Folding:
@@ -110,7 +111,7 @@ class Folding:
             return self.start.column(number)
         if start is None:
             column = plain(self.batch.column(number))
-            new = normal(column.take(pa.array(self.first)), _ARROW.get(kind, column.type))
+            new = normal(column.take(pa.array(self.first)), ARROW_TYPES.get(kind, column.type))
         else:
             new = to_arrow(Values(kind, start[number]).array(self.count))
         if self.start is None:
@@ -123,8 +124,8 @@ class Folding:
 
 def arrow_type(kind: Kind, form: Form, batch: pa.RecordBatch, number: int) -> pa.DataType:
     """The type of a folded column."""
-    if kind in _ARROW:
-        return _ARROW[kind]
+    if kind in ARROW_TYPES:
+        return ARROW_TYPES[kind]
     if isinstance(form.value, Column):
         number = form.value.number
     column: pa.DataType = plain(batch.column(number).slice(0, 0)).type
