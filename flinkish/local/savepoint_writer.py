@@ -57,8 +57,9 @@ def _states(
     changes: SavepointChanges,
 ) -> Iterator[SavedState]:
     if existing is not None and metadata is not None:
+        keeps = change.kept
         for saved in existing.readState(metadata):
-            if (kept := change.kept.kept(saved)) is not None:
+            if (kept := keeps.kept(saved)) is not None:
                 yield kept
     if job is not None:
         for saved in captured_states(job.stores):
