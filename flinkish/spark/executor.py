@@ -58,6 +58,7 @@ from flinkish.spark.session.session import (
     SETTINGS_LOCK,
     batch_settings,
     default_parallelism,
+    frame_settings,
     job_settings,
     jvm_gone_error,
     jvm_is_gone,
@@ -77,6 +78,8 @@ from flinkish.spark.translation import translate, translate_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 class SparkPipelineExecutor:
@@ -267,7 +270,9 @@ class _Queries:
         at_end = ExitStack()
         at_end.callback(sinks.close)
         at_end.callback(close_open_tasks, session, run, self._graph)
-        return QueryRun(writer, sources, control, sinks, metrics, at_end.close)
+        rows = any(stream.decoder.takesRows for stream in streams.values())
+        start = writer.start if rows else partial(_started_of_frames, session, writer)
+        return QueryRun(start, sources, control, sinks, metrics, at_end.close)
 
     def restarted(self) -> QueryRun | BatchRun:
         """A query that goes on from the checkpoint, started."""
@@ -306,6 +311,12 @@ class _Batches(_Queries):
         control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
         frames = translate_batch(graph, sources, control, settings)
         return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
+
+
+def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:
+    """A query in which Spark has frames only."""
+    with frame_settings(session):
+        return writer.start()
 
 
 def _savepoint(

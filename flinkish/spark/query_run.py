@@ -41,14 +41,14 @@ class QueryRun:
 
     def __init__(
         self,
-        writer: DataStreamWriter,
+        start: Callable[[], StreamingQuery],
         sources: JobSources,
         control: ControlStream,
         sinks: BatchSinks,
         metrics: MetricsTotals,
         cleanUp: Callable[[], None],
     ) -> None:
-        self._writer = writer
+        self._start = start
         self._sources = sources
         self._control = control
         self._sinks = sinks
@@ -59,7 +59,7 @@ class QueryRun:
 
     def start(self) -> None:
         """Start the query."""
-        self.query = self._writer.start()
+        self.query = self._start()
 
     @property
     def isCaller(self) -> bool:

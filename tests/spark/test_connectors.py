@@ -293,12 +293,18 @@ class Delay:
     delay: int
 
 
+def makes_code(session):
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    return [session.conf.get(name) for name in names] == ["true", "FALLBACK"]
+
+
 def test_batches_as_data_frames(env, tmp_path):
     """Written by Spark, with an id each; another sink beside it gets its own elements."""
     target, batches, texts = str(tmp_path / "table"), [], []
 
     def write(df, batchId):
         batches.append((batchId, df.columns))
+        assert makes_code(df.sparkSession), "a user's own queries are compiled as ever"
         df.write.mode("append").parquet(target)
 
     env.getConfig().setElementsPerBatch(2)

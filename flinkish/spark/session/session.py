@@ -51,6 +51,14 @@ JOB_SETTINGS = {
 """The settings that every query of flinkish needs, in any session."""
 
 
+_FRAME_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Where Spark has few rows a task, all of them frames, to make code for them in each batch costs more than
+it saves: decision 0028."""
+
+
 _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -177,6 +185,35 @@ def job_settings(
         yield
     finally:
         _restore(session, before)
+
+
+@contextmanager
+def frame_settings(session: SparkSession) -> Iterator[None]:
+    """Sets what a query needs besides in which Spark has frames only, as ``job_settings`` does. What the
+    user has set is left as it is."""
+    unset = [name for name in _FRAME_SETTINGS if session.conf.get(name, None) is None]
+    try:
+        for name in unset:
+            session.conf.set(name, _FRAME_SETTINGS[name])
+        yield
+    finally:
+        _restore(session, dict.fromkeys(unset))
+
+
+@contextmanager
+def row_settings(session: SparkSession) -> Iterator[None]:
+    """Takes back inside the block what ``frame_settings`` set, for a DataFrame of rows."""
+    found = {
+        name: value
+        for name, value in _FRAME_SETTINGS.items()
+        if session.conf.get(name, None) == value
+    }
+    try:
+        _restore(session, dict.fromkeys(found))
+        yield
+    finally:
+        for name, value in found.items():
+            session.conf.set(name, value)
 
 
 def _restore(session: SparkSession, before: Mapping[str, str | None]) -> None:

@@ -36,6 +36,7 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
+from flinkish.spark.session.session import row_settings
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
 from flinkish.spark.sinks.user_sinks import UserSink
@@ -258,7 +259,10 @@ class BatchSinks:
         schema = self._parallel[node.uid]
         if isinstance(sink, ForEachBatchDataFrameSink):
             assert schema is not None
-            with user_method_of(node.name, f"function of batch {batchId}"):
+            with (
+                row_settings(frame.sparkSession),
+                user_method_of(node.name, f"function of batch {batchId}"),
+            ):
                 sink.function(to_columns(rows, schema), batchId)
             return
         assert isinstance(sink, FileSink)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,9 @@ class ArrowDecoder(ABC):
     A part is a piece of the source that keeps its place in the source's order: None stands for the
     Spark partition that the batch is of.
     """
+
+    takesRows: ClassVar[bool] = False
+    """Whether Spark has a row for each element; a row of what flinkish plans or writes is many elements."""
 
     @abstractmethod
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
@@ -152,6 +155,8 @@ class RangeDecoder(ArrowDecoder):
 class GeneratorDecoder(ArrowDecoder):
     """What ``generator`` makes of the numbers of a rate source."""
 
+    takesRows = True
+
     generator: Callable[[int], Any]
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
@@ -163,6 +168,8 @@ class GeneratorDecoder(ArrowDecoder):
 class SingleColumnDecoder(ArrowDecoder):
     """The values of one column, such as the lines of a text."""
 
+    takesRows = True
+
     column: str
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
@@ -173,6 +180,8 @@ class SingleColumnDecoder(ArrowDecoder):
 class LinesDecoder(ArrowDecoder):
     """Lines of CSV or JSON, in the column ``value``, as Rows: where Spark reads the lines of files in
     ``path``, and does not say which line of which file each is."""
+
+    takesRows = True
 
     format: LineFormat
     path: str
@@ -194,6 +203,8 @@ class LinesDecoder(ArrowDecoder):
 class RowDecoder(ArrowDecoder):
     """The columns as Rows; ``timestamp`` names the column that is the element's timestamp."""
 
+    takesRows = True
+
     fields: tuple[str, ...]
     timestamp: str | None = None
 
@@ -212,6 +223,8 @@ class RowDecoder(ArrowDecoder):
 @dataclass(frozen=True)
 class PartDecoder(ArrowDecoder):
     """What ``rows`` decodes, where a column says which part of the source a row is of."""
+
+    takesRows = True
 
     rows: ArrowDecoder
 

@@ -13,9 +13,12 @@ import flinkish as fl
 from flinkish.spark.session.session import (
     JOB_SETTINGS,
     default_parallelism,
+    frame_settings,
     job_settings,
+    row_settings,
     session_for,
 )
+from flinkish.spark.sinks.batch_sinks import BatchSinks
 
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
@@ -94,6 +97,47 @@ def test_a_local_checkpoint_is_committed_without_starting_processes(spark):
     finally:
         spark.conf.unset(CHECKPOINT_FILES)
     assert spark.conf.get(CHECKPOINT_FILES, None) is None
+
+
+WHOLE_STAGE, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
+
+
+def test_spark_makes_no_code_for_frames_and_what_a_user_set_stays(spark):
+    def settings():
+        return spark.conf.get(WHOLE_STAGE, None), spark.conf.get(FACTORY, None)
+
+    with frame_settings(spark):
+        assert settings() == ("false", "NO_CODEGEN")
+        with row_settings(spark):
+            assert settings() == (None, None)
+        assert settings() == ("false", "NO_CODEGEN")
+    assert settings() == (None, None)
+    spark.conf.set(WHOLE_STAGE, "true")
+    try:
+        with frame_settings(spark), row_settings(spark):
+            assert settings() == ("true", None)
+        assert settings() == ("true", None)
+    finally:
+        spark.conf.unset(WHOLE_STAGE)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_query_makes_code_if_spark_has_a_row_for_each_element(env, spark, tmp_path, rows):
+    """A frame that a batch gives to the sinks is of the session of its query."""
+    (tmp_path / "1.txt").write_text("a\n")
+    found = []
+    source = fl.FileSource.forLines(str(tmp_path), **{"pathGlobFilter": "*"} if rows else {})
+    stream = env.fromSource(source)
+    sink = BatchSinks.__call__
+
+    def seen(self, frame, batchId):
+        found.append(frame.sparkSession.conf.get(FACTORY))
+        return sink(self, frame, batchId)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BatchSinks, "__call__", seen)
+        assert list(stream.executeAndCollect()) == ["a"]
+    assert set(found) == {"FALLBACK" if rows else "NO_CODEGEN"}
 
 
 PARTITIONS = "spark.sql.shuffle.partitions"
