@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 # Most of what Spark's JVM does in a test is compiling code for the first time. Its optimizing compiler
 # pays where code runs for minutes: without it a small job takes a third of the processor time. Threads that
-# collect garbage beside the job pay where two sessions leave cores idle.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# collect garbage beside the job pay where two sessions leave cores idle. And the classes that it loads are those
+# of a release, which need no check of each: a seventh of what it does for the tests of connectors.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 
 # The limit below is on a whole test: one example may be slow, as the first is that imports a library.
 hypothesis.settings.register_profile("whole-test", deadline=None)
@@ -73,7 +78,8 @@ def _marks(item: pytest.Item) -> set[str]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
-    what a target of its own runs, unless ``-m`` names it.
+    what a target of its own runs, unless ``-m`` names it. The long tests, those on Spark, come first, so that
+    no process is left with them at the end.
     """
     left_out = {name for name in OWN_TARGETS if name not in config.option.markexpr}
     unwanted = [item for item in items if left_out.intersection(_marks(item))]
@@ -90,6 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(
                 f'{item.nodeid}: say why it is slow, as in slow("starts Flink")'
             )
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -114,6 +116,7 @@ def main() -> None:
     parser.add_argument("--maintenance", default="60s", help="how often Spark removes old files")
     given = parser.parse_args()
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     streaming = "spark.sql.streaming"

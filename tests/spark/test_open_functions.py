@@ -11,7 +11,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import ChangedAttributeWarning, UserFunctionError
 
-BATCHES = 6
+BATCHES = 5
 KEYS = 4
 
 
@@ -136,7 +136,7 @@ def test_what_a_plain_function_keeps_is_set_back_too(env, caught):
 
 
 class FailsOnce(Logged, fl.RichMapFunction):
-    """Fails in the fifth batch, the first time."""
+    """Fails in the fourth batch, the first time."""
 
     def __init__(self, log, failed):
         super().__init__(log)
@@ -144,7 +144,7 @@ class FailsOnce(Logged, fl.RichMapFunction):
         self.number = 0
 
     def map(self, value):
-        if value == KEYS * 5 and not self.failed.exists():
+        if value == KEYS * 3 and not self.failed.exists():
             self.failed.touch()
             raise ValueError("once")
         return value
@@ -162,7 +162,7 @@ def test_a_function_that_raised_is_closed_and_the_restarted_job_opens_its_own(en
     with pytest.raises(UserFunctionError, match="once"):
         run()
     assert counts(log)["close"] == counts(log)["open"]
-    assert set(range(KEYS * 5 + 1, KEYS * BATCHES)) <= set(run())
+    assert set(range(KEYS * 3 + 1, KEYS * BATCHES)) <= set(run())
     assert counts(log)["close"] == counts(log)["open"]
 
 

@@ -1,7 +1,7 @@
 """Jobs on Spark give what the harness gives.
 
 The engine's rules are tested with thousands of generated jobs in tests/runtime/test_micro_batches.py,
-without Spark; here the same jobs run once each on Spark, with its shuffle and its state store.
+without Spark; here they run once on Spark, two in each job, with its shuffle and its state store.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ from tests.runtime.test_micro_batches import (
 )
 
 CASES = [
-    ("tumbling, late", "punctuated", 1, 1),
-    ("sliding", "bounded", 8, 3),
-    ("sessions", "punctuated", 3, 2),
-    ("count windows", "bounded", 2, 2),
-    ("process", "punctuated", 5, 2),
-    ("two stages", "bounded", 4, 2),
+    (1, 1, {"tumbling, late": "punctuated", "count windows": "bounded"}),
+    (8, 3, {"sliding": "bounded", "process": "punctuated"}),
+    (3, 2, {"sessions": "punctuated", "two stages": "bounded"}),
 ]
 
 
@@ -39,29 +36,34 @@ def elements(seed, count=60):
     ]
 
 
-@pytest.mark.parametrize(("name", "strategy", "groups", "partitions"), CASES)
-def test_results_are_those_of_the_harness(env, name, strategy, groups, partitions):
-    build = assigned(BUILDS[name], STRATEGIES[strategy])
-    data = elements(name)
+@pytest.mark.slow("runs three batches of two pipelines")
+@pytest.mark.parametrize(("groups", "partitions", "pipelines"), CASES)
+def test_results_are_those_of_the_harness(env, groups, partitions, pipelines):
     a_batch = 25
     env.setParallelism(partitions).setMaxParallelism(groups)
     env.getConfig().setElementsPerBatch(a_batch)
-    seen, late = [], []
+    seen = {(name, late): [] for name in pipelines for late in (False, True)}
 
     def note(into):
         return lambda values, batch: into.extend(values)
 
-    result = build(env.fromCollection(data))
-    result.forEachBatch(note(seen))
-    result.getSideOutput(LATE).forEachBatch(note(late))
-    env.execute(name)
+    builds = {name: assigned(BUILDS[name], STRATEGIES[way]) for name, way in pipelines.items()}
+    for name, build in builds.items():
+        result = build(env.fromCollection(elements(name)))
+        result.forEachBatch(note(seen[name, False]))
+        result.getSideOutput(LATE).forEachBatch(note(seen[name, True]))
+    env.execute()
 
-    batches = [[data[i : i + a_batch]] for i in range(0, len(data), a_batch)]
-    harness = on_harness(
-        lambda stream: [built := build(stream), built.getSideOutput(LATE)], batches
-    )
-    assert in_order(seen) == in_order(values_of(harness.getOutput(0)))
-    assert in_order(late) == in_order(values_of(harness.getOutput(1)))
+    for name, build in builds.items():
+        data = elements(name)
+        batches = [[data[i : i + a_batch]] for i in range(0, len(data), a_batch)]
+        harness = on_harness(
+            lambda stream, build=build: [built := build(stream), built.getSideOutput(LATE)],
+            batches,
+        )
+        for late in (False, True):
+            expected = values_of(harness.getOutput(int(late)))
+            assert in_order(seen[name, late]) == in_order(expected), name
 
 
 def values_of(output):
