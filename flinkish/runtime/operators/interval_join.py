@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
 
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.join import JoinContext
@@ -10,7 +13,14 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import IntervalJoinDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
-from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.operators.join_columns import (
+    FARTHEST,
+    JoinColumns,
+    JoinRun,
+    Pairs,
+    pairs_of,
+)
+from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements, keys_of
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
@@ -21,7 +31,11 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
     """``intervalJoin`` (Flink: the class of this name).
 
     Each side buffers its elements until the watermark says that no partner can come any more. An
-    element that comes after the watermark is late: it joins nothing.
+    element that comes after the watermark is late: it joins nothing. The partners of an element come in the order
+    of their timestamps.
+
+    Elements that are columns are kept as columns and have no timers (``JoinColumns``), as long as those of the
+    other side are. ``numEventTimeTimers`` counts one for each of them.
     """
 
     def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:
@@ -33,6 +47,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         backend = context.backend
         self._left = JoinBuffer(backend, "left", lower, upper, width, description.leftLateTag)
         self._right = JoinBuffer(backend, "right", -upper, -lower, width, description.rightLateTag)
+        self._joins_columns = max(abs(lower), abs(upper)) <= FARTHEST
         self._buffers = {buffer.name: buffer for buffer in (self._left, self._right)}
         self._context = PairContext(self)
         self._collector = TimestampedCollector(self.output)
@@ -46,6 +61,20 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
     def processRecords2(self, records: Records) -> None:
         self._process(records, self._right, self._left)
 
+    def advanceWatermark(self, timestamp: int) -> None:
+        for buffer in self._buffers.values():
+            buffer.columns.expire(timestamp)
+        super().advanceWatermark(timestamp)
+
+    def nextEventTimeTimer(self) -> int | None:
+        times = [buffer.columns.nextDue() for buffer in self._buffers.values()]
+        times.append(super().nextEventTimeTimer())
+        return min((time for time in times if time is not None), default=None)
+
+    def numEventTimeTimers(self) -> int:
+        in_columns = sum(len(buffer.columns) for buffer in self._buffers.values())
+        return super().numEventTimeTimers() + in_columns
+
     def onEventTime(self, timer: Timer) -> None:
         self._buffers[timer.namespace].removeAt(timer.timestamp)
 
@@ -54,6 +83,49 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     def _process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         self.metrics.numRecordsIn += len(records)
+        if not self._process_columns(records, own, other):
+            self._process_singly(records, own, other)
+        self.output.flush()
+
+    def _process_columns(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> bool:
+        """Join a run as columns. False if columns do not do, and nothing has been done."""
+        if not (self._joins_columns and self.tracesFunctions and len(records)) or len(other):
+            return False
+        run = JoinRun.of(records)
+        partners = None if run is None else other.columns.stored(run)
+        if run is None or partners is None:
+            return False
+        late = run.timestamps < self.currentWatermark
+        if late.any():
+            if own.lateTag is not None:
+                for position in np.flatnonzero(late).tolist():
+                    timestamp = int(run.timestamps[position])
+                    self.output.collectSide(own.lateTag.id, records.values[position], timestamp)
+            run = run.kept(~late)
+        if len(run):
+            own.columns.add(run)
+        for pairs in pairs_of(run, own.columns, partners):
+            self._join_pairs(pairs, own is self._left)
+        return True
+
+    def _join_pairs(self, pairs: Pairs, isLeft: bool) -> None:
+        backend, call = self.backend, self._call
+        context, collector = self._context, self._collector
+        value = None
+        with self.userCodeOf(lambda: value):
+            for key, value, time, partner, partner_time in pairs:
+                backend.currentKey = key
+                if isLeft:
+                    self._at(time, partner_time)
+                    returned = call(value, partner, context, collector)
+                else:
+                    self._at(partner_time, time)
+                    returned = call(partner, value, context, collector)
+                if returned is not None:
+                    collector.collectReturned(returned)
+
+    def _process_singly(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
+        self._take_from_columns(records)
         backend, timers, watermark = self.backend, self.timers, self.currentWatermark
         join = self._join_left if own is self._left else self._join_right
         value = None
@@ -72,7 +144,19 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                 ):
                     join(value, timestamp, partners, partner_timestamp)
                 timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
-        self.output.flush()
+
+    def _take_from_columns(self, records: Records) -> None:
+        """Keep the elements of both sides with the keys of ``records`` one by one from now on."""
+        for buffer in self._buffers.values():
+            if not len(buffer.columns):
+                continue
+            assert records.hashes is not None
+            for key, timestamp, element in buffer.columns.taken(
+                set(keys_of(records)), records.hashes
+            ):
+                self.backend.currentKey = key
+                buffer.add(timestamp, element)
+                self.timers.registerEventTimeTimer(buffer.name, buffer.cleanupTime(timestamp))
 
     def _join_left(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
         self._at(timestamp, other)
@@ -120,6 +204,11 @@ class JoinBuffer:
         self._width = width
         self._backend = backend
         self._table = backend.mapTable(f"interval-join/{name}")
+        self.columns = JoinColumns(backend.keyedColumnTable(f"interval-join/{name}"), lower, upper)
+
+    def __len__(self) -> int:
+        """How many keys have elements that are kept one by one."""
+        return len(self._table)
 
     def add(self, timestamp: int, element: Any) -> None:
         """Keep an element of the current key."""
@@ -134,13 +223,14 @@ class JoinBuffer:
         self._table.put(key, None, bucket, elements)
 
     def between(self, first: int, last: int) -> list[tuple[int, list[Any]]]:
-        """(timestamp, elements) of the current key from ``first`` to ``last``, both included."""
+        """(timestamp, elements) of the current key from ``first`` to ``last``, both included, in order."""
         key, width, get = self._backend.currentKey, self._width, self._table.get
         found: list[tuple[int, list[Any]]] = []
         for bucket in range(first // width, last // width + 1):
             entry = get(key, None, bucket)
             if entry is not None:
                 found += [item for item in entry.items() if first <= item[0] <= last]
+        found.sort(key=itemgetter(0))
         return found
 
     def cleanupTime(self, timestamp: int) -> int:

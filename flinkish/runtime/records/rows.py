@@ -186,6 +186,30 @@ def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
     return RowColumns(table.to_batches()[0], shape)
 
 
+def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
+    """For each key the number of its first like, and the distinct keys in the order of their numbers."""
+    encoded = keys.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
+
+
+def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """``batch`` without dictionaries, which differ from run to run, and without notes on single fields."""
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    fields = [(name, column.type) for name, column in zip(batch.schema.names, columns)]
+    schema = pa.schema(fields, metadata=batch.schema.metadata)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """``runs`` of one schema as one."""
+    if len(runs) == 1:
+        return runs[0]
+    return pa.Table.from_batches(runs).combine_chunks().to_batches()[0]
+
+
 def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:
     """The column ``field`` of ``values`` if they are columns and it is one of integers without
     nulls, else None."""

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
-from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.rows import RowColumns, concatenated, grouped, python_values
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.windowing.panes import Positions
-from flinkish.runtime.windowing.window_columns import concatenated, grouped
 
 _START, _END, _KEY, _FIELDS = 2, 3, 4, 5
 _NAMES = ("hash", "due", "start", "end", "key")

@@ -18,12 +18,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.rows import (
+    RowColumns,
+    concatenated,
+    decoded,
+    grouped,
+    python_values,
+)
 from flinkish.runtime.records.shapes import shape_of, with_shape
 from flinkish.runtime.state.backend import ColumnTable
 from flinkish.runtime.tracing.column_fold import ColumnFold
@@ -71,13 +76,13 @@ class WindowColumns:
 
     def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
         """Add elements, which count once they are settled."""
-        run = _decoded(values.batch)
+        run = decoded(values.batch)
         noted = with_shape(pa.schema(run.schema, {_KEY_COLUMN: str(keys.column)}), values.shape)
         self._new.setdefault(window, []).append(run.replace_schema_metadata(noted.metadata))
 
     def addFolded(self, window: TimeWindow, run: RowColumns) -> None:
         """Add elements that were folded by key."""
-        self._table.append(window, _decoded(run.batch))
+        self._table.append(window, decoded(run.batch))
 
     def unsettled(self) -> list[TimeWindow]:
         """The windows with elements that are not settled."""
@@ -206,29 +211,6 @@ class WindowColumns:
         codes, distinct = grouped(run.column(0))
         combined = self._fold.combine(accumulators_of(run), codes, len(distinct))
         return None if combined is None else folded_run(distinct, combined).batch
-
-
-def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
-    """For each key the number of its first like, and the distinct keys in the order of their numbers."""
-    encoded = keys.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
-
-
-def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """``batch`` without dictionaries, which differ from run to run, and without notes on single fields."""
-    columns = [
-        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        for column in batch.columns
-    ]
-    fields = [(name, column.type) for name, column in zip(batch.schema.names, columns)]
-    schema = pa.schema(fields, metadata=batch.schema.metadata)
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(runs) == 1:
-        return runs[0]
-    return pa.Table.from_batches(runs).combine_chunks().to_batches()[0]
 
 
 def are_elements(run: pa.RecordBatch) -> bool:

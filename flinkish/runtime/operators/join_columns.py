@@ -1,0 +1,270 @@
+"""``JoinColumns``: the elements of one side of an interval join as columns.
+
+All elements of a run meet the same elements of the other side. So where both are columns, the other side is sorted by
+key and time once for a run, and two binary searches for each element of the run find where its partners begin and end.
+An object is made only of an element that has a partner. A row of the table is the time at which the element can be
+removed, its timestamp, and its own columns.
+
+The pairs come as they do element by element: for each element of the run in its order, by the timestamps of its
+partners, and those of one timestamp in the order of their arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Hashes, Records, Timestamps
+from flinkish.runtime.records.rows import (
+    RowColumns,
+    concatenated,
+    decoded,
+    grouped,
+    python_values,
+)
+from flinkish.runtime.records.shapes import shape_of, with_shape
+from flinkish.runtime.state.backend import DUE, KeyedColumnTable
+
+_TIME, _ELEMENT = 2, 3
+_NAMES = ("hash", "due", "time")
+_KEY = b"flinkish.key"
+"""In the schema of the rows: which column of an element is its key."""
+
+FARTHEST = 2**60
+"""Timestamps and bounds up to here can be added, and counted from one another, without leaving 64 bits."""
+
+PAIRS_AT_ONCE = 1 << 16
+
+MOST_PLACES = 2**62
+"""Keys with times, which are numbered."""
+
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class JoinRun:
+    """Elements of one side that are columns, some at least."""
+
+    elements: pa.RecordBatch
+    keys: pa.DictionaryArray
+    timestamps: Timestamps
+    hashes: Hashes
+
+    @classmethod
+    def of(cls, records: Records) -> JoinRun | None:
+        """None if the records are no columns, or of a kind that cannot be kept as such."""
+        values, keys, hashes = records.values, records.keys, records.hashes
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+            return None
+        timestamps = records.timestamps
+        if values.nested or timestamps.min() < -FARTHEST or timestamps.max() > FARTHEST:
+            return None
+        encoded = values.encoded(keys.column)
+        distinct = _comparable(encoded.dictionary)
+        if distinct is None:
+            return None
+        batch = decoded(values.batch)
+        fields = [(field.name, field.type) for field in batch.schema]
+        schema = with_shape(pa.schema(fields), values.shape)
+        schema = schema.with_metadata({**(schema.metadata or {}), _KEY: b"%d" % keys.column})
+        elements = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        encoded = pa.DictionaryArray.from_arrays(encoded.indices, distinct)
+        return cls(elements, encoded, timestamps, hashes)
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    def kept(self, mask: Mask) -> JoinRun:
+        """The elements for which ``mask`` is true."""
+        chosen = pa.array(mask)
+        return JoinRun(
+            self.elements.filter(chosen),
+            self.keys.filter(chosen),
+            self.timestamps[mask],
+            self.hashes[mask],
+        )
+
+
+Pairs: TypeAlias = Iterable[tuple[Any, Any, int, Any, int]]
+"""Of each pair its key, the element of the run and its timestamp, and that of the other side with its own."""
+
+
+class JoinColumns:
+    """One side. ``lower`` and ``upper``: how far from one of its elements the partners may lie, in ms."""
+
+    def __init__(self, table: KeyedColumnTable, lower: int, upper: int) -> None:
+        self._table = table
+        self.lower = lower
+        self.upper = upper
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def nextDue(self) -> int | None:
+        """The watermark at which the first elements can be removed, None if there are none."""
+        return self._table.nextDue()
+
+    def add(self, run: JoinRun) -> None:
+        """Keep the elements of a run."""
+        dues = run.timestamps + max(self.upper, 0)
+        arrays = [*map(pa.array, (run.hashes, dues, run.timestamps)), *run.elements.columns]
+        fields = [(name, array.type) for name, array in zip(_NAMES, arrays)]
+        fields += [(field.name, field.type) for field in run.elements.schema]
+        schema = pa.schema(fields, metadata=run.elements.schema.metadata)
+        rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        self._table.open(run.hashes)
+        self._table.replace([*self._table.rows(), rows])
+
+    def stored(self, run: JoinRun) -> pa.RecordBatch | None:
+        """All rows with the hashes of a run of the other side, and some others. None if they are not of one
+        kind, or have keys of another type."""
+        self._table.open(run.hashes)
+        batches = self._table.rows()
+        if not batches:
+            return _NO_ROWS
+        first = batches[0].schema
+        if not all(batch.schema.equals(first, check_metadata=True) for batch in batches[1:]):
+            return None
+        if len(batches) > 1:
+            self._table.replace([concatenated(batches)])
+        (rows,) = self._table.rows()
+        keys = _comparable(_keys_of(rows))
+        return rows if keys is not None and keys.type == run.keys.dictionary.type else None
+
+    def expire(self, watermark: int) -> None:
+        """Remove the elements for which no partner can come any more."""
+        due = self._table.nextDue()
+        if due is None or due > watermark:
+            return
+        self._table.openDue(watermark)
+        rows = self._table.rows()
+        kept = [pa.array(batch.column(DUE).to_numpy() > watermark) for batch in rows]
+        self._table.replace([batch.filter(mask) for batch, mask in zip(rows, kept)])
+
+    def taken(self, keys: Set[Any], hashes: Hashes) -> Iterator[tuple[Any, int, Any]]:
+        """(key, timestamp, element) for all elements of ``keys``, which have those hashes, in the order of
+        their arrival; they are removed."""
+        self._table.open(hashes)
+        found, kept = [], []
+        for batch in self._table.rows():
+            mask = np.array([key in keys for key in python_values(_keys_of(batch))], dtype=np.bool_)
+            found.append(batch.filter(pa.array(mask)))
+            kept.append(batch.filter(pa.array(~mask)))
+        if any(batch.num_rows for batch in found):
+            self._table.replace(kept)
+        for batch in found:
+            yield from zip(python_values(_keys_of(batch)), _times(batch).tolist(), _elements(batch))
+
+
+def pairs_of(run: JoinRun, own: JoinColumns, rows: pa.RecordBatch) -> Iterator[Pairs]:
+    """The pairs that ``run``, of the side ``own``, makes with the ``stored`` rows of the other side."""
+    if not rows.num_rows or not len(run):
+        return
+    stored, times = rows.num_rows, _times(rows)
+    keys = _comparable(_keys_of(rows))
+    codes, _ = grouped(pa.concat_arrays([keys, run.keys.dictionary]))
+    codes = np.concatenate([codes[:stored], codes[stored:][run.keys.indices.to_numpy()]])
+    firsts, lasts = run.timestamps + own.lower, run.timestamps + own.upper
+    origin = min(int(times.min()), int(firsts.min()))
+    length = max(int(times.max()), int(lasts.max())) - origin + 1
+    order, begins, ends = _searched(codes, stored, times, firsts, lasts, origin, length)
+    counts = ends - begins
+    reached = np.cumsum(counts)
+    start = 0
+    while start < len(run):
+        before = int(reached[start - 1]) if start else 0
+        end = max(int(np.searchsorted(reached, before + PAIRS_AT_ONCE, "right")), start + 1)
+        part = slice(start, end)
+        if int(reached[end - 1]) > before:
+            yield _pairs(run, rows, times, order, part, begins[part], counts[part])
+        start = end
+
+
+def _searched(
+    codes: Codes,
+    stored: int,
+    times: Timestamps,
+    firsts: Timestamps,
+    lasts: Timestamps,
+    origin: int,
+    length: int,
+) -> tuple[Codes, Codes, Codes]:
+    """The stored rows by key and time, and for each element of the run where among them those begin and end
+    that lie from its ``firsts`` to its ``lasts``."""
+    if length * (int(codes.max()) + 1) > MOST_PLACES:
+        # 64 bits cannot number all keys with all times: number the times that there are
+        known = np.unique(times)
+        length = len(known) + 1
+        times = np.searchsorted(known, times)
+        firsts = np.searchsorted(known, firsts, "left")
+        lasts = np.searchsorted(known, lasts, "right") - 1
+        origin = 0
+    offsets = codes * length - origin
+    places = times + offsets[:stored]
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    begins = np.searchsorted(places, firsts + offsets[stored:], "left")
+    ends = np.searchsorted(places, lasts + offsets[stored:], "right")
+    # Bounds that are exclusive on both sides may leave nothing between them
+    return order, begins, np.maximum(ends, begins)
+
+
+def _pairs(
+    run: JoinRun,
+    rows: pa.RecordBatch,
+    times: Timestamps,
+    order: Codes,
+    part: slice,
+    begins: Codes,
+    counts: Codes,
+) -> Pairs:
+    own = np.repeat(np.arange(part.start, part.stop), counts)
+    total = len(own)
+    within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    others = order[np.repeat(begins, counts) + within]
+    return zip(
+        python_values(run.keys.take(pa.array(own))),
+        _objects(run.elements, own),
+        run.timestamps[own].tolist(),
+        _objects(rows.select(list(range(_ELEMENT, rows.num_columns))), others),
+        times[others].tolist(),
+    )
+
+
+def _objects(elements: pa.RecordBatch, positions: Codes) -> list[Any]:
+    """The objects of the elements at ``positions``, one for each element."""
+    distinct, index = np.unique(positions, return_inverse=True)
+    made = RowColumns(elements.take(pa.array(distinct)), shape_of(elements.schema)).rows()
+    return list(map(made.__getitem__, index.tolist()))
+
+
+def _elements(rows: pa.RecordBatch) -> list[Any]:
+    elements = rows.select(list(range(_ELEMENT, rows.num_columns)))
+    return RowColumns(elements, shape_of(elements.schema)).rows()
+
+
+def _times(rows: pa.RecordBatch) -> Timestamps:
+    times: Timestamps = rows.column(_TIME).to_numpy()
+    return times
+
+
+def _keys_of(rows: pa.RecordBatch) -> pa.Array:
+    return rows.column(_ELEMENT + int(rows.schema.metadata[_KEY]))
+
+
+def _comparable(keys: pa.Array) -> pa.Array | None:
+    """``keys`` in a type for which Arrow finds those equal that Python does; None if there is none."""
+    kind = keys.type
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        return keys.cast(pa.int64())
+    return keys if pa.types.is_string(kind) or pa.types.is_boolean(kind) else None
+
+
+_NO_ROWS = pa.RecordBatch.from_pydict({})
