@@ -8,6 +8,7 @@ from typing import Any
 from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkGeneratorContext
 from flinkish.api.plan.operators import (
     FilterDescription,
+    IntervalJoinDescription,
     MapDescription,
     OperatorDescription,
     TimestampsAndWatermarksDescription,
@@ -18,6 +19,7 @@ from flinkish.runtime.time.watermarks import emits_only_periodically
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.event_fold import EventFold
+from flinkish.runtime.tracing.pair_function import PairFunction
 
 DISABLED = "is not traced (disableFunctionTracing)"
 
@@ -65,6 +67,9 @@ def _functions(
         )
         if not emits_only_periodically(generator):
             yield "watermark generator", lambda: EventFold(generator).reason
+    elif isinstance(description, IntervalJoinDescription):
+        join = description.call
+        yield "", lambda: PairFunction(join).reason
     elif isinstance(description, WindowOperatorDescription):
         aggregation = description.aggregation
         if aggregation is not None and isinstance(description.layout, AlignedLayout):

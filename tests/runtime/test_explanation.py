@@ -101,3 +101,28 @@ def test_a_reason_is_given_for_an_aggregate_function():
 def test_tracing_can_be_switched_off():
     lines = lines_of(lambda stream: stream.map(lambda value: value), traced=False)
     assert "Map: element by element, as it is not traced (disableFunctionTracing)" in lines
+
+
+def test_the_function_of_an_interval_join_has_a_line():
+    def joined(function):
+        def build(stream):
+            keyed = stream.keyBy(lambda value: value.name)
+            return keyed.intervalJoin(keyed).between(-1, 1).process(function)
+
+        return [line for line in lines_of(build) if line.startswith("Interval Join: ")]
+
+    def sometimes(left, right, ctx, out):
+        if left.x > right.x:
+            out.collect(left.x)
+
+    def both(left, right, ctx, out):
+        out.collect((left.x, right.x, ctx.getTimestamp()))
+
+    keys = "Interval Join: key selector over columns"
+    alone = "Interval Join: element by element, as it"
+    assert joined(both) == [keys, keys, "Interval Join: over columns"]
+    assert joined(sometimes)[2] == f"{alone} may emit no result, or several"
+    assert joined(lambda left, right, ctx, out: (left,))[2] == f"{alone} returns something"
+    assert joined(lambda left, right, ctx, out: ctx.output("late", left))[2].startswith(
+        f"{alone} uses output of its context"
+    )

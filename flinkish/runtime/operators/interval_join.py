@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +26,7 @@ from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
+from flinkish.runtime.tracing.pair_function import PairFunction
 
 
 class IntervalJoinOperator(TimerOperator, TwoInputOperator):
@@ -42,6 +44,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         super().__init__(context)
         self._function = description.function
         self._call = description.call
+        self._pair_function = PairFunction(description.call)
         lower, upper = description.lower, description.upper
         width = max(upper - lower + 1, 1)
         backend = context.backend
@@ -54,6 +57,11 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     def open(self) -> None:
         self.openFunction(self._function)
+
+    @cached_property
+    def _computes(self) -> bool:
+        """Whether the function may run over columns."""
+        return self._pair_function.reason is None
 
     def processRecords1(self, records: Records) -> None:
         self._process(records, self._left, self._right)
@@ -109,11 +117,13 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         return True
 
     def _join_pairs(self, pairs: Pairs, isLeft: bool) -> None:
+        if self._computes and self._emit_columns(pairs, isLeft):
+            return
         backend, call = self.backend, self._call
         context, collector = self._context, self._collector
         value = None
         with self.userCodeOf(lambda: value):
-            for key, value, time, partner, partner_time in pairs:
+            for key, value, time, partner, partner_time in pairs.singly():
                 backend.currentKey = key
                 if isLeft:
                     self._at(time, partner_time)
@@ -123,6 +133,20 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                     returned = call(partner, value, context, collector)
                 if returned is not None:
                     collector.collectReturned(returned)
+
+    def _emit_columns(self, pairs: Pairs, isLeft: bool) -> bool:
+        """Emit what the function emits for ``pairs``, as columns; False if it has to be called."""
+        own, others = pairs.columns()
+        times, other_times = pairs.ownTimes, pairs.otherTimes
+        results = (
+            self._pair_function.results(own, others, times, other_times)
+            if isLeft
+            else self._pair_function.results(others, own, other_times, times)
+        )
+        if results is None:
+            return False
+        self.output.emitRecords(Records(results, np.maximum(times, other_times)))
+        return True
 
     def _process_singly(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         self._take_from_columns(records)

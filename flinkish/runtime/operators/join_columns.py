@@ -11,9 +11,9 @@ partners, and those of one timestamp in the order of their arrival.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -92,8 +92,40 @@ class JoinRun:
         )
 
 
-Pairs: TypeAlias = Iterable[tuple[Any, Any, int, Any, int]]
-"""Of each pair its key, the element of the run and its timestamp, and that of the other side with its own."""
+@dataclass(frozen=True)
+class Pairs:
+    """Some pairs of an element of a run and one of the other side, by their positions there."""
+
+    run: JoinRun
+    rows: pa.RecordBatch
+    own: Codes
+    others: Codes
+
+    @property
+    def ownTimes(self) -> Timestamps:
+        """The timestamp of the element of the run, for each pair."""
+        return self.run.timestamps[self.own]
+
+    @property
+    def otherTimes(self) -> Timestamps:
+        """The timestamp of the element of the other side, for each pair."""
+        return _times(self.rows)[self.others]
+
+    def columns(self) -> tuple[RowColumns, RowColumns]:
+        """The elements of the run and those of the other side, for each pair."""
+        own, others = self.run.elements, _elements(self.rows)
+        return _taken(own, self.own), _taken(others, self.others)
+
+    def singly(self) -> Iterator[tuple[Any, Any, int, Any, int]]:
+        """Of each pair its key, the element of the run and its timestamp, and that of the other side with its
+        own. There is one object for each element."""
+        return zip(
+            python_values(self.run.keys.take(pa.array(self.own))),
+            _objects(self.run.elements, self.own),
+            self.ownTimes.tolist(),
+            _objects(_elements(self.rows), self.others),
+            self.otherTimes.tolist(),
+        )
 
 
 class JoinColumns:
@@ -160,7 +192,9 @@ class JoinColumns:
         if any(batch.num_rows for batch in found):
             self._table.replace(kept)
         for batch in found:
-            yield from zip(python_values(_keys_of(batch)), _times(batch).tolist(), _elements(batch))
+            elements = _elements(batch)
+            objects = RowColumns(elements, shape_of(elements.schema)).rows()
+            yield from zip(python_values(_keys_of(batch)), _times(batch).tolist(), objects)
 
 
 def pairs_of(run: JoinRun, own: JoinColumns, rows: pa.RecordBatch) -> Iterator[Pairs]:
@@ -183,7 +217,7 @@ def pairs_of(run: JoinRun, own: JoinColumns, rows: pa.RecordBatch) -> Iterator[P
         end = max(int(np.searchsorted(reached, before + PAIRS_AT_ONCE, "right")), start + 1)
         part = slice(start, end)
         if int(reached[end - 1]) > before:
-            yield _pairs(run, rows, times, order, part, begins[part], counts[part])
+            yield _pairs(run, rows, order, part, begins[part], counts[part])
         start = end
 
 
@@ -217,37 +251,25 @@ def _searched(
 
 
 def _pairs(
-    run: JoinRun,
-    rows: pa.RecordBatch,
-    times: Timestamps,
-    order: Codes,
-    part: slice,
-    begins: Codes,
-    counts: Codes,
+    run: JoinRun, rows: pa.RecordBatch, order: Codes, part: slice, begins: Codes, counts: Codes
 ) -> Pairs:
     own = np.repeat(np.arange(part.start, part.stop), counts)
-    total = len(own)
-    within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    others = order[np.repeat(begins, counts) + within]
-    return zip(
-        python_values(run.keys.take(pa.array(own))),
-        _objects(run.elements, own),
-        run.timestamps[own].tolist(),
-        _objects(rows.select(list(range(_ELEMENT, rows.num_columns))), others),
-        times[others].tolist(),
-    )
+    within = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return Pairs(run, rows, own, order[np.repeat(begins, counts) + within])
 
 
 def _objects(elements: pa.RecordBatch, positions: Codes) -> list[Any]:
     """The objects of the elements at ``positions``, one for each element."""
     distinct, index = np.unique(positions, return_inverse=True)
-    made = RowColumns(elements.take(pa.array(distinct)), shape_of(elements.schema)).rows()
-    return list(map(made.__getitem__, index.tolist()))
+    return list(map(_taken(elements, distinct).rows().__getitem__, index.tolist()))
 
 
-def _elements(rows: pa.RecordBatch) -> list[Any]:
-    elements = rows.select(list(range(_ELEMENT, rows.num_columns)))
-    return RowColumns(elements, shape_of(elements.schema)).rows()
+def _taken(elements: pa.RecordBatch, positions: Codes) -> RowColumns:
+    return RowColumns(elements.take(pa.array(positions)), shape_of(elements.schema))
+
+
+def _elements(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows.select(list(range(_ELEMENT, rows.num_columns)))
 
 
 def _times(rows: pa.RecordBatch) -> Timestamps:

@@ -73,14 +73,7 @@ class ColumnFunction:
         found = self._computed(values, timestamps)
         if found is None:
             return None
-        traced, run, batch = found
-        try:
-            columns = [_column(run, batch, expression) for expression in traced.columns]
-        except NOT_EXACT:
-            return None
-        names = list(traced.shape.columnNames)
-        results = pa.RecordBatch.from_arrays(columns, names=names)
-        return RowColumns(results, traced.shape)
+        return results_of(*found)
 
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:
         """For which of ``values`` the function returns what is true."""
@@ -117,17 +110,8 @@ class ColumnFunction:
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         traced: Traced | None = self._traces.of(values)
-        if traced is None:
-            return None
-        batch = values.batch
-        if traced.testsNone and any(column.null_count for column in batch.columns):
-            return None
-        run = run_of(batch, timestamps)
-        try:
-            run.check(traced.steps)
-        except NOT_EXACT:
-            return None
-        return traced, run, batch
+        run = None if traced is None else checked_run(traced, values.batch, timestamps)
+        return None if traced is None or run is None else (traced, run, values.batch)
 
     def _trace(self, values: RowColumns) -> Traced:
         trace = Trace()
@@ -256,6 +240,30 @@ def run_of(batch: pa.RecordBatch, timestamps: NDArray[np.int64] | None = None) -
         return known
 
     return Run(batch.num_rows, column)
+
+
+def checked_run(
+    traced: Traced, batch: pa.RecordBatch, timestamps: NDArray[np.int64] | None = None
+) -> Run | None:
+    """The rows of ``batch`` as a run; None if Python might do something else with one of them."""
+    if traced.testsNone and any(column.null_count for column in batch.columns):
+        return None
+    run = run_of(batch, timestamps)
+    try:
+        run.check(traced.steps)
+    except NOT_EXACT:
+        return None
+    return run
+
+
+def results_of(traced: Traced, run: Run, batch: pa.RecordBatch) -> RowColumns | None:
+    """What was traced, for a run of the rows of ``batch``; None if Python's results may differ."""
+    try:
+        columns = [_column(run, batch, expression) for expression in traced.columns]
+    except NOT_EXACT:
+        return None
+    results = pa.RecordBatch.from_arrays(columns, names=list(traced.shape.columnNames))
+    return RowColumns(results, traced.shape)
 
 
 def _column(run: Run, batch: pa.RecordBatch, expression: Expression) -> pa.Array:

@@ -114,6 +114,21 @@ class Trace:
 
         return self._traced(call, arguments)
 
+    def follow_collected(self, function: Callable[..., Any], *arguments: Any) -> Traced:
+        """What ``function`` gives to a collector, its last argument. Raises Refusal, also if that is not one
+        result."""
+        called = self.callable_of(function)
+
+        def call(*arguments: Any) -> Any:
+            collected = Collected()
+            if called(*arguments, collected) is not None:
+                raise Refusal("returns something")
+            if len(collected) != 1:
+                raise Refusal("may emit no result, or several")
+            return collected[0]
+
+        return self._traced(call, arguments)
+
     def _traced(self, call: Any, arguments: Any) -> Traced:
         try:
             shape, columns = self._follow(call, arguments)
@@ -285,6 +300,13 @@ class Trace:
         value = getattr(owner, attribute)
         self._note(getattr, owner, attribute, value)
         return self.known(value, name)
+
+
+class Collected(list[Any]):
+    """What a function gives to its collector."""
+
+    def collect(self, value: Any) -> None:
+        self.append(value)
 
 
 class Outside:

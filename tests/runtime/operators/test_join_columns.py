@@ -35,6 +35,19 @@ def pair(left, right, ctx, out):
     out.collect((tuple(left), tuple(right), times))
 
 
+def computed(left, right, ctx, out):
+    """Of which pairs become columns without a call."""
+    ahead = ctx.getRightTimestamp() - ctx.getLeftTimestamp()
+    if ahead > 0:
+        out.collect((left.key, left.number * 2 - right.number, ahead, left, ctx.getTimestamp()))
+    else:
+        out.collect((right.key, right.number // (left.number + 1), ahead, right, left.number))
+
+
+def fails_at_times(left, right, ctx, out):
+    out.collect(left.number // (right.number - 7))
+
+
 class JoinDriver:
     """An interval join by itself. A run is columns where ``columns`` says so and the run does; an element
     is a key, a number and a timestamp."""
@@ -99,11 +112,11 @@ class JoinDriver:
         return sum(len(buffer.columns) for buffer in self.operator._buffers.values())
 
 
-def both(lower, upper, steps, paged):
+def both(lower, upper, steps, paged, call=pair):
     """What comes out with columns and without."""
     outputs = []
     for columns in (True, False):
-        driver = JoinDriver(lower, upper, columns, paged)
+        driver = JoinDriver(lower, upper, columns, paged, call)
         for action, *rest in steps:
             if action == "watermark":
                 driver.watermark(rest[0])
@@ -144,8 +157,9 @@ def rising(steps):
 @settings(max_examples=150)
 @given(st.integers(-9, 9), st.integers(-2, 9), st.lists(STEP, max_size=12), st.booleans())
 def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):
-    columns, singly = both(lower, lower + length, list(rising(steps)), paged)
-    assert columns == singly
+    for call in (pair, computed):
+        columns, singly = both(lower, lower + length, list(rising(steps)), paged, call)
+        assert repr(columns) == repr(singly)
 
 
 @settings(max_examples=30)
@@ -204,6 +218,26 @@ def test_texts_are_keys_and_times_may_lie_far_apart():
         (("b", 2), ("b", 3)),
         (("a", 1), ("a", 4)),
     ]
+
+
+def test_a_function_that_only_computes_is_not_called(monkeypatch):
+    made = []
+    monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
+    driver = JoinDriver(-5, 5, columns=True, call=computed)
+    driver.process("left", [(1, 10, 100), (1, 3, 108)])
+    with pytest.raises(TypeError):  # of the recorder, which is the first to want an object
+        driver.process("right", [(1, 20, 104)])
+    (results,) = made
+    assert [column.to_pylist() for column in results.batch.columns[:3]] == [[1, 1], [0, 5], [4, -4]]
+
+
+def test_it_is_called_where_python_might_raise():
+    driver = JoinDriver(-5, 5, columns=True, call=fails_at_times)
+    driver.process("left", [(1, 10, 100)])
+    driver.process("right", [(1, 8, 100), (1, 9, 100)])
+    with pytest.raises(UserFunctionError, match=r"Join: .*on the element Row\(key=1, number=7\)"):
+        driver.process("right", [(1, 6, 100), (1, 7, 100)])
+    assert [value for _, value, _ in driver.output] == [10, 5]
 
 
 def test_an_error_names_the_element_and_one_without_a_timestamp_is_an_error():
