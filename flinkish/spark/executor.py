@@ -113,7 +113,7 @@ class SparkPipelineExecutor:
                 retention = None
                 if given is not None:
                     kept = environment.getCheckpointConfig().getExternalizedCheckpointRetention()
-                    retention = CheckpointRetention(storage, kept)
+                    retention = CheckpointRetention(session, storage, kept)
                 savepoint = _savepoint(session, environment, plan, sinks, storage, batch)
                 graph, settings = _graph(config, sinks, plan, parallelism, batch)
                 queries = (_Batches if batch else _Queries)(
@@ -272,7 +272,7 @@ class _Queries:
         at_end.callback(close_open_tasks, session, run, self._graph)
         rows = any(stream.decoder.takesRows for stream in streams.values())
         start = writer.start if rows else partial(_started_of_frames, session, writer)
-        return QueryRun(start, sources, control, sinks, metrics, at_end.close)
+        return QueryRun(start, sources, storage, control, sinks, metrics, at_end.close)
 
     def restarted(self) -> QueryRun | BatchRun:
         """A query that goes on from the checkpoint, started."""
@@ -441,7 +441,12 @@ def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSource
     ended = [streams[vertex.uid] for vertex in bounded]
     paths = tuple(stream.path or "" for stream in ended if not stream.endsItself)
     logs = tuple(stream.log for stream in ended if stream.log is not None)
-    return JobSources(paths, logs, unbounded=len(bounded) < len(graph.sources))
+    planned = frozenset(
+        vertex.uid
+        for vertex, stream in zip(bounded, ended)
+        if stream.planner is not None and stream.plan is None
+    )
+    return JobSources(paths, logs, planned, unbounded=len(bounded) < len(graph.sources))
 
 
 def _source(content: Any) -> Source[Any]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flinkish.runtime.metrics import MetricsTotals
+from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.control import ControlStream
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.sinks.batch_sinks import BatchSinks
 from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.planned_offset import PlannedOffset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,11 +29,13 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class JobSources:
-    """The sources of a query. ``bounded``: the paths of those that end by the control stream; ``logs``:
-    the plan logs of those that announce their end themselves."""
+    """The sources of a query. ``bounded``: the paths of those that end by the control stream. Those that
+    announce their end themselves have a plan log, which is among ``logs``, or are planned without one, and
+    then their uid is in ``planned``."""
 
     bounded: tuple[str, ...]
     logs: tuple[str, ...]
+    planned: frozenset[str]
     unbounded: bool
 
 
@@ -43,6 +48,7 @@ class QueryRun:
         self,
         start: Callable[[], StreamingQuery],
         sources: JobSources,
+        storage: CheckpointStorage,
         control: ControlStream,
         sinks: BatchSinks,
         metrics: MetricsTotals,
@@ -50,6 +56,7 @@ class QueryRun:
     ) -> None:
         self._start = start
         self._sources = sources
+        self._storage = storage
         self._control = control
         self._sinks = sinks
         self._metrics = metrics
@@ -124,17 +131,35 @@ class QueryRun:
 
     def _read_to_the_end(self) -> bool:
         """Wait until all planned sources have ended and been read; False if the query was stopped."""
-        rounds = 2 if self._sources.logs else 1
+        rounds = 2 if self._sources.logs or self._sources.planned else 1
         while rounds:
             # The logs are checked before draining, so that all that was planned is read. Twice, as the
             # first step of a restarted source may be one that Spark has read already.
-            if all(PlanLog(log).ended for log in self._sources.logs):
+            if all(PlanLog(log).ended for log in self._sources.logs) and self._planned_ended():
                 rounds -= 1
             else:
                 time.sleep(_POLL_SECONDS / 10)
             if not self._drained():
                 return False
         return True
+
+    def _planned_ended(self) -> bool:
+        """Whether all sources without a plan log have ended, by their last offsets."""
+        if not self._sources.planned:
+            return True
+        progress = self.query.lastProgress
+        offsets: Sequence[object] = self._offsets_before
+        if progress is not None:
+            offsets = [source["endOffset"] for source in progress["sources"]]
+        found = map(PlannedOffset.of, offsets)
+        return self._sources.planned <= {
+            offset.source for offset in found if offset and offset.ended
+        }
+
+    @cached_property
+    def _offsets_before(self) -> Sequence[str]:
+        """The last offsets of the checkpoint that the job goes on from."""
+        return self._storage.lastOffsets() if self._control.resumed else ()
 
     def _drained(self) -> bool:
         """Wait until all input has been read; False if the query was stopped before."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,13 +26,7 @@ from pyspark.sql.types import (
 )
 
 from flinkish.api.arguments import text
-from flinkish.api.connectors.source import (
-    CollectionSource,
-    DataGeneratorSource,
-    SequenceSource,
-    SocketSource,
-    Source,
-)
+from flinkish.api.connectors.source import CollectionSource, SocketSource, Source
 from flinkish.api.errors import CheckpointStorageError, FlinkishError, IllegalStateError
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import (
@@ -60,6 +53,7 @@ from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import PAGES
 from flinkish.spark.sources.function import RESTORED
 from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.planned_offset import PlannedOffset
 from flinkish.spark.sources.reader import SourceStream
 
 if TYPE_CHECKING:
@@ -223,27 +217,27 @@ class JobSavepoints:
     def _positions(self, batch: int) -> dict[str, SourcePosition] | None:
         """Where the sources were after a batch; None if what was planned up to it is not known any more."""
         lines = self._storage.readLines(f"query/offsets/{batch}")[2:]
-        steps: dict[str, int] = {}
-        for line in lines:
-            offset = json.loads(line) if line.startswith("{") else {}
-            if isinstance(offset, dict) and "source" in offset and "step" in offset:
-                steps[offset["source"]] = offset["step"]
+        planned = {found.source: found for line in lines if (found := PlannedOffset.of(line))}
         positions = {}
         for place, vertex in enumerate(self._graph.sources):
             source, stream = vertex.head.content, self._sources[vertex.uid]
             assert isinstance(source, Source)
             kind = source_type(source)
-            if stream.planner is None or stream.plan is None:
+            if stream.planner is None:
                 offset = lines[place] if len(lines) > place and lines[place] != "-" else None
                 positions[vertex.uid] = _position_of_spark(source, stream, offset)
                 continue
-            log = PlanLog(stream.plan)
-            number = log.latest if stream.whole else steps.get(vertex.uid, 0)
-            planned = log.restoredUpTo(number)
-            if planned is None:
-                return None
             planner = copy.deepcopy(stream.planner)
-            planner.restore(*planned)
+            reached = planned.get(vertex.uid)
+            if stream.plan is not None:
+                log = PlanLog(stream.plan)
+                number = log.latest if stream.whole else reached.number if reached else 0
+                steps = log.restoredUpTo(number)
+                if steps is None:
+                    return None
+                planner.restore(*steps)
+            elif reached is not None and reached.whole is not None:
+                planner.restore(reached.whole.snapshot, [])
             positions[vertex.uid] = SourcePosition(kind, planner.position())
         return positions
 
@@ -259,10 +253,6 @@ def _position_of_spark(
         return SourcePosition(kind, None, offset)
     if isinstance(source, CollectionSource):
         return SourcePosition(kind, {"next": len(list(source.values))})
-    if isinstance(source, SequenceSource):
-        return SourcePosition(kind, {"next": source.end + 1})
-    if isinstance(source, DataGeneratorSource):
-        return SourcePosition(kind, {"next": source.count})
     return SourcePosition(kind, {"ended": True})
 
 

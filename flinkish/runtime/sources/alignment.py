@@ -78,6 +78,9 @@ class AlignedPlanner(SourcePlanner):
     def tasks(self, step: Step) -> list[Task]:
         return self._planner.tasks(step)
 
+    def clear(self) -> None:
+        self._planner.clear()
+
     def freeze(self) -> None:
         self._planner.freeze()
 

@@ -68,6 +68,9 @@ class SourcePlanner(ABC):
     def tasks(self, step: Step) -> list[Task]:
         """The pieces of a step, cut and divided among tasks in order; always the same for a step."""
 
+    def clear(self) -> None:
+        """Called now and then: remove what is kept of steps that no batch may run again."""
+
     def freeze(self) -> None:
         """From now on, plan only what exists now. Does nothing for bounded input, which all exists."""
 

@@ -18,10 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.source import Source
-from flinkish.api.errors import UnfitElementError, hide_elements, shown
+from flinkish.api.errors import (
+    CorruptCheckpointError,
+    UnfitElementError,
+    hide_elements,
+    shown,
+)
 from flinkish.api.stored_names import pickled, unpickled
 from flinkish.api.time.elements import StreamRecord
 from flinkish.runtime.records.copies import ATOMS, copied
@@ -29,6 +34,9 @@ from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encod
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 ELEMENTS_A_BATCH = 100_000
 """The most elements that a batch takes, unless the user says how many; so many are read ahead, too."""
@@ -143,8 +151,68 @@ class ReadAhead:
                 return
 
 
+@dataclass(frozen=True)
+class FrameFiles:
+    """Files of frames in a directory: of this machine, or of ``system``, one of pyarrow's, where it is there."""
+
+    directory: str
+    system: fs.FileSystem | None = None
+
+    def write(self, name: str, frames: Iterable[bytes]) -> list[tuple[str, int, int]]:
+        """Write a new file; where each of its frames is."""
+        path = f"{self.directory}/{name}"
+        if self.system is not None:
+            # An object is there once it is whole
+            with self.system.open_output_stream(path) as stream:
+                return _written(path, stream, frames)
+        os.makedirs(self.directory, exist_ok=True)
+        with open(path, "wb") as file:
+            places = _written(path, file, frames)
+            file.flush()
+            os.fsync(file.fileno())
+        return places
+
+    def read(self, path: str, start: int, length: int) -> Records:
+        """The records of a frame in a file."""
+        with open(path, "rb") if self.system is None else self.system.open_input_file(path) as file:
+            file.seek(start)
+            data = file.read(length)
+        if len(data) < length:
+            raise CorruptCheckpointError(
+                f"the file {path} of the checkpoint ends before byte {start + length}, where elements of a"
+                " source were. Restore it from a copy, or begin anew with another checkpoint directory."
+            )
+        return decode_frame(data).records
+
+    def removeUpTo(self, step: int) -> None:
+        """Remove the files of the steps up to that one."""
+        for name in self._names():
+            if name.endswith(_FRAMES) and int(name.partition("-")[0]) <= step:
+                if self.system is None:
+                    Path(self.directory, name).unlink(missing_ok=True)
+                else:
+                    self.system.delete_file(f"{self.directory}/{name}")
+
+    def _names(self) -> list[str]:
+        if self.system is None:
+            return os.listdir(self.directory) if os.path.isdir(self.directory) else []
+        from pyarrow import fs
+
+        found = self.system.get_file_info(fs.FileSelector(self.directory, allow_not_found=True))
+        return [file.base_name for file in found]
+
+
+def _written(path: str, file: Any, frames: Iterable[bytes]) -> list[tuple[str, int, int]]:
+    places, end = [], 0
+    for frame in frames:
+        file.write(frame)
+        places.append((path, end, len(frame)))
+        end += len(frame)
+    return places
+
+
 class UserSourcePlanner(SourcePlanner):
-    """Plans what a user's source gives; the frames are files in ``directory``.
+    """Plans what a user's source gives, and writes it to ``frames``.
 
     ``source`` is the pickled source. The first piece of a step is the number of the step and the position
     after it; each of the others is a file, and where a frame is in it.
@@ -154,14 +222,14 @@ class UserSourcePlanner(SourcePlanner):
         self,
         name: str,
         source: bytes,
-        directory: str,
+        frames: FrameFiles,
         perBatch: int | None,
         parallelism: int,
         elementsHidden: bool = False,
     ) -> None:
         self._name = name
         self._source = source
-        self._directory = directory
+        self._frames = frames
         self._most = perBatch or ELEMENTS_A_BATCH
         self._parallelism = parallelism
         self._hidden = elementsHidden
@@ -198,10 +266,10 @@ class UserSourcePlanner(SourcePlanner):
             self._number, self._position = step.pieces[0]
             self._ended = step.last
 
+    def clear(self) -> None:
+        self._frames.removeUpTo(self._number - _RETAINED)
+
     def snapshot(self) -> list[Any]:
-        for file in Path(self._directory).glob(f"*{_FRAMES}"):
-            if int(file.name.partition("-")[0]) <= self._number - _RETAINED:
-                file.unlink(missing_ok=True)
         return [(self._number, self._position, self._ended)]
 
     def position(self) -> dict[str, Any]:
@@ -229,18 +297,9 @@ class UserSourcePlanner(SourcePlanner):
         return self._reading
 
     def _write(self, records: Records) -> list[tuple[str, int, int]]:
-        os.makedirs(self._directory, exist_ok=True)
         # A planner that outlives its killed job for a moment must not write into the file of the next
         name = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
-        path = os.path.join(self._directory, name)
-        places = []
-        with open(path, "wb") as file:
-            for frame in frames_of(self._name, records):
-                places.append((path, file.tell(), len(frame)))
-                file.write(frame)
-            file.flush()
-            os.fsync(file.fileno())
-        return places
+        return self._frames.write(name, frames_of(self._name, records))
 
 
 def frames_of(name: str, records: Records) -> Iterator[bytes]:
@@ -248,13 +307,6 @@ def frames_of(name: str, records: Records) -> Iterator[bytes]:
     for start in range(0, len(records), ELEMENTS_A_FRAME):
         part = records.slice(start, min(start + ELEMENTS_A_FRAME, len(records)))
         yield encode_frame(Frame(part, NO_MARKS), name, byValue=True)
-
-
-def read_frame(path: str, start: int, length: int) -> Records:
-    """The records of a frame in a file."""
-    with open(path, "rb") as frames:
-        frames.seek(start)
-        return decode_frame(frames.read(length)).records
 
 
 def encoded_position(position: Any) -> str:

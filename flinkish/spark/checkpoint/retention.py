@@ -5,14 +5,16 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyarrow import fs
 
 from flinkish.api.environment.configuration import ExternalizedCheckpointRetention
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.execution.client import JobStatus
+from flinkish.spark.checkpoint.file_systems import file_system
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from flinkish.spark.checkpoint.storage import CheckpointStorage
 
 
@@ -23,19 +25,22 @@ class CheckpointRetention:
     """
 
     def __init__(
-        self, storage: CheckpointStorage, retention: ExternalizedCheckpointRetention | None
+        self,
+        session: SparkSession,
+        storage: CheckpointStorage,
+        retention: ExternalizedCheckpointRetention | None,
     ) -> None:
         self._storage = storage
         self._retention = retention
         self._files: tuple[fs.FileSystem, str] | None = None
         if retention is not None and not storage.isLocal:
             try:
-                self._files = fs.FileSystem.from_uri(storage.path)
-            except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+                self._files = file_system(session, storage.path)
+            except NotSupportedError as error:
                 raise NotSupportedError(
                     f"setExternalizedCheckpointRetention: {storage.path} could not be removed when the job"
-                    f" ends, as Spark removes nothing and pyarrow knows no such file system ({error})."
-                    " Leave it out, and let the store remove old directories."
+                    f" ends, as Spark removes nothing, and {error}. Leave it out, and let the store remove"
+                    " old directories."
                 ) from None
 
     def jobEnded(self, status: JobStatus, goesOn: bool) -> None:

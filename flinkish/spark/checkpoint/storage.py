@@ -99,6 +99,12 @@ class CheckpointStorage(Directory):
         rows = self._session.read.text(self.child(file), wholetext=True).collect()
         return rows[0][0].splitlines() if rows else []
 
+    def lastOffsets(self) -> list[str]:
+        """What Spark has noted last of where its sources are."""
+        batch = self.lastBatch("query/offsets")
+        # A version and the settings come first
+        return [] if batch is None else self.readLines(f"query/offsets/{batch}")[2:]
+
     def writeText(self, name: str, text: str) -> None:
         """Write ``text`` under ``name``, all of it or nothing."""
         if self._local:

@@ -19,9 +19,8 @@ from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, Rea
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.records.user_code import emitted
 from flinkish.runtime.sources.numbers import number_records
-from flinkish.runtime.sources.user_sources import read_frame
+from flinkish.runtime.sources.user_sources import FrameFiles
 
 if TYPE_CHECKING:
     # Whoever plans a source imports this module, and not all that reads one.
@@ -115,8 +114,10 @@ class FramePieceDecoder(PieceDecoder):
 class UserSourceDecoder(PieceDecoder):
     """What a user's source gave, pickled into frames of a file for each step."""
 
+    frames: FrameFiles
+
     def read(self, *piece: Any) -> Iterator[Records]:
-        yield read_frame(*piece)
+        yield self.frames.read(*piece)
 
 
 @dataclass(frozen=True)
@@ -136,32 +137,6 @@ class FrameDecoder(ArrowDecoder):
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
             yield part, decode_frame(frame).records
-
-
-@dataclass(frozen=True)
-class RangeDecoder(ArrowDecoder):
-    """Ranges of numbers, or what ``generator`` makes of each number."""
-
-    generator: Callable[[int], Any] | None
-
-    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        columns = (_list(batch, PART), _list(batch, "first"), _list(batch, "last"))
-        for part, first, last in zip(*columns):
-            for records in number_records(self.generator, first, last):
-                yield part, records
-
-
-@dataclass(frozen=True)
-class GeneratorDecoder(ArrowDecoder):
-    """What ``generator`` makes of the numbers of a rate source."""
-
-    takesRows = True
-
-    generator: Callable[[int], Any]
-
-    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        numbers = _list(batch, "value")
-        yield None, untimed(emitted("Data Generator Source", self.generator, numbers))
 
 
 @dataclass(frozen=True)

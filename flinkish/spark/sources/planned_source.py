@@ -1,8 +1,9 @@
 """Planned sources: a Python data source of Spark that gives each batch one planned step.
 
 With a *planned source* flinkish, not Spark, decides what each batch reads. A planner (``planners``) makes
-one *step* for each batch and logs it (``plan_log``). The rows that Spark gets are only descriptors: texts
-that say what to read. The workers read the data themselves. Spark's offset is the number of the last step.
+one *step* for each batch. The rows that Spark gets are only descriptors: texts that say what to read. The
+workers read the data themselves. Where the checkpoint is on this machine's file system, a step is logged
+there (``plan_log``) and Spark's offset is its number. Elsewhere the step is the offset (``planned_offset``).
 
 Spark runs the reader, and so the planner, in a separate Python process for each stream.
 """
@@ -11,16 +12,18 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from flinkish.api.errors import IncompatibleCheckpointError
-from flinkish.runtime.sources.planners import SourcePlanner
+from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
+from flinkish.runtime.sources.planners import SourcePlanner, Step
 from flinkish.spark.sources.decoding import DESCRIPTOR
 from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.planned_offset import PlannedOffset, WholeStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +32,10 @@ if TYPE_CHECKING:
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+    _TELLS_START = True
 except ImportError:  # before pyspark 4.2
+    _TELLS_START = False
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """A stand-in for older versions of pyspark."""
@@ -43,26 +49,42 @@ PLANNER = "planner.secret"
 source (``spark.redaction.regex``)."""
 
 
+_LOG = "log"
+
+
 _registered: WeakSet[SparkSession] = WeakSet()
 
 
+_CLEARED_EVERY = 200
+"""After so many steps a planner clears what is kept of old ones, as with a plan log."""
+
+
 def planned_stream(
-    session: SparkSession, planner: SourcePlanner, log: str, source: str
+    session: SparkSession, planner: SourcePlanner, log: str | None, source: str
 ) -> DataFrame:
     """A streaming DataFrame with the descriptors of the steps that ``planner`` makes.
 
-    Steps are logged in the directory ``log``; ``source`` is the uid of the source.
+    Steps are logged in the directory ``log`` of this machine, or by Spark itself if that is None; ``source``
+    is the uid of the source.
     """
+    if log is None and not _TELLS_START:
+        raise NotSupportedError(
+            f"the source {source}: its checkpoint is not on this machine's file system, and before version 4.2"
+            " pyspark does not say where such a source goes on. Use a newer pyspark, or pass"
+            " enableCheckpointing a directory on a mount that all machines have."
+        )
     if session not in _registered:
         session.dataSource.register(PlannedSource)
         _registered.add(session)
     reader = session.readStream.format(PlannedSource.name()).schema(_SCHEMA)
     pickled = base64.b64encode(pickle.dumps(planner)).decode()
-    return reader.options(log=log, source=source).option(PLANNER, pickled).load()
+    if log is not None:
+        reader = reader.option(_LOG, log)
+    return reader.option("source", source).option(PLANNER, pickled).load()
 
 
 class PlannedSource(DataSource):
-    """A data source with the options ``planner.secret``, ``log`` and ``source``."""
+    """A data source with the options ``planner.secret``, ``source`` and, if steps are in a log, ``log``."""
 
     @classmethod
     def name(cls) -> str:
@@ -73,7 +95,10 @@ class PlannedSource(DataSource):
 
     def streamReader(self, schema: StructType) -> PlannedStreamReader:
         planner: SourcePlanner = pickle.loads(base64.b64decode(self.options[PLANNER]))
-        return PlannedStreamReader(planner, self.options["log"], self.options["source"])
+        source, log = self.options["source"], self.options.get(_LOG)
+        if log is None:
+            return OffsetStreamReader(planner, source)
+        return LogStreamReader(planner, log, source)
 
 
 class DescriptorPartition(InputPartition):
@@ -85,7 +110,50 @@ class DescriptorPartition(InputPartition):
 
 
 class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Gives Spark one step for each batch; an offset is the number of the last step.
+    """Gives Spark one step for each batch."""
+
+    def __init__(self, planner: SourcePlanner, source: str) -> None:
+        self._planner = planner
+        self._source = source
+
+    def initialOffset(self) -> dict[str, Any]:
+        return PlannedOffset(self._source, 0).asDict()
+
+    @abstractmethod
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]: ...
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        tasks: list[list[str]] = []
+        for step in self._steps(self._offset_of(start), self._offset_of(end)):
+            tasks += self._planner.descriptors(step, firstPart=len(tasks))
+        return [DescriptorPartition(task) for task in tasks]
+
+    @abstractmethod
+    def _steps(self, start: PlannedOffset, end: PlannedOffset) -> Iterator[Step]:
+        """The steps after ``start`` up to ``end``."""
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
+        assert isinstance(partition, DescriptorPartition)
+        return ((descriptor,) for descriptor in partition.descriptors)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Keeps everything, as a committed batch may be run again by hand."""
+
+    def _offset_of(self, offset: Mapping[str, Any]) -> PlannedOffset:
+        found = PlannedOffset.of(offset)
+        if found is None or found.source != self._source:
+            raise IncompatibleCheckpointError(
+                f"the query's checkpoint has {offset} for the source {self._source}, which is no step of"
+                " it: it was begun by another version of flinkish, or by another job. Begin anew with"
+                " another checkpoint directory."
+            )
+        return found
+
+
+class LogStreamReader(PlannedStreamReader):
+    """Keeps the steps in a plan log; an offset is the number of the last step.
 
     A step is logged before Spark learns its offset. After a crash there may therefore be one step that
     Spark does not know. It becomes the first batch, alone, so that a restarted job has the same
@@ -93,22 +161,18 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, planner: SourcePlanner, log: str, source: str) -> None:
-        self._planner = planner
+        super().__init__(planner, source)
         self._directory = log
-        self._source = source
         # Read when needed, as Spark also creates readers only to pickle them.
         self._log: PlanLog | None = None
         self._resumed = False
-
-    def initialOffset(self) -> dict[str, Any]:
-        return self._offset(0)
 
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
         log = self._open()
         if start is not None:
-            read = self._number(start)
+            read = self._offset_of(start).number
             if read < log.latest:
                 return self._offset(read + 1)
             if read > log.latest:
@@ -121,6 +185,7 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if log.isDue:
             # Before the next step: a savepoint of the last batch needs what was planned up to it
             log.fold(self._planner.snapshot())
+            self._planner.clear()
         step = self._planner.plan()
         if step is not None:
             log.append(step)
@@ -130,19 +195,9 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._open()
         self._planner.freeze()
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        first, last = self._number(start) + 1, self._number(end)
-        tasks: list[list[str]] = []
-        for number in range(first, last + 1):
-            tasks += self._planner.descriptors(self._open().read(number), firstPart=len(tasks))
-        return [DescriptorPartition(task) for task in tasks]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
-        assert isinstance(partition, DescriptorPartition)
-        return ((descriptor,) for descriptor in partition.descriptors)
-
-    def commit(self, end: dict[str, Any]) -> None:
-        """Keeps everything, as a committed batch may be run again by hand."""
+    def _steps(self, start: PlannedOffset, end: PlannedOffset) -> Iterator[Step]:
+        for number in range(start.number + 1, end.number + 1):
+            yield self._open().read(number)
 
     def _open(self) -> PlanLog:
         if self._log is None:
@@ -151,13 +206,64 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._log
 
     def _offset(self, step: int) -> dict[str, Any]:
-        return {"source": self._source, "step": step}
+        return PlannedOffset(self._source, step).asDict()
 
-    def _number(self, offset: dict[str, Any]) -> int:
-        if offset.get("source") != self._source or not isinstance(offset.get("step"), int):
+
+class OffsetStreamReader(PlannedStreamReader):
+    """Keeps nothing: an offset is the step, with what the planner knew after it.
+
+    Spark logs an offset before it runs the batch, and asks for the next one with it. A step that Spark has
+    not logged when the job is killed has not been read by anyone, and is planned anew.
+    """
+
+    def __init__(self, planner: SourcePlanner, source: str) -> None:
+        super().__init__(planner, source)
+        self._latest: PlannedOffset | None = None
+        self._frozen = False
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        assert start is not None
+        read = self._offset_of(start)
+        if self._latest is None:
+            self._resume(read)
+        elif self._latest.number == read.number + 1:
+            # Spark has asked before, and has not run the batch
+            return self._latest.asDict()
+        step = self._planner.plan()
+        if step is None:
+            return start
+        number = read.number + 1
+        if number % _CLEARED_EVERY == 0:
+            self._planner.clear()
+        self._latest = PlannedOffset(
+            self._source, number, WholeStep(step, self._planner.snapshot())
+        )
+        return self._latest.asDict()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        # What exists now is known once Spark has said where it goes on
+        self._frozen = True
+
+    def _steps(self, start: PlannedOffset, end: PlannedOffset) -> Iterator[Step]:
+        if end.number > start.number:
+            yield self._whole(end).step
+
+    def _resume(self, read: PlannedOffset) -> None:
+        """Go on after a step that Spark has logged."""
+        if read.number:
+            self._planner.restore(self._whole(read).snapshot, [])
+        self._latest = read
+        if self._frozen:
+            self._planner.freeze()
+
+    def _whole(self, offset: PlannedOffset) -> WholeStep:
+        if offset.whole is None:
             raise IncompatibleCheckpointError(
-                f"the query's checkpoint has {offset} for the source {self._source}, which is no step of"
-                " it: it was begun by another version of flinkish, or by another job. Begin anew with"
-                " another checkpoint directory."
+                f"the query's checkpoint has the number of a step, {offset.number}, for the source"
+                f" {self._source}, and not the step: it was moved here from a file system of the machine. Go on"
+                " where it was, stop the job there with a savepoint, and begin from that with a new checkpoint"
+                " directory."
             )
-        return int(offset["step"])
+        return offset.whole

@@ -1,13 +1,12 @@
 """Sources as streaming DataFrames, each with a decoder that turns its rows into records.
 
-Wherever this machine can access both the source and the checkpoint, flinkish plans what a batch reads: rows
-hold descriptors, and the workers read the data. A source with a single step is planned when the job starts,
-and its descriptors are files for Spark's text source. A source with more steps is planned while the job
-runs, by ``PlannedSource``.
+flinkish plans what a batch reads of numbers, Kafka and users' sources, and of collections and files if the
+checkpoint and they are on file systems of this machine: rows hold descriptors, and the workers read the
+data. A source with a single step is planned when the job starts, and its descriptors are files for Spark's
+text source. A source with more steps is planned while the job runs, by ``PlannedSource``.
 
 Spark reads the rest: files on other file systems or with unknown options, sockets, and streaming
-DataFrames. If the checkpoint is on another file system, bounded sources that are not files are first
-written there as tables.
+DataFrames. If the checkpoint is on another file system, collections are first written there as tables.
 """
 
 from __future__ import annotations
@@ -60,7 +59,8 @@ from flinkish.runtime.sources.planners import (
     SourcePlanner,
     is_pattern,
 )
-from flinkish.runtime.sources.user_sources import UserSourcePlanner
+from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
+from flinkish.spark.checkpoint.file_systems import file_system
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
 from flinkish.spark.sources.aligned_watermarks import noted_watermarks
 from flinkish.spark.sources.decoding import (
@@ -71,12 +71,10 @@ from flinkish.spark.sources.decoding import (
     FilePieceDecoder,
     FrameDecoder,
     FramePieceDecoder,
-    GeneratorDecoder,
     KafkaPieceDecoder,
     LinesDecoder,
     NumberPieceDecoder,
     PartDecoder,
-    RangeDecoder,
     RowDecoder,
     SingleColumnDecoder,
     UserSourceDecoder,
@@ -102,9 +100,6 @@ MOST_BATCHES = 64
 """A sequence is read in batches of a million, but in no more batches than this."""
 
 
-PARTS_A_BATCH = 64
-
-
 EVERY_AGE = "36500d"
 """The maximum age of files; Spark's default skips those a week older than the newest."""
 
@@ -116,16 +111,14 @@ _STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAS
 _FRAMES = f"{PART} long, frame binary"
 
 
-_RANGES = f"{PART} long, first long, last long"
-
-
 @dataclass(frozen=True)
 class SourceStream:
     """A streaming DataFrame and its decoder. ``whole``: all of it comes in one batch.
 
     ``path``: the path of its files, if Spark decides how many of them a batch reads. ``endsItself``: its
     rows announce the end of a bounded source. ``log``: the directory of its plan log, if it has one.
-    ``planner`` and ``plan``: who plans it, and the log that a savepoint finds its position in.
+    ``planner`` and ``plan``: who plans it, and the log that a savepoint finds its position in; without a log
+    it is in Spark's offsets.
     """
 
     dataframe: DataFrame
@@ -174,13 +167,7 @@ class SourceReader:
                 f"{name} is not a source that flinkish can read on Spark. Write its read(position), or"
                 " read with Spark and pass the DataFrame to env.fromDataFrame(...)."
             )
-        if self._local is None:
-            raise NotSupportedError(
-                f"{name}: what a source of your own gives is kept in the checkpoint, which must be on"
-                f" this machine's file system, and is at {self._storage.path}. Pass"
-                " enableCheckpointing(directory) a local directory."
-            )
-        frames = os.path.join(self._local, "sources", uid, "frames")
+        frames = self._frame_files(name, f"sources/{uid}/frames")
         planner = UserSourcePlanner(
             name,
             shipped_source(source),
@@ -189,7 +176,25 @@ class SourceReader:
             self._tasks,
             self._elementsHidden,
         )
-        return self._planned(planner, UserSourceDecoder(), uid, whole=False)
+        return self._planned(planner, UserSourceDecoder(frames), uid, whole=False)
+
+    def _frame_files(self, name: str, directory: str) -> FrameFiles:
+        """The files of a user's source in the checkpoint: its planner and the workers, which have no Spark to
+        write and read with, reach them."""
+        if self._local is not None:
+            return FrameFiles(os.path.join(self._local, directory))
+        try:
+            files, path = file_system(self._session, self._storage.child(directory))
+            files.create_dir(path)
+        except (NotSupportedError, OSError) as error:
+            raise NotSupportedError(
+                f"{name}: what a source of your own gives is kept in the checkpoint at {self._storage.path},"
+                f" which Python processes cannot write: {error}. Pass enableCheckpointing(directory) a"
+                " directory on a mount that all machines have, or a URI such as s3a://bucket/path that pyarrow"
+                " reaches too: with the keys of Spark's settings spark.hadoop.fs.s3a.*, or with what it finds"
+                " in the environment of the processes."
+            ) from None
+        return FrameFiles(path, files)
 
     @streamOf.register
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
@@ -232,21 +237,9 @@ class SourceReader:
     def _generator(self, source: DataGeneratorSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         if source.count is not None and source.elementsPerSecond is None:
             return self._numbers(0, source.count - 1, uid, source.generator)
-        if self._local is not None:
-            last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
-            first = self._first(uid, 0)
-            planner = RatedNumberPlanner(first, last, source.rate, self._tasks)
-            return self._planned(planner, NumberPieceDecoder(source.generator), uid, whole=False)
-        if source.count is not None:
-            raise NotSupportedError(
-                "DataGeneratorSource: a count and elementsPerSecond go together only if the checkpoint"
-                f" is on this machine's file system, and it is at {self._storage.path}. Leave one of"
-                " them out."
-            )
-        self._check_no_position(uid, "DataGeneratorSource")
-        rows = self._session.readStream.format("rate").option("rowsPerSecond", source.rate)
-        stream = rows.load()
-        return SourceStream(stream.select("value"), GeneratorDecoder(source.generator), False)
+        last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
+        planner = RatedNumberPlanner(self._first(uid, 0), last, source.rate, self._tasks)
+        return self._planned(planner, NumberPieceDecoder(source.generator), uid, whole=False)
 
     @streamOf.register
     def _dataframe(self, source: DataFrameSource, uid: str) -> SourceStream:
@@ -271,12 +264,6 @@ class SourceReader:
 
     @streamOf.register
     def _kafka(self, source: KafkaSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        if self._local is None:
-            raise NotSupportedError(
-                f"KafkaSource: it needs the checkpoint on a file system of this machine, and it is at"
-                f" {self._storage.path}. Pass enableCheckpointing such a directory, or read with Spark's"
-                ' connector: env.fromDataFrame(spark.readStream.format("kafka")...).'
-            )
         confluent_kafka("KafkaSource")
         zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
         planner = KafkaPlanner(source, self._elementsPerBatch, self._tasks)
@@ -313,9 +300,11 @@ class SourceReader:
     def _planned(
         self, planner: SourcePlanner, decoder: ArrowDecoder, uid: str, whole: bool
     ) -> SourceStream:
-        assert self._local is not None
         if uid in self._positions:
             planner.begin(self._positions[uid])
+        if self._local is None:
+            stream = planned_stream(self._session, planner, None, uid)
+            return SourceStream(stream, decoder, False, endsItself=True, planner=planner)
         directory = os.path.join(self._local, "sources", uid)
         log = os.path.join(directory, "plan")
         if not whole and not self._batch:
@@ -393,12 +382,10 @@ class SourceReader:
         count = max(last - first + 1, 0)
         wanted = self._elementsPerBatch or max(NUMBERS_A_BATCH, math.ceil(count / MOST_BATCHES))
         a_batch = max(min(wanted, count), 1)
-        if self._local is None:
-            return self._number_table(first, last, a_batch, uid, RangeDecoder(generator))
         planner = NumberPlanner(first, last, a_batch, self._tasks)
         return self._planned(planner, NumberPieceDecoder(generator), uid, whole=a_batch >= count)
 
-    # For checkpoints on other file systems: tables in the checkpoint, which Spark reads.
+    # For checkpoints on other file systems: a collection is a table in the checkpoint, which Spark reads.
 
     def _collection_table(self, values: list[Any], a_batch: int, uid: str) -> SourceStream:
         name = f"sources/{uid}"
@@ -410,23 +397,6 @@ class SourceReader:
             self._finish(name)
         files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < len(values) else None
         return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
-
-    def _number_table(
-        self, first: int, last: int, a_batch: int, uid: str, decoder: ArrowDecoder
-    ) -> SourceStream:
-        name = f"sources/{uid}"
-        a_part = max(math.ceil(a_batch / PARTS_A_BATCH), ELEMENTS_A_FRAME)
-        rows_a_batch = math.ceil(a_batch / a_part)
-        if not self._written(name):
-            for start in range(first, last + 1, a_batch):
-                end = min(start + a_batch, last + 1)
-                ranges = [
-                    (part, part, min(part + a_part, end) - 1) for part in range(start, end, a_part)
-                ]
-                self._write_batch(name, ranges, _RANGES, start == first, rows_a_batch)
-            self._finish(name)
-        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < last - first + 1 else None
-        return self._materialised(name, _RANGES, decoder, files_a_batch)
 
     def _materialised(
         self, name: str, schema: str, decoder: ArrowDecoder, filesABatch: int | None
@@ -463,6 +433,13 @@ def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -
     """Raises NotSupportedError if Spark decides what a batch reads of a source that is to wait for others."""
     for uid in aligned:
         stream = streams[uid]
+        if stream.log is None and stream.planner is not None and not stream.whole:
+            raise NotSupportedError(
+                f"withWatermarkAlignment: the watermarks that the source {uid} is to wait for are noted in the"
+                " checkpoint, which must be on a file system of this machine. Pass enableCheckpointing(directory)"
+                " a path, such as one on a mount that all machines have, or leave the alignment out: what is"
+                " ahead waits in state, and results are the same."
+            )
         if stream.log is None and not stream.whole:
             raise NotSupportedError(
                 f"withWatermarkAlignment: Spark decides what a batch reads of the source {uid}, so it cannot"

@@ -20,6 +20,7 @@ from flinkish.deployment.status.job_monitor import JobMonitor
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.spark.session.quiet_logs import quiet_py4j
+from flinkish.spark.sources.planned_offset import PlannedOffset
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -137,4 +138,7 @@ def _bytes_of(state: Mapping[str, Any]) -> int:
 def _text(offset: object) -> str | None:
     if offset is None or offset == "null":
         return None
+    planned = PlannedOffset.of(offset)
+    if planned is not None:
+        return planned.shown()
     return offset if isinstance(offset, str) else json.dumps(offset)

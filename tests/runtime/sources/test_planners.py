@@ -26,7 +26,7 @@ from flinkish.runtime.sources.planners import (
     Step,
 )
 from flinkish.spark.sources.plan_log import PlanLog
-from flinkish.spark.sources.planned_source import PlannedStreamReader
+from flinkish.spark.sources.planned_source import LogStreamReader
 
 MEGABYTE = 1 << 20
 
@@ -247,7 +247,7 @@ def test_frames_of_a_collection_come_as_the_index_says(tmp_path):
 
 
 def reader(tmp_path, planner):
-    return PlannedStreamReader(planner, str(tmp_path / "log"), "numbers")
+    return LogStreamReader(planner, str(tmp_path / "log"), "numbers")
 
 
 def numbers_in(partitions):

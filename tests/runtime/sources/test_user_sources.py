@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 import time
 
 import cloudpickle
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import fs
 
 import flinkish as fl
 from flinkish.api.errors import (
+    CorruptCheckpointError,
     InvalidProgramError,
     NotSupportedError,
     UnfitElementError,
     UserFunctionError,
 )
 from flinkish.runtime.records.records import visible_timestamp
-from flinkish.runtime.sources.user_sources import ReadAhead, UserSourcePlanner, read_frame
+from flinkish.runtime.sources.user_sources import FrameFiles, ReadAhead, UserSourcePlanner
 from flinkish.spark.sources.plan_log import PlanLog
 
 
@@ -37,9 +41,13 @@ class Numbers(fl.Source[int]):
             yield number, number + 1
 
 
-def planner(source, directory, perBatch=3, parallelism=2):
+def planner(source, frames, perBatch=3, parallelism=2):
     pickled = cloudpickle.dumps(source)
-    return UserSourcePlanner("Numbers", pickled, str(directory), perBatch, parallelism)
+    return UserSourcePlanner("Numbers", pickled, frames_in(frames), perBatch, parallelism)
+
+
+def frames_in(directory):
+    return directory if isinstance(directory, FrameFiles) else FrameFiles(str(directory))
 
 
 def awaited(take):
@@ -50,7 +58,8 @@ def awaited(take):
 
 
 def elements(planned, step):
-    return [v for task in planned.tasks(step) for piece in task for v in read_frame(*piece).values]
+    pieces = (piece for task in planned.tasks(step) for piece in task)
+    return [value for piece in pieces for value in planned._frames.read(*piece).values]
 
 
 def steps_of(planned):
@@ -87,6 +96,7 @@ def test_wherever_it_is_killed_each_element_is_planned_once(tmp_path_factory, en
             log.append(step)
             if log.isDue:
                 log.fold(planned.snapshot())
+                planned.clear()
             steps -= 1
     assert seen == list(range(end))
     assert planned.plan() is None
@@ -105,8 +115,67 @@ def test_old_frames_are_removed(tmp_path):
     planned = planner(Numbers(250), tmp_path, perBatch=1)
     steps_of(planned)
     assert len(os.listdir(tmp_path)) == 250
-    planned.snapshot()
+    planned.clear()
     assert len(os.listdir(tmp_path)) == 200 - 1
+
+
+class Store(fs.FSSpecHandler):
+    """A store in memory, which notes how it is called."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.objects = {}
+        self.listings = 0
+
+    def get_file_info_selector(self, selector):
+        self.listings += 1
+        return [fs.FileInfo(name, fs.FileType.File) for name in sorted(self.objects)]
+
+    def delete_file(self, path):
+        del self.objects[path]
+
+    def open_output_stream(self, path, metadata):
+        return pa.PythonFile(Upload(self.objects, path), mode="w")
+
+    def open_input_file(self, path):
+        return pa.PythonFile(io.BytesIO(self.objects[path]), mode="r")
+
+
+class Upload(io.BytesIO):
+    """An object that is there once it is whole."""
+
+    def __init__(self, objects, path):
+        super().__init__()
+        self.put = objects, path
+
+    def close(self):
+        if not self.closed:
+            objects, path = self.put
+            objects[path] = self.getvalue()
+        super().close()
+
+
+def test_in_a_store_there_is_an_object_for_each_batch_and_no_listing():
+    store = Store()
+    frames = FrameFiles("bucket/frames", fs.PyFileSystem(store))
+    planned = planner(Numbers(250), frames, perBatch=1)
+    steps = steps_of(planned)
+    assert (len(store.objects), store.listings) == (250, 0)
+    assert [value for step in steps for value in elements(planned, step)] == list(range(250))
+    planned.clear()
+    assert (len(store.objects), store.listings) == (200 - 1, 1)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_file_of_frames_that_was_cut_off_is_named(tmp_path, stored):
+    frames = FrameFiles(str(tmp_path), fs.LocalFileSystem() if stored else None)
+    planned = planner(Numbers(3), frames)
+    step = awaited(planned.plan)
+    assert elements(planned, step) == [0, 1, 2]
+    [file] = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(CorruptCheckpointError, match=rf"{file.name} .* ends before byte"):
+        elements(planned, step)
 
 
 class Stamped(fl.Source[dict]):

@@ -42,7 +42,7 @@ def test_a_directory_is_removed_as_in_flink(status, removing, retention, tmp_pat
     for goesOn in (True, False):
         directory = tmp_path / f"{goesOn}"
         (directory / "query").mkdir(parents=True)
-        CheckpointRetention(Local(directory), retention).jobEnded(status, goesOn)
+        CheckpointRetention(None, Local(directory), retention).jobEnded(status, goesOn)
         assert directory.exists() == (goesOn or retention not in removing)
 
 
@@ -55,11 +55,11 @@ def test_what_could_not_be_removed_is_refused_as_the_job_starts():
         def __init__(self):
             pass
 
-    CheckpointRetention(Elsewhere(), None)
+    CheckpointRetention(None, Elsewhere(), None)
     with pytest.raises(
         fl.NotSupportedError, match="nowhere://bucket/checkpoint could not be removed"
     ):
-        CheckpointRetention(Elsewhere(), DELETE)
+        CheckpointRetention(None, Elsewhere(), DELETE)
 
 
 def test_it_is_set_by_flinks_methods_and_option():

@@ -87,6 +87,44 @@ def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_pat
     assert sorted(map(repr, killed)) == sorted(map(repr, undisturbed))
 
 
+@pytest.mark.skipif(PYSPARK < (4, 2), reason="pyspark does not say where a source goes on")
+@pytest.mark.slow("four jobs whose checkpoints are written by Spark")
+def test_elsewhere_a_checkpoint_and_a_savepoint_of_it_say_where_sources_are(elsewhere, jobs):
+    """No file of this machine's is needed: Spark's own log has the steps."""
+
+    def run(directory, read, broken=False, savepoint=None):
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment(elsewhere).setParallelism(1)
+        env.enableCheckpointing(f"/jobs/{directory}").getConfig().setElementsPerBatch(4)
+        if savepoint:
+            env.setSavepoint(f"/jobs/{savepoint}")
+        rated = fl.DataGeneratorSource(lambda n: 100 + n, 5, 1000)
+        numbers = env.fromSequence(0, 9).uid("numbers")
+        stream = numbers.union(env.fromSource(rated, None, "rated").uid("rated"))
+
+        def note(values, batch):
+            if broken and batch == 2:
+                raise OSError("broken")
+            read[batch] = values
+
+        stream.keyBy(lambda n: n // 100).reduce(max).uid("highest").forEachBatch(note)
+        env.execute()
+
+    first = {}
+    with pytest.raises(UserFunctionError, match="broken"):
+        run("planned", first, broken=True)
+    assert not (jobs / "planned" / "sources").exists()
+    moved, gone_on = {}, {}
+    run("moved", moved, savepoint="planned")
+    run("planned", gone_on)
+    for later in (moved, gone_on):
+        assert min(later) == 2
+        found = [value for read in (first, later) for values in read.values() for value in values]
+        assert sorted(found) == [*range(10), *range(100, 105)]
+    again = {}
+    run("planned", again)
+    assert not any(again.values())
+
+
 def test_files_are_read_in_order_whatever_their_size(env, tmp_path):
     """Also where one is cut for two tasks, and where some are empty, old or new ones by far."""
     year = 365 * 86_400

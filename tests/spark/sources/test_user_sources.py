@@ -10,12 +10,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pyspark
 import pytest
+from pyarrow import fs
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
+from flinkish.spark.sources import reader
 from tests.reliability.processes import tree_of
+from tests.spark.sinks.test_user_sinks import Renamed, committed
 from tests.spark.waiting import wait_for
+
+PYSPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
 JOB = Path(__file__).with_name("user_source_job.py")
 
@@ -55,6 +61,36 @@ def test_it_goes_on_after_the_last_position(env, tmp_path):
     assert runs[2] == []
 
 
+@pytest.mark.skipif(PYSPARK < (4, 2), reason="pyspark does not say where a source goes on")
+@pytest.mark.slow("two jobs whose checkpoints are written by Spark")
+def test_elsewhere_what_it_gave_is_in_the_checkpoint_too(elsewhere, jobs, tmp_path, monkeypatch):
+    """Written and read by a file system of pyarrow's."""
+
+    def place(session, uri):
+        assert uri.startswith("/jobs/")
+        return fs.LocalFileSystem(), f"{jobs.parent}/{jobs.name}{uri.removeprefix('/jobs')}"
+
+    monkeypatch.setattr(reader, "file_system", place)
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(elsewhere).setParallelism(1)
+    env.enableCheckpointing("/jobs/with frames").getConfig().setElementsPerBatch(3)
+    broken, out = tmp_path / "broken", tmp_path / "out"
+    broken.touch()
+    out.mkdir()
+
+    def run():
+        source = env.fromSource(Numbers(str(broken)), None, "numbers").uid("numbers")
+        highest = source.keyBy(lambda n: 0).reduce(max).uid("highest")
+        highest.sinkTo(Renamed(out)).uid("out")
+        env.execute()
+
+    with pytest.raises(UserFunctionError, match="unplugged"):
+        run()
+    broken.unlink()
+    run()
+    assert committed(out) == list(range(10))
+    assert len(list((jobs / "with frames" / "sources" / "numbers" / "frames").iterdir())) == 4
+
+
 class Clock(fl.Source[int]):
     """A number every millisecond, for ever."""
 
@@ -89,20 +125,27 @@ def test_a_source_without_an_end_is_stopped_and_goes_on(env, tmp_path):
 @pytest.mark.processes
 @pytest.mark.slow("starts Spark twice, in processes of their own")
 def test_a_killed_job_reads_and_writes_each_element_once(tmp_path):
-    out = tmp_path / "out"
+    killed_and_gone_on(tmp_path, {**os.environ, "PYTHONPATH": str(JOB.parents[3])})
+
+
+def killed_and_gone_on(directory, variables, size=5, *checkpoint):
+    """Kill a job of ``user_source_job.py`` after its first batches of ``size``, and check what has come when it
+    has gone on."""
+    out, more = directory / "out", [str(size), *checkpoint] if checkpoint else []
     out.mkdir()
-    arguments = [sys.executable, str(JOB), str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(JOB.parents[3])}
-    killed = subprocess.Popen(
-        [*arguments, "0.1"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    wait_for(lambda: len(list(out.glob("[0-9]*"))) >= 2, 300)
-    for process in tree_of(killed.pid):
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-    killed.wait()
-    assert len(list(out.glob("[0-9]*"))) < 12
-    ended = subprocess.run([*arguments, "0"], env=environment, capture_output=True, text=True)
+    command = [sys.executable, str(JOB), str(directory)]
+    with (directory / "job.log").open("w") as log:
+        killed = subprocess.Popen([*command, "0.1", *more], env=variables, stdout=log, stderr=log)
+        try:
+            few = max(10 // size, 1)
+            wait_for(lambda: len(list(out.glob("[0-9]*"))) >= few or killed.poll() is not None, 500)
+        finally:
+            for process in tree_of(killed.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            killed.wait()
+    assert few <= len(list(out.glob("[0-9]*"))) < 60 // size, (directory / "job.log").read_text()
+    ended = subprocess.run([*command, "0", *more], env=variables, capture_output=True, text=True)
     assert ended.stdout.splitlines()[-1:] == ["ended"], ended.stderr
     written = [int(line) for file in out.glob("[0-9]*") for line in file.read_text().split()]
     sums = dict.fromkeys(range(3), 0)

@@ -1,7 +1,7 @@
 """A job with a source and a sink of its own, run by ``test_user_sources.py``, which kills it.
 
-``python user_source_job.py DIRECTORY PAUSE``: reads 60 numbers, ``PAUSE`` s apart, and writes their running
-sums into files that get their names when they are committed.
+``python user_source_job.py DIRECTORY PAUSE [SIZE CHECKPOINT]``: reads 60 numbers, ``PAUSE`` s apart, in batches of
+``SIZE``, and writes their running sums into files of DIRECTORY/out, which get their names when they are committed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 import flinkish as fl
 
 DIRECTORY, PAUSE = Path(sys.argv[1]), float(sys.argv[2])
+SIZE, CHECKPOINT = sys.argv[3:] or ("5", str(DIRECTORY / "checkpoint"))
 
 
 class Ticks(fl.Source[int]):
@@ -75,7 +76,7 @@ class Files(fl.Sink[int], fl.SupportsCommitter[str]):
 
 
 env = fl.StreamExecutionEnvironment().setParallelism(1)
-env.enableCheckpointing(str(DIRECTORY / "checkpoint")).getConfig().setElementsPerBatch(5)
+env.enableCheckpointing(CHECKPOINT).getConfig().setElementsPerBatch(int(SIZE))
 numbers = env.fromSource(Ticks(PAUSE), None, "ticks").keyBy(lambda n: n % 3)
 numbers.reduce(lambda a, b: a + b).sinkTo(Files(DIRECTORY / "out"))
 env.execute()

@@ -1,0 +1,78 @@
+"""The file system of a directory as one of pyarrow's, for Python processes that have no JVM beside them.
+
+Where a program has told Spark how it gets into a store like S3, it is not asked again: Hadoop's settings are
+those of pyarrow too. In all else pyarrow finds its own way, by the environment of each process.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+import pyarrow as pa
+from pyarrow import fs
+
+from flinkish.api.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_S3 = ("s3", "s3a", "s3n")
+
+_AMAZONS = re.compile(r"(https?://)?s3([.-][a-z0-9-]+)?\.amazonaws\.com/?")
+"""Which region's, the bucket knows."""
+
+
+def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
+    """The file system of ``uri``, and the path in it.
+
+    Raises NotSupportedError if pyarrow has none, or not here.
+    """
+    parsed = urlparse(uri)
+    if not parsed.scheme:
+        # Spark's default file system, and not this machine's, or nobody would ask
+        raise NotSupportedError(f"only Spark knows on which file system {uri} is: pass a URI")
+    try:
+        if parsed.scheme in _S3:
+            path = f"{parsed.netloc}{parsed.path}".rstrip("/")
+            return _s3(session, parsed.netloc), path
+        return fs.FileSystem.from_uri(uri)  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+        raise NotSupportedError(f"pyarrow knows no file system for {uri} ({error})") from None
+
+
+def _s3(session: SparkSession, bucket: str) -> fs.S3FileSystem:
+    """The file system of ``bucket``, as the settings of Hadoop's connector S3A say."""
+
+    def setting(name: str) -> str | None:
+        for key in (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"):
+            for prefix in ("", "spark.hadoop."):
+                value = session.conf.get(f"{prefix}{key}", None)
+                if value:
+                    return value
+        return None
+
+    scheme = "http" if setting("connection.ssl.enabled") == "false" else "https"
+    endpoint, region = setting("endpoint"), setting("endpoint.region")
+    if endpoint is not None and _AMAZONS.fullmatch(endpoint):
+        endpoint = None
+    if endpoint is not None:
+        given, _, endpoint = endpoint.rpartition("://")
+        scheme = given or scheme
+    elif region is None:
+        region = fs.resolve_s3_region(bucket)
+    return fs.S3FileSystem(
+        access_key=setting("access.key"),
+        secret_key=setting("secret.key"),
+        session_token=setting("session.token"),
+        region=region or "us-east-1",
+        scheme=scheme,
+        endpoint_override=endpoint,
+        # The 1 and 3 s of pyarrow are short for a busy store
+        connect_timeout=30,
+        request_timeout=60,
+        # One request for a small object in place of three
+        allow_delayed_open=True,
+        force_virtual_addressing=endpoint is not None and setting("path.style.access") != "true",
+    )
