@@ -65,13 +65,19 @@ from flinkish.spark.session.session import (
     session_for,
     set_job_settings,
 )
+from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
-from flinkish.spark.sources.reader import SourceReader, SourceStream, check_aligned
+from flinkish.spark.sources.reader import (
+    SourceReader,
+    SourceStream,
+    check_aligned,
+    reads_planned,
+)
 from flinkish.spark.status.checkpoint_history import history_log
 from flinkish.spark.status.query_monitor import QueryMonitor
 from flinkish.spark.translation import translate, translate_batch
@@ -116,6 +122,8 @@ class SparkPipelineExecutor:
                     retention = CheckpointRetention(session, storage, kept)
                 savepoint = _savepoint(session, environment, plan, sinks, storage, batch)
                 graph, settings = _graph(config, sinks, plan, parallelism, batch)
+                if not batch or reads_planned(graph):
+                    check_shared(session, storage)
                 queries = (_Batches if batch else _Queries)(
                     session, config, storage, plan, graph, settings, given, jobName
                 )
@@ -170,6 +178,7 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         savepoint = _savepoint(session, environment, plan, [sink], storage)
         graph, settings = _graph(config, [sink], plan, parallelism)
+        check_shared(session, storage)
         _bring(savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
         run = job_run(session, given)

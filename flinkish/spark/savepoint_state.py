@@ -31,8 +31,9 @@ from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.savepoint import SCHEMA, SparkSavepoint, read_state, summary
 from flinkish.spark.session.session import SETTINGS_LOCK, batch_settings, default_parallelism
+from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.sources.function import END_OF_INPUT
-from flinkish.spark.sources.reader import SourceReader
+from flinkish.spark.sources.reader import SourceReader, reads_planned
 from flinkish.spark.translation import translate_batch
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ def _bootstrapped(
     at_end.callback(temporary.remove)
     storage = CheckpointStorage(session, temporary.path.as_uri())
     storage.create()
+    if reads_planned(graph):
+        check_shared(session, storage)
     at_end.enter_context(SETTINGS_LOCK)
     at_end.enter_context(batch_settings(session))
     hidden = config.elementsHiddenInErrors

@@ -40,12 +40,17 @@ def give_package(session: SparkSession) -> None:
     from pyspark import SparkContext
 
     context = SparkContext.getOrCreate()
-    if context in _given or _IN_THIS_PROCESS.fullmatch(context.master or "local"):
+    if context in _given or executors_are_here(context):
         return
     # Else it is in an archive itself, which came with the program
     if _PACKAGE.is_dir():
         context.addPyFile(str(_archive()))
     _given.add(context)
+
+
+def executors_are_here(context: SparkContext) -> bool:
+    """Whether tasks run in the JVM of this process, and not in those of a cluster."""
+    return _IN_THIS_PROCESS.fullmatch(context.master or "local") is not None
 
 
 @lru_cache

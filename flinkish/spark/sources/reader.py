@@ -41,6 +41,7 @@ from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import shipped_source
+from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.formats.base import LineFormat
 from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters, file_format
 from flinkish.runtime.kafka.client import confluent_kafka
@@ -427,6 +428,11 @@ class SourceReader:
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
         # The first write replaces the remains of a job that was killed while writing.
         self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
+
+
+def reads_planned(graph: JobGraph) -> bool:
+    """Whether a job in BATCH reads what is planned of its sources from the checkpoint."""
+    return any(not isinstance(vertex.head.content, DataFrameSource) for vertex in graph.sources)
 
 
 def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -> None:
