@@ -128,7 +128,7 @@ class SparkPipelineExecutor:
                     session, config, storage, plan, graph, settings, given, jobName
                 )
                 with queries.starting():
-                    _bring(savepoint, environment, graph, settings, storage)
+                    _bring(session, savepoint, environment, graph, settings, storage)
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
                     view = JobDetailsView(
@@ -179,7 +179,7 @@ class SparkPipelineExecutor:
         savepoint = _savepoint(session, environment, plan, [sink], storage)
         graph, settings = _graph(config, [sink], plan, parallelism)
         check_shared(session, storage)
-        _bring(savepoint, environment, graph, settings, storage)
+        _bring(session, savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
         run = job_run(session, given)
         alignments = Alignments(graph)
@@ -348,6 +348,7 @@ def _savepoint(
 
 
 def _bring(
+    session: SparkSession,
     savepoint: SparkSavepoint | None,
     environment: StreamExecutionEnvironment,
     graph: JobGraph,
@@ -356,9 +357,15 @@ def _bring(
 ) -> None:
     """Write the state of ``savepoint`` into the checkpoint, before its plan: once that is noted, there is a
     checkpoint to go on from."""
-    if savepoint is not None:
-        allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
+    if savepoint is None:
+        return
+    allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
+    try:
         savepoint.bring(savepoint.restoration(graph, settings, allowed), storage)
+    except Exception as error:
+        if jvm_is_gone(session):
+            raise
+        raise translated(error, environment.getConfig().elementsHiddenInErrors) from None
 
 
 def _graph(

@@ -147,7 +147,7 @@ class SparkJobClient(JobClient):
                 )
             if not savepoints.awaitBatch(lambda: not self._ended.is_set()):
                 self._check_runs("triggerSavepoint")
-            savepoints.write(directory, self._name)
+            self._write(savepoints, directory)
         return directory
 
     def _writer_of_savepoints(self, method: str) -> JobSavepoints:
@@ -229,9 +229,17 @@ class SparkJobClient(JobClient):
             return
         try:
             with quiet_py4j():
-                self._savepoints.write(self._savepoint, self._name)
+                self._write(self._savepoints, self._savepoint)
         except BaseException as error:
             self._savepoint_error = error
+
+    def _write(self, savepoints: JobSavepoints, directory: str) -> None:
+        try:
+            savepoints.write(directory, self._name)
+        except Exception as error:
+            if jvm_is_gone(self._session):
+                raise jvm_gone_error() from None
+            raise translated(error, self._elements_hidden) from None
 
     def _run_to_the_end(self) -> tuple[JobStatus, BaseException | None]:
         """Run the query, and again after failures as far as the strategy allows: how the job ended."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import threading
 
 import pytest
@@ -107,6 +109,45 @@ def test_damage_and_lost_state_are_named_before_anything_runs(spark, tmp_path):
     file.unlink()
     with pytest.raises(fl.CorruptCheckpointError, match=rf"{file.name} .* is missing"):
         gone_on(environment(spark, 2, tmp_path / "3"), ["totals"], COUNT, f"{tmp_path}/savepoint")
+
+
+@pytest.mark.slow("four starts of a job")
+def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
+    spark, tmp_path, monkeypatch
+):
+    class Killed:
+        def __init__(self, *given):
+            pass
+
+        def __call__(self, batches):
+            os.kill(os.getpid(), signal.SIGKILL)
+            yield from batches
+
+    ended = pytest.raises(fl.JobExecutionError, match="Python processes has ended without a word")
+    run = Run()
+    env = environment(spark, 2, tmp_path / "first")
+    run.build(env, ["totals"], COUNT, holdAt=40)
+    client = env.executeAsync()
+    assert run.reached.wait(60)
+    threading.Timer(0.5, run.goOn.set).start()
+    with monkeypatch.context() as patch, ended:
+        patch.setattr("flinkish.spark.savepoint.CaptureFunction", Killed)
+        client.stopWithSavepoint(f"{tmp_path}/lost")
+    assert client.getJobStatus() is fl.JobStatus.CANCELED
+    with pytest.raises(fl.FlinkishError, match="lost"):
+        gone_on(environment(spark, 2, tmp_path / "new"), ["totals"], COUNT, f"{tmp_path}/lost")
+    # Its checkpoint is as good as before
+    second = stopped(
+        environment(spark, 2, tmp_path / "first"), ["totals"], COUNT, 20, f"{tmp_path}/savepoint"
+    )
+    with monkeypatch.context() as patch, ended:
+        patch.setattr("flinkish.spark.savepoint.LinesFunction", Killed)
+        gone_on(environment(spark, 3, tmp_path / "2"), ["totals"], COUNT, f"{tmp_path}/savepoint")
+    # What was brought of the savepoint does not count
+    third = gone_on(
+        environment(spark, 3, tmp_path / "2"), ["totals"], COUNT, f"{tmp_path}/savepoint"
+    )
+    assert sorted(map(repr, [*run.results, *second, *third])) == never_stopped(["totals"])
 
 
 @pytest.mark.slow("two jobs, and a savepoint")
