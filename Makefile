@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | kills | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -59,9 +59,14 @@ test-kafka: $(READY) maven
 test-notebooks: $(READY)
 	$(BIN)/pytest -m notebooks tests/notebooks
 
-# Kills a job two hundred times; goes on where it was interrupted (build/soak).
+# A job under steady load for an hour, with kills and rescales; fails if a result is lost or doubled, or memory grows
+# (build/soak). With MINUTES=10 for so long.
 soak: $(READY)
-	$(BIN)/pytest -m soak tests/reliability
+	$(BIN)/python -m tests.reliability.soak build/soak $(if $(MINUTES),--minutes $(MINUTES))
+
+# Kills a job two hundred times, and compares with a run without kills; goes on where it was interrupted (build/kills).
+kills: $(READY)
+	$(BIN)/pytest -m kills tests/reliability
 
 # A real cluster of Spark's whose processes are killed, and checkpoints on a store like S3, whose connector Maven
 # brings into build/cluster.

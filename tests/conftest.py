@@ -42,7 +42,7 @@ LONGEST_SECONDS = 10.0
 time, for a machine is at times half as fast as at others; on one that is busy with other things, the
 limit is longer by as much as it is overloaded."""
 
-OWN_TARGETS = ("soak", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")
+OWN_TARGETS = ("kills", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")
 """Marks of tests that ``make test`` leaves to a target of their own."""
 
 

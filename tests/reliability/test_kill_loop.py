@@ -22,7 +22,7 @@ from tests.reliability.kill_loop import (
 )
 from tests.reliability.processes import gone, kill, tree_of, victims
 
-KILLS_OF_A_SOAK = 200
+KILLS = 200
 
 
 @pytest.mark.spark
@@ -47,12 +47,12 @@ def test_a_job_killed_at_four_moments_gives_what_an_undisturbed_one_does(tmp_pat
 
 
 @pytest.mark.spark
-@pytest.mark.soak
+@pytest.mark.kills
 @pytest.mark.slow("kills a job hundreds of times")
 @pytest.mark.timeout(0)
 def test_a_job_killed_hundreds_of_times_gives_what_an_undisturbed_one_does():
-    """Goes on where it was interrupted: its state is in ``build/soak``."""
-    episodes = loop(Path("build/soak"), KILLS_OF_A_SOAK, 20, seed=1)
+    """Goes on where it was interrupted: its state is in ``build/kills``."""
+    episodes = loop(Path("build/kills"), KILLS, 20, seed=1)
     assert [found for one in episodes for found in one["differences"]] == []
 
 
