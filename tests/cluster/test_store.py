@@ -16,6 +16,7 @@ from tests.cluster.store import BUCKET, ObjectStore
 from tests.cluster.test_standalone import JOB, PATIENCE, results, run_locally, write_input
 from tests.reliability.processes import kill, tree_of
 from tests.savepoint_jobs import Run
+from tests.spark.sources.test_user_sources import killed_and_gone_on
 
 pytestmark = [
     pytest.mark.spark,
@@ -78,3 +79,13 @@ def test_a_job_goes_on_from_a_savepoint_in_a_store(tmp_path, store):
     undisturbed.build(env.setParallelism(2), KINDS, COUNT)
     env.execute()
     assert json.loads(done.stdout.splitlines()[-1]) == undisturbed.sorted
+
+
+def test_a_killed_job_with_a_source_of_its_own_goes_on_from_its_checkpoint_in_a_store(
+    tmp_path, store
+):
+    """What the source gave is in the store, written and read by Python processes."""
+    checkpoint = f"s3a://{BUCKET}/checkpoint"
+    killed_and_gone_on(tmp_path, variables_of(store, tmp_path), 15, checkpoint)
+    assert store.names("checkpoint/sources/")
+    assert not store.names("checkpoint/sources/ticks/plan")
