@@ -265,25 +265,29 @@ def kill_worker(driver: int, choice: random.Random) -> str:
 
 
 def busy_workers(driver: int) -> list[int]:
-    """The ids of the workers that run operators and have computed in the last moment."""
+    """The ids of the workers of operators that run at this moment."""
     tree = tree_of(driver)
     daemons = {process.pid for process in tree if "worker_daemon" in process.command}
-    before = {
-        process.pid: ticks_of(process.pid)
+    workers = [
+        process.pid
         for process in tree
         if process.parent in daemons and process.command.rstrip().endswith("pyspark.worker")
-    }
-    time.sleep(0.05)
-    return [pid for pid, ticks in before.items() if ticks_of(pid) > ticks >= 0]
+    ]
+    # To find them takes longer than to look at them.
+    for _ in range(20):
+        busy = [pid for pid in workers if runs(pid)]
+        if busy:
+            return busy
+        time.sleep(0.005)
+    return []
 
 
-def ticks_of(pid: int) -> int:
-    """The processor time of a process, -1 if it is gone."""
+def runs(pid: int) -> bool:
+    """Whether a process computes, or waits for nothing but a processor."""
     try:
-        fields = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] == "R"
     except OSError:
-        return -1
-    return int(fields[11]) + int(fields[12])
+        return False
 
 
 # ---- events ------------------------------------------------------------------------------------
@@ -414,7 +418,7 @@ GROWTH = 1.2
 
 
 def grown(by_sixths: dict[str, list[int | None]]) -> list[str]:
-    """What has grown by more than a fifth from the fourth sixth to the last: the JVM lives from the second on, and
+    """What has grown by more than a fifth from the fourth sixth to the last: the JVM lives from the third on, and
     takes until then to load its classes and compile them."""
     found = []
     for kind, (_, _, _, fourth, _, last) in by_sixths.items():
