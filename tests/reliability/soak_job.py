@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 import flinkish as fl
 from flinkish.spark.session.quiet_logs import LOGGING
+from flinkish.spark.session.session import SHORT_HISTORY
 
 OUT_OF_ORDER = 50
 WINDOW = 1_000
@@ -213,6 +214,7 @@ def main() -> None:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.python.unix.domain.socket.enabled", "true")
+        .config(map=SHORT_HISTORY)
         .getOrCreate()
     )
     log: HealthLog | None = None

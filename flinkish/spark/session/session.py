@@ -120,6 +120,15 @@ def jvm_gone_error() -> JobExecutionError:
     )
 
 
+SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
+    "spark.sql.ui.retainedExecutions": "100",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+}
+"""How much Spark keeps for its web page, which is off. The usual thousand of each, with their plans, are 100 MB of
+the JVM's heap after half an hour of small batches (docs/reliability.md)."""
+
+
 def _local_session() -> SparkSession:
     check_java()
     from pyspark.sql import SparkSession
@@ -142,6 +151,7 @@ def _local_session() -> SparkSession:
         .config("spark.driver.extraJavaOptions", " ".join(_JAVA_OPTIONS))
         # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
         .config("spark.python.unix.domain.socket.enabled", "true")
+        .config(map=SHORT_HISTORY)
         .getOrCreate()
     )
 

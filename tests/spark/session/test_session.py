@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import py4j
 import pyspark
@@ -80,6 +81,17 @@ def test_a_session_of_our_own_has_a_stable_address(spark):
     configuration = spark.sparkContext.getConf()
     assert configuration.get("spark.driver.host") == "127.0.0.1"
     assert configuration.get("spark.driver.bindAddress") == "127.0.0.1"
+
+
+def test_a_session_of_our_own_keeps_a_short_history(spark):
+    for _ in range(120):
+        spark.range(1).collect()
+    kept = spark._jsparkSession.sharedState().statusStore()
+    until = time.monotonic() + 10
+    # Spark removes the oldest from time to time.
+    while (count := kept.executionsCount()) > 110 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert 50 < count <= 110
 
 
 def test_a_local_checkpoint_is_committed_without_starting_processes(spark):
