@@ -43,7 +43,13 @@ from flinkish.deployment.savepoint.restore import KeyedStates, Restoration
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.savepoint.capture import captured
-from flinkish.runtime.savepoint.saved_state import KEYED, SavedState, arrow_batch, saved_states
+from flinkish.runtime.savepoint.saved_state import (
+    KEYED,
+    SEPARATOR,
+    SavedState,
+    arrow_batch,
+    saved_states,
+)
 from flinkish.runtime.task.plan import TaskSettings, key_groups
 from flinkish.runtime.task.stage import DIRECTORY, decode_directory
 from flinkish.spark.checkpoint.plan import CheckpointPlan
@@ -385,7 +391,9 @@ def summary(
     """
     from pyspark.sql import functions as F
 
-    whole = F.crc32(F.concat(F.encode("operator", "UTF-8"), "content")) == F.col("checksum")
+    *names, content = SavedState._fields
+    text = F.encode(F.concat_ws(SEPARATOR, *names), "UTF-8")
+    whole = F.crc32(F.concat(text, content)) == F.col("checksum")
     try:
         frame = read_state(session, storage).withColumn("file", F.col("_metadata.file_name"))
         rows = (

@@ -330,7 +330,7 @@ def test_savepoint_shows_operators_states_and_positions(savepoint, capsys):
     described = json.loads(capsys.readouterr().out)
     states = {state["name"]: state for state in described["operators"]["totals"]["states"]}
     assert (states["seen"]["entries"], states["seen"]["keys"]) == (7, 7)
-    assert described["version"] == 1
+    assert described["version"] == 2
 
 
 def test_savepoint_check_names_the_file_that_was_altered(savepoint, capsys):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -171,6 +172,27 @@ def test_an_altered_or_truncated_file_names_itself(data):
             # A byte that says nothing, such as a statistic of Parquet's
             file.write_bytes(whole)
             assert results == gone_on(local(), ["totals"], 40, str(savepoint))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("operator", "sessions"),
+        ("table", "maps"),
+        ("state", "other"),
+        ("keyGroup", 1),
+        ("entries", 99),
+    ],
+)
+def test_each_column_of_a_row_counts_in_its_checksum(savepoint, column, value):
+    file = next((savepoint / "state").glob("*.parquet"))
+    rows = pq.read_table(file)
+    values = rows.column(column).to_pylist()
+    values[0] = value if values[0] != value else type(value)()
+    number = rows.schema.get_field_index(column)
+    field = rows.schema.field(number)
+    pq.write_table(rows.set_column(number, field, pa.array(values, field.type)), file)
+    refused(savepoint, fl.CorruptCheckpointError, file.name)
 
 
 def test_a_missing_file_and_a_missing_savepoint_are_named(savepoint):

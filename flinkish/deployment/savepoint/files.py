@@ -31,7 +31,6 @@ from flinkish.runtime.savepoint.saved_state import (
     SCHEMA,
     SavedState,
     arrow_batch,
-    checksum_of,
     saved_states,
 )
 
@@ -161,7 +160,7 @@ class SavepointDirectory:
         try:
             for batch in self._batches(file.path):
                 for state, noted in zip(saved_states(batch), batch.column("checksum").to_pylist()):
-                    if checksum_of(state.operator, state.content) == noted:
+                    if state.checksum == noted:
                         rows, checksum = rows + 1, checksum + noted
         except (
             OSError,

@@ -25,7 +25,7 @@ from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.runtime.task.plan import TaskSettings
 
-FORMAT = 1
+FORMAT = 2
 """The version of savepoints."""
 
 METADATA, STATE = "metadata", "state"

@@ -28,6 +28,9 @@ OPERATOR, VALVE, GATES = "operator", "valve", "gates"
 TASK = "task"
 """All of these for the operators of one task: not in a savepoint, but on the way from it to the task."""
 
+SEPARATOR = "|"
+"""Between the columns of a row, in front of its content, where their checksum is taken."""
+
 KEYED = (VALUES, MAPS, WINDOWS, TIMERS, COLUMNS, ROWS)
 
 SECTIONS = {
@@ -63,8 +66,9 @@ class SavedState(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """The CRC 32 of what the row says."""
-        return checksum_of(self.operator, self.content)
+        """The CRC 32 of all that the row says."""
+        *names, content = self
+        return zlib.crc32(content, zlib.crc32(SEPARATOR.join(map(str, names)).encode()))
 
 
 SCHEMA = pa.schema(
@@ -79,11 +83,6 @@ SCHEMA = pa.schema(
     ]
 )
 """The columns of a savepoint's files."""
-
-
-def checksum_of(operator: str, content: bytes) -> int:
-    """The checksum of a row."""
-    return zlib.crc32(content, zlib.crc32(operator.encode()))
 
 
 def arrow_batch(states: Sequence[SavedState]) -> pa.RecordBatch:
