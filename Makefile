@@ -8,6 +8,9 @@ READY := $(VENV)/.ready
 LOCK := .ci/requirements.lock
 SOURCES := flinkish tests examples
 
+# Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 

@@ -295,10 +295,10 @@ def plausible(parameter: inspect.Parameter) -> Any:
     if parameter.default is not parameter.empty:
         return parameter.default
     annotation = str(parameter.annotation)
-    stream = fl.StreamExecutionEnvironment().fromCollection([("a", 1)])
+    if "DataStream" in annotation or "KeyedStream" in annotation:
+        stream = fl.StreamExecutionEnvironment().fromCollection([("a", 1)])
+        return stream.keyBy(lambda pair: pair[0]) if "KeyedStream" in annotation else stream
     for part, value in (
-        ("KeyedStream", stream.keyBy(lambda pair: pair[0])),
-        ("DataStream", stream),
         ("TimeLike", 1_000),
         ("Extent", 1_000),
         ("int", 1_000),
