@@ -136,25 +136,27 @@ class Run:
 def asked(client: Any) -> None:
     """Wait until a job knows of the savepoint that another thread asks for."""
     wanted = getattr(getattr(client, "_job", None), "_savepoints", None)
-    if wanted is None:  # on Spark the batch at hand is finished in any case
-        time.sleep(0.02)
-        return
     ends = time.monotonic() + 30
-    while wanted.empty() and time.monotonic() < ends:
+    while time.monotonic() < ends:
+        # On Spark the batch at hand is finished in any case
+        if client._savepoint is not None if wanted is None else not wanted.empty():
+            break
         time.sleep(0.001)
 
 
-def stopped(env: Any, parts: list[str], count: int, holdAt: int, directory: str) -> list[Any]:
+def stopped(
+    env: Any, parts: list[str], count: int, holdAt: int, directory: str, seconds: float = 60
+) -> list[Any]:
     """Run a job, stop it with a savepoint after ``holdAt`` elements, and return its results."""
     run = Run()
     run.build(env, parts, count, holdAt)
     client = env.executeAsync()
-    assert run.reached.wait(60), "the job read too few elements"
+    assert run.reached.wait(seconds), "the job read too few elements"
     stopping = threading.Thread(target=client.stopWithSavepoint, args=(directory,))
     stopping.start()
     asked(client)
     run.goOn.set()
-    stopping.join(60)
+    stopping.join(seconds)
     assert client.getJobStatus() is fl.JobStatus.CANCELED
     return run.results
 

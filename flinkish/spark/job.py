@@ -69,6 +69,7 @@ class SparkJobClient(JobClient):
         self._savepoints = savepoints
         self._savepoint: str | None = None
         self._savepoint_error: BaseException | None = None
+        self._savepoint_written = False
         self._checkpoint = checkpoint
         self._elements_hidden = elementsHidden
         self._cleanUp = cleanUp
@@ -131,6 +132,11 @@ class SparkJobClient(JobClient):
         error = self._error or self._savepoint_error
         if error is not None:
             raise error
+        if savepointDirectory is not None and self._ended.is_set() and not self._savepoint_written:
+            raise IllegalStateError(
+                f"stopWithSavepoint: the job {self._name!r} has ended ({self._status.value}), and wrote no"
+                " savepoint. Call it while the job runs."
+            )
         directory = savepointDirectory or self._checkpoint
         assert directory is not None
         return directory
@@ -230,6 +236,7 @@ class SparkJobClient(JobClient):
         try:
             with quiet_py4j():
                 self._write(self._savepoints, self._savepoint)
+            self._savepoint_written = True
         except BaseException as error:
             self._savepoint_error = error
 

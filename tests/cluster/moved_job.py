@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from typing import Any
 
 import flinkish as fl
-from tests.savepoint_jobs import Run, gone_on
+from tests.savepoint_jobs import gone_on, stopped
 
 COUNT = 60
 
@@ -30,19 +28,8 @@ def environment(parallelism: int) -> fl.StreamExecutionEnvironment:
     return env.setParallelism(parallelism).setMaxParallelism(4)
 
 
-def stopped(savepoint: str) -> list[Any]:
-    """The results up to the savepoint."""
-    run, env = Run(), environment(2)
-    run.build(env, KINDS, COUNT, holdAt=20)
-    client = env.executeAsync()
-    assert run.reached.wait(PATIENCE), "the job read too few elements"
-    threading.Timer(0.5, run.goOn.set).start()
-    client.stopWithSavepoint(savepoint)
-    return run.results
-
-
 def main(savepoint: str) -> None:
-    before = stopped(savepoint)
+    before = stopped(environment(2), KINDS, COUNT, 20, savepoint, PATIENCE)
     after = gone_on(environment(3), KINDS, COUNT, savepoint)
     print(json.dumps(sorted(map(repr, before + after))))
 

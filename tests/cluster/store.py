@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 from tests.maven import S3
 
@@ -55,5 +56,6 @@ class ObjectStore:
         return [found["Key"] for page in pages for found in page.get("Contents", ())]
 
     def close(self) -> None:
-        """End it."""
+        """End it. What it holds is moto's, in this process, and would be there in the next one."""
+        urlopen(Request(f"{self.endpoint}/moto-api/reset", method="POST")).close()
         self._server.stop()

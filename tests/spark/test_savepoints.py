@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import flinkish as fl
+from flinkish.spark.savepoint import JobSavepoints
 from tests.savepoint_jobs import Run, gone_on, stopped
 
 pytestmark = pytest.mark.recovery
@@ -148,6 +149,25 @@ def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
         environment(spark, 3, tmp_path / "2"), ["totals"], COUNT, f"{tmp_path}/savepoint"
     )
     assert sorted(map(repr, [*run.results, *second, *third])) == never_stopped(["totals"])
+
+
+def test_a_job_that_ends_before_its_savepoint_is_asked_for_says_so(spark, tmp_path, monkeypatch):
+    run = Run()
+    env = environment(spark, 2, tmp_path / "checkpoint")
+    run.build(env, ["totals"], 10)
+    checked = JobSavepoints.checkedDirectory
+
+    def slowly(self, method, directory):
+        client.getJobExecutionResult()
+        return checked(self, method, directory)
+
+    monkeypatch.setattr(JobSavepoints, "checkedDirectory", slowly)
+    client = env.executeAsync()
+    with pytest.raises(
+        fl.IllegalStateError, match=r"has ended \(FINISHED\), and wrote no savepoint"
+    ):
+        client.stopWithSavepoint(f"{tmp_path}/savepoint")
+    assert not (tmp_path / "savepoint").exists()
 
 
 @pytest.mark.slow("two jobs, and a savepoint")
