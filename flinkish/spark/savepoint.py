@@ -222,7 +222,7 @@ class JobSavepoints:
 
     def _positions(self, batch: int) -> dict[str, SourcePosition] | None:
         """Where the sources were after a batch; None if what was planned up to it is not known any more."""
-        lines = self._storage.readLines(f"query/offsets/{batch}")[2:]
+        lines = self._storage.offsets(batch)
         planned = {found.source: found for line in lines if (found := PlannedOffset.of(line))}
         positions = {}
         for place, vertex in enumerate(self._graph.sources):

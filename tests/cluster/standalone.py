@@ -16,11 +16,9 @@ from pathlib import Path
 
 import pyspark
 
-from tests.reliability.processes import Process, kill, tree_of
+from tests.reliability.processes import QUICK_JVM, ROOT, Process, kill, tree_of
 
 START_SECONDS = 300.0
-
-ROOT = Path(__file__).parents[2]
 
 _SPARK = Path(pyspark.__file__).parent
 
@@ -28,8 +26,6 @@ _PYTHON = """#!/bin/sh
 # Without the files of site-packages that name further directories, of which flinkish may be one
 PYTHONPATH={packages}:$PYTHONPATH exec {python} -S "$@"
 """
-
-_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class StandaloneCluster:
@@ -100,7 +96,7 @@ class StandaloneCluster:
                 env={
                     **_variables(),
                     "SPARK_DAEMON_MEMORY": "256m",
-                    "SPARK_DAEMON_JAVA_OPTS": _QUICK_JVM,
+                    "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
                 },
                 stdout=log,
                 stderr=log,
@@ -129,7 +125,7 @@ def quick_variables(**more: str) -> dict[str, str]:
         **_variables(),
         "PYTHONPATH": str(ROOT),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "JDK_JAVA_OPTIONS": _QUICK_JVM,
+        "JDK_JAVA_OPTIONS": QUICK_JVM,
         **more,
     }
 

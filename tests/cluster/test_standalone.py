@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.standalone import ROOT, StandaloneCluster
-from tests.reliability.processes import kill
+from tests.cluster.standalone import StandaloneCluster
+from tests.reliability.processes import ROOT, kill
 
 pytestmark = [
     pytest.mark.spark,

@@ -11,10 +11,10 @@ import pytest
 
 import flinkish as fl
 from tests.cluster.moved_job import COUNT, KINDS
-from tests.cluster.standalone import ROOT, quick_variables
+from tests.cluster.standalone import quick_variables
 from tests.cluster.store import BUCKET, ObjectStore
 from tests.cluster.test_standalone import JOB, PATIENCE, results, run_locally, write_input
-from tests.reliability.processes import kill, tree_of
+from tests.reliability.processes import ROOT, kill, tree_of
 from tests.savepoint_jobs import Run
 from tests.spark.sources.test_user_sources import killed_and_gone_on
 

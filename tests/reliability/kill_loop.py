@@ -25,15 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.reliability.killed_job import Run
-from tests.reliability.processes import gone, kill, tree_of, victims
-
-ROOT = Path(__file__).parents[2]
+from tests.reliability.processes import ROOT, gone, kill, launched, tree_of, victims
 
 KINDS = {"tree": 7, "jvm": 8, "driver": 4, "worker": 46, "workers": 20, "planner": 15}
 """Who is killed, and how often in a hundred: what needs no new JVM is quick."""
-
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM that is to be killed soon compiles its code once only: it starts with half of the work."""
 
 AIMS = ("plan", "offsets", "commits", "state", "windows", "expired", "clocked", "control")
 """The files whose appearance a kill waits for. Besides: ``random``, and ``start``, before the job runs."""
@@ -211,23 +206,7 @@ class Driver:
     def _launched(self) -> subprocess.Popen[str]:
         self._launches += 1
         attempts = 1 if self._launches % 3 == 0 else 4
-        with self._log.open("a") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "tests.reliability.killed_job", str(attempts)],
-                cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_LOCAL_IP": "127.0.0.1",
-                    "JDK_JAVA_OPTIONS": QUICK_JVM,
-                },
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                start_new_session=True,
-            )
+        return launched(self._log, "tests.reliability.killed_job", str(attempts))
 
     @property
     def pid(self) -> int:

@@ -1,14 +1,42 @@
-"""The processes of a job, found from the driver's on down, and killed by their ids."""
+"""The processes of a job: launched, found from the driver's on down, and killed by their ids."""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that is to be killed soon compiles its code once only: it starts with half of the work."""
+
+
+def launched(log: Path, module: str, *arguments: str) -> subprocess.Popen[str]:
+    """A module as a process of its own, that is told and tells by lines; its errors go to ``log``."""
+    with log.open("a") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "PYSPARK_PYTHON": sys.executable,
+                "SPARK_LOCAL_IP": "127.0.0.1",
+                "JDK_JAVA_OPTIONS": QUICK_JVM,
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import queue
 import random
 import shutil
@@ -31,8 +30,8 @@ from statistics import median
 from typing import Any
 
 from flinkish.deployment.savepoint.metadata import METADATA
-from tests.reliability.kill_loop import PATIENCE, QUICK_JVM, ROOT, drop, rows_of, wait_for
-from tests.reliability.processes import gone, kill, tree_of, victims
+from tests.reliability.kill_loop import PATIENCE, drop, rows_of, wait_for
+from tests.reliability.processes import gone, kill, launched, tree_of, victims
 from tests.reliability.soak_job import CLOCKED, OUT_OF_ORDER, WINDOW, Run
 
 SAMPLE_SECONDS = 5.0
@@ -127,23 +126,7 @@ class Job:
         return self._run.parallelism
 
     def _launch(self) -> None:
-        with self._log.open("a") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.reliability.soak_job"],
-                cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_LOCAL_IP": "127.0.0.1",
-                    "JDK_JAVA_OPTIONS": QUICK_JVM,
-                },
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                start_new_session=True,
-            )
+        self._process = launched(self._log, "tests.reliability.soak_job")
         self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._listen, args=(self._process, self._said), daemon=True).start()
         try:

@@ -102,8 +102,12 @@ class CheckpointStorage(Directory):
     def lastOffsets(self) -> list[str]:
         """What Spark has noted last of where its sources are."""
         batch = self.lastBatch("query/offsets")
+        return [] if batch is None else self.offsets(batch)
+
+    def offsets(self, batch: int) -> list[str]:
+        """What Spark has noted of where its sources are after a batch."""
         # A version and the settings come first
-        return [] if batch is None else self.readLines(f"query/offsets/{batch}")[2:]
+        return self.readLines(f"query/offsets/{batch}")[2:]
 
     def writeText(self, name: str, text: str) -> None:
         """Write ``text`` under ``name``, all of it or nothing."""

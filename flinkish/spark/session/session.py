@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -183,55 +183,43 @@ _MANY = 1 << 16
 """More elements than there are cores."""
 
 
-@contextmanager
 def job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Sets what queries need inside the block, and restores the session's own settings afterwards."""
-    names = _settings(session, parallelism, localCheckpoint)
-    before = {name: session.conf.get(name, None) for name in names}
-    try:
-        set_job_settings(session, parallelism, localCheckpoint)
-        yield
-    finally:
-        _restore(session, before)
+    return _with_settings(session, _settings(session, parallelism, localCheckpoint))
 
 
-@contextmanager
-def frame_settings(session: SparkSession) -> Iterator[None]:
+def frame_settings(session: SparkSession) -> AbstractContextManager[None]:
     """Sets what a query needs besides in which Spark has frames only, as ``job_settings`` does. What the
     user has set is left as it is."""
-    unset = [name for name in _FRAME_SETTINGS if session.conf.get(name, None) is None]
-    try:
-        for name in unset:
-            session.conf.set(name, _FRAME_SETTINGS[name])
-        yield
-    finally:
-        _restore(session, dict.fromkeys(unset))
+    unset = {n: v for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) is None}
+    return _with_settings(session, unset)
+
+
+def row_settings(session: SparkSession) -> AbstractContextManager[None]:
+    """Takes back inside the block what ``frame_settings`` set, for a DataFrame of rows."""
+    found = [n for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) == v]
+    return _with_settings(session, dict.fromkeys(found))
 
 
 @contextmanager
-def row_settings(session: SparkSession) -> Iterator[None]:
-    """Takes back inside the block what ``frame_settings`` set, for a DataFrame of rows."""
-    found = {
-        name: value
-        for name, value in _FRAME_SETTINGS.items()
-        if session.conf.get(name, None) == value
-    }
+def _with_settings(session: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
+    """The session has those settings inside the block, where None is unset, and its own afterwards."""
+    before = {name: session.conf.get(name, None) for name in settings}
     try:
-        _restore(session, dict.fromkeys(found))
+        _set(session, settings)
         yield
     finally:
-        for name, value in found.items():
-            session.conf.set(name, value)
+        _set(session, before)
 
 
-def _restore(session: SparkSession, before: Mapping[str, str | None]) -> None:
-    for name, previous in before.items():
-        if previous is None:
+def _set(session: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is None:
             session.conf.unset(name)
         else:
-            session.conf.set(name, previous)
+            session.conf.set(name, value)
 
 
 class _HeldSettings:
@@ -258,23 +246,21 @@ def batch_settings(session: SparkSession) -> Iterator[None]:
         if held.queries == 1:
             settings = {n: v for n, v in JOB_SETTINGS.items() if not n.startswith(_STATE_STORE)}
             held.before = {name: session.conf.get(name, None) for name in settings}
-            for name, value in settings.items():
-                session.conf.set(name, value)
+            _set(session, settings)
     try:
         yield
     finally:
         with SETTINGS_LOCK:
             held.queries -= 1
             if not held.queries:
-                _restore(session, held.before)
+                _set(session, held.before)
 
 
 def set_job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool = False
 ) -> None:
     """Set what a query needs, permanently."""
-    for name, value in _settings(session, parallelism, localCheckpoint).items():
-        session.conf.set(name, value)
+    _set(session, _settings(session, parallelism, localCheckpoint))
 
 
 def _settings(
