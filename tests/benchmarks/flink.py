@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.files import BUILD, ROOT
-from tests.benchmarks.inputs import elements_of
+from tests.benchmarks.inputs import elements_of, halves_of
 from tests.benchmarks.jobs import Job
 
 FLINK_VERSION = "2.3.0"
@@ -94,7 +94,7 @@ def run_java(
     command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseParallelGC", "-Dlog4j2.level=OFF"]
     command += [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
     command += ["-cp", classPath, "Bench", job.name, str(output), str(runs)]
-    command += [f"{name}={elements_of(directory)}" for name, directory in inputs.items()]
+    command += [f"{name}={halves_of(directory)}" for name, directory in inputs.items()]
     lines = _lines(command, output.parent / f"{output.name}.log", patience)
     times: dict[bool, list[float]] = {False: [], True: []}
     for line in lines:

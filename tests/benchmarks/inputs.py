@@ -51,7 +51,10 @@ class Input:
         shutil.rmtree(unfinished, ignore_errors=True)
         for number in range(files):
             table = pa.table(dict(self.columns(number, elements)))
-            _write(table, unfinished / "elements" / f"{number:04d}.csv", number)
+            _write(table, elements_of(unfinished) / f"{number:04d}.csv", number)
+            for half in range(2):
+                part = table.take(np.arange(half, len(table), 2))
+                _write(part, halves_of(unfinished) / f"{number:04d}-{half}.csv", number)
         if self.end is not None:
             names = [column.split()[0] for column in self.schema.split(",")]
             table = pa.table({name: [value] for name, value in zip(names, self.end)})
@@ -76,8 +79,14 @@ def _write(table: pa.Table, path: Path, second: int) -> None:
 
 
 def elements_of(directory: Path) -> Path:
-    """The files that all sides read."""
+    """The files that flinkish and Spark read."""
     return directory / "elements"
+
+
+def halves_of(directory: Path) -> Path:
+    """The same elements for Flink, each file in two that alternate: what its two tasks read side by side is then of
+    the same time, and neither holds the other's windows open."""
+    return directory / "halves"
 
 
 def _events(name: str, keys: int, span: int, share: float = 1.0, arrival: bool = False) -> Input:

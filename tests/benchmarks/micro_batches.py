@@ -77,9 +77,9 @@ def run_flinkish(
 
     job.flinkish(read).sinkTo(FileSink.forCsv(str(output / "results"), job.results))
     client = env.executeAsync(job.name)
-    query = _running_query(spark)
+    query = running_query(spark)
     client.getJobExecutionResult()
-    return _batches(query)
+    return batches_of(query)
 
 
 def run_spark(
@@ -92,11 +92,13 @@ def run_spark(
     assert filesPerBatch < END_FILES
 
     def read(name: str) -> DataFrame:
-        # An input has a directory of elements and one of those that end it.
+        # The elements, and those that end the input.
         rows = spark.readStream.schema(INPUTS[name].schema).option(
             "maxFilesPerTrigger", filesPerBatch
         )
-        timed = rows.csv(f"{inputs[name]}/*").withColumn("time", F.timestamp_millis("at"))
+        timed = rows.csv(f"{inputs[name]}/{{elements,end}}").withColumn(
+            "time", F.timestamp_millis("at")
+        )
         return timed.withWatermark("time", f"{LATENESS} milliseconds")
 
     with job_settings(spark, None, localCheckpoint=True):
@@ -109,10 +111,10 @@ def run_spark(
             .start()
         )
         query.awaitTermination()
-    return _batches(query)
+    return batches_of(query)
 
 
-def _running_query(spark: SparkSession) -> StreamingQuery:
+def running_query(spark: SparkSession) -> StreamingQuery:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         active = spark.streams.active
@@ -122,7 +124,7 @@ def _running_query(spark: SparkSession) -> StreamingQuery:
     raise TimeoutError("the query of the job did not start within a minute")
 
 
-def _batches(query: StreamingQuery) -> Batches:
+def batches_of(query: StreamingQuery) -> Batches:
     progress = [each for each in query.recentProgress if each["numInputRows"] > 0]
     begins = [datetime.fromisoformat(each["timestamp"]).timestamp() for each in progress]
     steps = [dict(each["durationMs"]) for each in progress]

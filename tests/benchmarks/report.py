@@ -134,8 +134,8 @@ _INTRODUCTION = """\
 # Benchmarks
 
 `make bench` made this page. It runs each job on flinkish, with Spark's own operators where Spark has the thing, and on
-Flink in Java, on the same CSV files in the same run, and fails where two sides give different results. Each side reads
-the files, and writes its results to CSV files.
+Flink in Java, on the same elements in the same run, and fails where two sides give different results. Each side reads
+CSV files, and writes its results to CSV files.
 
 Figures are **seconds a million elements**, without start and warm-up. A ratio says how many times as long as flinkish
 the other side takes: above 1 flinkish is quicker.
@@ -143,8 +143,9 @@ the other side takes: above 1 flinkish is quicker.
 - flinkish and Spark share a session, with RocksDB, the settings of flinkish and a checkpoint on disk each batch. Files
   are read in order, one or more a batch; the first batches do not count.
 - Java Flink is apache-flink in one JVM for each job: parallelism 2, heap state, object reuse, its files in order and
-  parsed from bytes, a first run that does not count, and the better of the others. Its time is from the first record
-  read to the last result written. With checkpoints: one to disk every second.
+  parsed from bytes, a first run that does not count, and the better of the others. Each file is cut in two that
+  alternate, so that both tasks read elements of the same time and no window stays open for one of them. Its time is
+  from the first record read to the last result written. With checkpoints: one to disk every second.
 - `make bench JOBS="tumbling sessions" ELEMENTS=1000000` runs some jobs at one size, and leaves this page as it is."""
 
 _NEXMARK = """\

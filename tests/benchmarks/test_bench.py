@@ -13,7 +13,7 @@ import pytest
 from tests.benchmarks import lookups
 from tests.benchmarks.__main__ import Bench
 from tests.benchmarks.files import Workload
-from tests.benchmarks.inputs import INPUTS, LATENESS, Input, elements_of
+from tests.benchmarks.inputs import INPUTS, LATENESS, Input, elements_of, halves_of
 from tests.benchmarks.jobs import JOBS, chosen
 from tests.benchmarks.report import CHECKPOINTED, JAVA, PYFLINK, Row, page
 from tests.benchmarks.results import DifferentResultsError, Digest, check_equal, digest
@@ -89,6 +89,21 @@ def test_no_element_is_late_where_files_are_read_in_order(tmp_path: Path) -> Non
     assert (at >= 0).all()
     behind = np.maximum.accumulate(at) - at
     assert 0 < behind.max() < LATENESS
+
+
+def test_both_tasks_of_flink_read_elements_of_the_same_time(tmp_path: Path) -> None:
+    directory = INPUTS["events"].write(tmp_path, 2, 2_000)
+    halves = sorted(halves_of(directory).iterdir())
+    assert [path.name for path in halves] == [
+        "0000-0.csv",
+        "0000-1.csv",
+        "0001-0.csv",
+        "0001-1.csv",
+    ]
+    for number, (even, odd) in enumerate(zip(halves[::2], halves[1::2])):
+        whole = (elements_of(directory) / f"{number:04d}.csv").read_text().splitlines()
+        assert even.read_text().splitlines() == whole[::2]
+        assert odd.read_text().splitlines() == whole[1::2]
 
 
 def test_inputs_are_the_same_each_time_and_stay(tmp_path: Path) -> None:
