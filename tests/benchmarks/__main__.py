@@ -48,7 +48,7 @@ class Bench:
     """The sizes of a batch, in elements."""
     javaRuns: int
     patience: float
-    """The seconds after which a job on Flink is ended."""
+    """The seconds after which a job on Spark or Flink is ended."""
     root: Path
     spark: SparkSession
     classPath: str | None = None
@@ -79,6 +79,9 @@ class Bench:
         for side, run in self._sides(job):
             with fresh_directory(f"{job.name}-{side}", self.root) as output:
                 found = run(self.spark, job, inputs, files, output)
+                if found is None:
+                    row.unfinished[side] = self._not_done
+                    continue
                 digests[f"{side}, {size:,} a batch"] = digest(output / "results", job.results)
                 row.seconds[side] = found.wall(counted_from, batches) / elements * 1e6
                 if side == "flinkish":
@@ -93,6 +96,9 @@ class Bench:
         for side, run in self._sides(job):
             with fresh_directory(f"{job.name}-{side}", self.root) as output:
                 found = run(self.spark, job, inputs, 1, output)
+                if found is None:
+                    row.unfinished[side] = self._not_done
+                    continue
                 digests[side] = digest(output / "results", job.results)
                 row.seconds[side] = found.a_batch(SMALL_WARM_UP)
                 if side == "flinkish":
@@ -103,8 +109,12 @@ class Bench:
     def _sides(self, job: Job) -> list[tuple[str, micro_batches.Side]]:
         sides: list[tuple[str, micro_batches.Side]] = [("flinkish", micro_batches.run_flinkish)]
         if "Spark" in self.sides and job.spark is not None:
-            sides.append(("Spark", micro_batches.run_spark))
+            sides.append(("Spark", partial(micro_batches.run_spark, patience=self.patience)))
         return sides
+
+    @property
+    def _not_done(self) -> str:
+        return f"not done after {self.patience:.0f} s"
 
     def _java(
         self, job: Job, classPath: str, rows: Sequence[Row], digests: dict[str, Digest]
@@ -121,7 +131,7 @@ class Bench:
                     digests[side] = digest(output / results, job.results)
                 for row in rows:
                     if seconds is None:
-                        row.unfinished[side] = f"not done after {self.patience:.0f} s"
+                        row.unfinished[side] = self._not_done
                     else:
                         row.seconds[side] = seconds / self.workload.total * 1e6
 
@@ -194,8 +204,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{options.files} files; the run took {(time.monotonic() - began) / 60:.0f} minutes"
     )
 
+    given = sys.argv[1:] if arguments is None else arguments
     command = shlex.join(
-        ["make", "bench"] if whole else ["python", "-m", "tests.benchmarks", *sys.argv[1:]]
+        ["python", "-m", "tests.benchmarks", *given] if given else ["make", "bench"]
     )
     text = page(rows, command, notes, java)
     for path in (
@@ -241,7 +252,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="that count, with and without checkpoints: %(default)s",
     )
     parser.add_argument(
-        "--patience", type=float, default=150, help="seconds for a job on Flink: %(default)s"
+        "--patience",
+        type=float,
+        default=150,
+        help="seconds for a job on Spark or Flink: %(default)s",
     )
     return parser.parse_args(arguments)
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-Side = Callable[["SparkSession", Job, Mapping[str, Path], int, Path], "Batches"]
-"""Runs a job: session, job, inputs, files a batch, output."""
+Side = Callable[["SparkSession", Job, Mapping[str, Path], int, Path], "Batches | None"]
+"""Runs a job: session, job, inputs, files a batch, output. None: it was not done in time."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,14 @@ def run_flinkish(
 
 
 def run_spark(
-    spark: SparkSession, job: Job, inputs: Mapping[str, Path], filesPerBatch: int, output: Path
-) -> Batches:
-    """Run the job's twin of Spark's own operators."""
+    spark: SparkSession,
+    job: Job,
+    inputs: Mapping[str, Path],
+    filesPerBatch: int,
+    output: Path,
+    patience: float,
+) -> Batches | None:
+    """Run the job's twin of Spark's own operators; after ``patience`` seconds it is ended."""
     from pyspark.sql import functions as F
 
     assert job.spark is not None
@@ -110,7 +115,9 @@ def run_spark(
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination()
+        if not query.awaitTermination(int(patience)):
+            query.stop()
+            return None
     return batches_of(query)
 
 

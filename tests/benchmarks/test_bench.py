@@ -62,7 +62,7 @@ def test_a_side_that_differs_fails_the_run(
 ) -> None:
     from tests.benchmarks import micro_batches
 
-    def other(spark, job, inputs, files, output):
+    def other(spark, job, inputs, files, output, patience):
         found = micro_batches.run_flinkish(spark, job, inputs, files, output)
         (output / "results" / "more.csv").write_text("key-1,7,7\n")
         return found
