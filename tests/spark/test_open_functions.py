@@ -150,6 +150,7 @@ class FailsOnce(Logged, fl.RichMapFunction):
         return value
 
 
+@pytest.mark.recovery
 def test_a_function_that_raised_is_closed_and_the_restarted_job_opens_its_own(env, tmp_path):
     log, failed = tmp_path / "log", tmp_path / "failed"
     env.enableCheckpointing(str(tmp_path / "checkpoint"))

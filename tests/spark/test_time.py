@@ -47,6 +47,7 @@ class Replayed:
         return [value for batch in sorted(self._batches) for value in self._batches[batch]]
 
 
+@pytest.mark.recovery
 @pytest.mark.slow("waits for the clock, twice")
 def test_the_clock_goes_on_without_elements_and_after_a_restart(env, tmp_path):
     """Ticks let timers fire; files of ticks that were heard are removed, and a restart goes without."""
@@ -205,6 +206,7 @@ class Sizes(fl.ProcessWindowFunction):
         out.collect((key, context.window().getStart(), len(list(elements))))
 
 
+@pytest.mark.recovery
 @pytest.mark.slow("starts a query twice, one of them after an error")
 def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(env, tmp_path):
     """Partition 1 is 1000 s behind partition 0, as if a consumer of Kafka had fallen behind there."""

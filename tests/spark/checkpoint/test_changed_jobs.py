@@ -57,6 +57,7 @@ def run(env, tmp_path, functions, value):
     return dict(seen)
 
 
+@pytest.mark.recovery
 @pytest.mark.slow("runs four jobs")
 def test_swapped_and_inserted_definitions_and_a_state_of_another_kind(env, tmp_path):
     """The case of the issue: swapped, a counter went on with a sum (501)."""

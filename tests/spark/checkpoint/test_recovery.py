@@ -58,6 +58,7 @@ class Stamped(fl.KeyedProcessFunction):
         out.collect((value, ctx.timerService().currentProcessingTime()))
 
 
+@pytest.mark.recovery
 def test_a_batch_that_is_run_again_sees_the_same_clock(env, tmp_path):
     env.getConfig().setElementsPerBatch(2)
     env.enableCheckpointing(str(tmp_path))
@@ -128,6 +129,7 @@ def test_another_parallelism_is_refused_and_none_is_that_of_the_checkpoint(env, 
     assert job(silent, tmp_path, counted) == []
 
 
+@pytest.mark.recovery
 @pytest.mark.slow("runs eight batches, and starts a query twice")
 def test_a_job_stopped_with_a_savepoint_reads_the_rest_afterwards(env, tmp_path):
     env.getConfig().setElementsPerBatch(20)
@@ -164,6 +166,7 @@ def test_a_job_without_a_checkpoint_directory_has_no_savepoint(env):
     client.cancel()
 
 
+@pytest.mark.recovery
 def test_what_a_killed_start_left_of_a_source_is_replaced(env, tmp_path):
     """A job that was killed while it wrote its collection into the checkpoint begins anew."""
     assert len(job(env, tmp_path, counted)) == 3
@@ -173,6 +176,7 @@ def test_what_a_killed_start_left_of_a_source_is_replaced(env, tmp_path):
     assert len(job(env, tmp_path, counted)) == 3
 
 
+@pytest.mark.recovery
 def test_state_is_there_after_a_changed_plan(env, tmp_path):
     """The second run has new input for the same operator, found by its uid behind other maps."""
     (tmp_path / "in").mkdir()

@@ -56,6 +56,7 @@ def test_nothing_is_computed_twice(env, spark, tmp_path):
     assert (split_calls.value, sum_calls.value) == (10, 8)
 
 
+@pytest.mark.recovery
 def test_a_batch_that_one_sink_fails_comes_again_to_all(env, tmp_path):
     """The sink before the one that fails has the batch already: it gets it again, with its id."""
     env.getConfig().setElementsPerBatch(4)

@@ -96,6 +96,7 @@ def test_workers_write_and_the_driver_commits(env, tmp_path, out):
     assert {line.split()[1].partition("-")[0] for line in log_of(out)} == {"0", "1", "2"}
 
 
+@pytest.mark.recovery
 def test_what_was_prepared_is_committed_by_the_next_run(env, tmp_path, out):
     (out / "refuses").touch()
     with pytest.raises(JobExecutionError, match="was not committed: 'refused'"):
@@ -109,6 +110,7 @@ def test_what_was_prepared_is_committed_by_the_next_run(env, tmp_path, out):
     assert [line for line in log_of(out) if line.startswith("prepared 0-")] == prepared
 
 
+@pytest.mark.recovery
 def test_a_batch_that_was_committed_is_left_alone_when_it_comes_again(env, tmp_path, out):
     broken = [True]
 

@@ -52,6 +52,7 @@ def windows_of(env, directory, note, checkpoint):
     return env
 
 
+@pytest.mark.recovery
 @pytest.mark.slow("reads four files in a batch each, twice")
 def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_path):
     """The moment of a crash between the plan log and Spark's offset log."""
@@ -87,6 +88,7 @@ def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_pat
     assert sorted(map(repr, killed)) == sorted(map(repr, undisturbed))
 
 
+@pytest.mark.recovery
 @pytest.mark.skipif(PYSPARK < (4, 2), reason="pyspark does not say where a source goes on")
 @pytest.mark.slow("four jobs whose checkpoints are written by Spark")
 def test_elsewhere_a_checkpoint_and_a_savepoint_of_it_say_where_sources_are(elsewhere, jobs):

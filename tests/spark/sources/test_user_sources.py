@@ -61,6 +61,7 @@ def test_it_goes_on_after_the_last_position(env, tmp_path):
     assert runs[2] == []
 
 
+@pytest.mark.recovery
 @pytest.mark.skipif(PYSPARK < (4, 2), reason="pyspark does not say where a source goes on")
 @pytest.mark.slow("two jobs whose checkpoints are written by Spark")
 def test_elsewhere_what_it_gave_is_in_the_checkpoint_too(elsewhere, jobs, tmp_path, monkeypatch):
@@ -104,6 +105,7 @@ class Clock(fl.Source[int]):
             time.sleep(0.001)
 
 
+@pytest.mark.recovery
 def test_a_source_without_an_end_is_stopped_and_goes_on(env, tmp_path):
     env.enableCheckpointing(str(tmp_path))
     seen = []
