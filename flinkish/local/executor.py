@@ -11,6 +11,7 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import check_streams
@@ -82,4 +83,5 @@ class LocalPipelineExecutor:
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
     ) -> JobPlan:
         """The plan of the job that ends in ``sinks``."""
-        return JobPlan(JobGraph(StreamGraph.of(sinks)))
+        enabled = environment.getConfig().isFunctionTracingEnabled()
+        return explained_plan(JobGraph(StreamGraph.of(sinks)), enabled)

@@ -166,6 +166,8 @@ class LocalJob:
             if self._vertices[uid].head.isSource:
                 source = _source(self._vertices[uid])
                 self._sources[uid] = opened_source(source, self._config)
+                plan = vertex_plan(self._vertices[uid])
+                self._sources[uid].readFor(plan, self._settings.tracesFunctions)
                 if self._restored is not None and uid in self._restored.positions:
                     self._sources[uid].begin(self._restored.positions[uid])
 

@@ -54,6 +54,8 @@ from flinkish.runtime.sources.user_sources import (
     encoded_position,
     frames_of,
 )
+from flinkish.runtime.task.column_use import with_columns_used
+from flinkish.runtime.task.plan import VertexPlan
 
 NUMBERS_A_BATCH = 1_000_000
 
@@ -83,6 +85,10 @@ class LocalSource(ABC):
 
     def begin(self, position: Mapping[str, Any]) -> None:
         """Begin at a position of a savepoint."""
+
+    def readFor(self, plan: VertexPlan, traces: bool) -> None:
+        """Called before anything is read, with the plan of the source's task. ``traces``: whether functions are
+        traced."""
 
     @abstractmethod
     def nextBatch(self) -> bool:
@@ -130,6 +136,17 @@ class PlannedSource(LocalSource):
         assert self._step is not None
         pieces = [piece for task in self._planner.tasks(self._step) for piece in task]
         return (result for piece in pieces for result in self._read(*piece))
+
+
+class FileRanges(PlannedSource):
+    """Ranges of files."""
+
+    def __init__(self, planner: FilePlanner, format_: FileFormat) -> None:
+        super().__init__(planner, lambda *piece: self._format.read(FileSplit(*piece)))
+        self._format = format_
+
+    def readFor(self, plan: VertexPlan, traces: bool) -> None:
+        self._format = with_columns_used(self._format, plan, traces)
 
 
 class KafkaPartitions(PlannedSource):
@@ -340,7 +357,7 @@ def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type:
             f"FileSource: there is no file or directory {source.path}. Create it, or fix the path."
         )
     planner = FilePlanner.of(source, path, format_.splits, parallelism=1)
-    return PlannedSource(planner, _ranges_of(format_))
+    return FileRanges(planner, format_)
 
 
 def _has_partitions(path: str, columns: Sequence[str]) -> bool:
@@ -351,10 +368,6 @@ def _has_partitions(path: str, columns: Sequence[str]) -> bool:
         for name in directories
         if "=" in name
     )
-
-
-def _ranges_of(format_: FileFormat) -> Callable[..., Iterator[ReadResult]]:
-    return lambda *piece: format_.read(FileSplit(*piece))
 
 
 def _numbers(

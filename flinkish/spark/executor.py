@@ -17,12 +17,12 @@ from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
-from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.alignments import Alignments
+from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.metadata import check_streams
@@ -31,8 +31,7 @@ from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
-from flinkish.graph.stream_graph import StreamGraph, StreamNode
-from flinkish.runtime.explanation import explained, explained_key
+from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.task.plan import TaskSettings
@@ -219,9 +218,7 @@ class SparkPipelineExecutor:
     ) -> JobPlan:
         """The plan of the job that ends in ``sinks``."""
         enabled = environment.getConfig().isFunctionTracingEnabled()
-        return JobPlan(
-            JobGraph(StreamGraph.of(sinks)), lambda node: _explained_functions(node, enabled)
-        )
+        return explained_plan(JobGraph(StreamGraph.of(sinks)), enabled)
 
 
 class _Queries:
@@ -406,15 +403,6 @@ def _frames(
     control = ControlStream(storage, endWithFirstBatch=whole)
     frames = translate(graph, sources, control.stream(session), settings, run)
     return frames, sources, control
-
-
-def _explained_functions(node: StreamNode, enabled: bool) -> Iterator[str]:
-    """Which functions of ``node`` run over columns."""
-    for edge in node.inputs:
-        if isinstance(edge.partitioning, HashPartitioning):
-            yield explained_key(edge.partitioning.keySelector, enabled)
-    if not node.isSource and not node.isSink:
-        yield from explained(node.operator, enabled)
 
 
 def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:

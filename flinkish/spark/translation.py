@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.cloudpickle import register_pickle_by_value
 
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.runtime.task.column_use import with_columns_used
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark import processor
@@ -21,6 +23,7 @@ from flinkish.spark.batch_stage import BatchStage
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
+from flinkish.spark.sources.decoding import FilePieceDecoder
 from flinkish.spark.sources.function import ControlFunction, SourceFunction
 from flinkish.spark.sources.reader import SourceStream
 from flinkish.spark.stage_run import StageRun
@@ -95,7 +98,11 @@ def _all_frames(
 def _source_frames(
     vertex: JobVertex, stream: SourceStream, settings: TaskSettings, run: JobRun | None
 ) -> DataFrame:
-    payload = shipped(vertex.operators, (vertex_plan(vertex), settings, stream.decoder))
+    plan, decoder = vertex_plan(vertex), stream.decoder
+    if isinstance(decoder, FilePieceDecoder):
+        format_ = with_columns_used(decoder.format, plan, settings.tracesFunctions)
+        decoder = replace(decoder, format=format_)
+    payload = shipped(vertex.operators, (plan, settings, decoder))
     # A source read whole in one batch has no next batch
     function = SourceFunction(payload, None if stream.whole else run, vertex.uid)
     return stream.dataframe.mapInArrow(function.__call__, FRAME_SCHEMA)

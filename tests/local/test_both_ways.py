@@ -7,10 +7,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import flinkish as fl
+from tests.runtime.formats.parquet_files import damage, write
 
 
 @pytest.fixture(params=["local", "spark"])
@@ -318,3 +320,34 @@ def test_processing_time_timers_fire_without_input(anywhere):
 
     numbers = anywhere.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1))
     assert numbers.keyBy(lambda n: n).process(Alarm()).executeAndCollect(1) == ["alarm"]
+
+
+class Total(fl.AggregateFunction):
+    def createAccumulator(self):
+        return 0
+
+    def add(self, value, accumulator):
+        return accumulator + value.amount
+
+    def getResult(self, accumulator):
+        return accumulator
+
+    def merge(self, a, b):
+        return a + b
+
+
+def test_a_column_of_parquet_that_is_not_used_is_not_decoded(anywhere, tmp_path):
+    count = 1_000
+    columns = {name: range(count) for name in ("at", "amount", "unused", "more")}
+    keys = {"key": [n % 3 for n in range(count)]}
+    write(tmp_path / "a.parquet", pa.table({**columns, **keys}), row_group_size=300)
+    damage(tmp_path / "a.parquet", "unused", "more")
+    schema = "at bigint, unused bigint, key bigint, amount bigint, more bigint"
+    times = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda row, _: row.at
+    )
+    rows = anywhere.fromSource(fl.FileSource.forParquet(str(tmp_path), schema), times, "table")
+    windows = rows.keyBy("key").window(fl.TumblingEventTimeWindows.of(10_000))
+    totals = windows.aggregate(Total())
+    expected = [sum(range(key, count, 3)) for key in range(3)]
+    assert sorted(totals.executeAndCollect()) == sorted(expected)

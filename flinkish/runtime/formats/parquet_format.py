@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -13,6 +15,12 @@ from pyarrow import parquet
 from flinkish.api.errors import MalformedRecordError
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.files import opened
+from flinkish.runtime.records.partly_read import (
+    Arrays,
+    Columns,
+    PartlyRead,
+    concatenated_arrays,
+)
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 
@@ -26,18 +34,28 @@ class _Unfit(Exception):
 @dataclass(frozen=True)
 class ParquetFormat(FileFormat):
     """Files of Parquet that have all columns of ``schema``; others are not read. A range takes the row
-    groups that have their middle in it."""
+    groups that have their middle in it.
+
+    ``used`` are the numbers of the columns that are read at once, None: all. The others have to be there too, with
+    the type that the schema says, but their values are read, and found malformed, only if they are asked for.
+    """
 
     splittable: ClassVar[bool] = True
 
     schema: pa.Schema
+    used: frozenset[int] | None = None
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
+        with self.naming(split), opened(split.path) as source:
+            if split.size == 0:
+                raise _Unfit("it is empty, so that it has not even Parquet's footer")
+            yield from self._rows(source, split)
+
+    @contextmanager
+    def naming(self, split: FileSplit) -> Iterator[None]:
+        """Names the file in an error of reading it."""
         try:
-            with opened(split.path) as source:
-                if split.size == 0:
-                    raise _Unfit("it is empty, so that it has not even Parquet's footer")
-                yield from self._rows(source, split)
+            yield
         except (_Unfit, pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, FileNotFoundError):
                 raise
@@ -48,27 +66,147 @@ class ParquetFormat(FileFormat):
             ) from error
 
     def _rows(self, source: Any, split: FileSplit) -> Iterator[ReadResult]:
-        file = parquet.ParquetFile(
-            source, coerce_int96_timestamp_unit="us", page_checksum_verification=True
-        )
+        file = _file(source)
         groups = list(_row_groups(file.metadata, split))
-        found = [_found(field.name, file.schema_arrow.names, "column") for field in self.schema]
+        names = file.schema_arrow.names
+        found = [_found(field.name, names, "column") for field in self.schema]
         if not groups:
             return
-        missing = sum(file.metadata.row_group(group).num_rows for group in groups)
-        for batch in file.iter_batches(
-            MOST_ROWS, row_groups=groups, columns=found, use_threads=False
-        ):
-            columns = [
-                _fitted(batch.column(name), field.type, f"the column {field.name!r}")
-                for name, field in zip(found, self.schema)
-            ]
-            rows = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-            missing -= rows.num_rows
-            if rows.num_rows:
-                yield Records(RowColumns(rows), no_timestamps(rows.num_rows))
+        sizes = [file.metadata.row_group(group).num_rows for group in groups]
+        at_once = self._at_once()
+        rest = _RestOfColumns(self, split, found, dict(zip(groups, sizes)), at_once)
+        start = 0
+        for batch in self.batches(file, found, groups, at_once):
+            if start == 0:
+                self._check_types(file, found, batch, at_once)
+            count, columns = batch.num_rows, self.fitted(batch, found, at_once)
+            if count:
+                rows = self._rows_of(columns, count, partial(rest.rows, start, count))
+                yield Records(RowColumns(rows), no_timestamps(count))
+            start += count
+        missing = sum(sizes) - start
         if missing:
             raise _Unfit(f"its footer counts {missing} more rows than there are")
+
+    def _at_once(self) -> Sequence[int]:
+        """The numbers of the columns that are read at once."""
+        everything = range(len(self.schema))
+        # Without a column Arrow does not tell how many rows there are
+        return everything if self.used is None else sorted(self.used) or everything[:1]
+
+    def _check_types(
+        self, file: Any, found: Sequence[str], batch: pa.RecordBatch, atOnce: Sequence[int]
+    ) -> None:
+        """Raises _Unfit for the first column that does not fit: one of ``batch``, the first, by its values too,
+        any other by its type."""
+        if len(atOnce) == len(self.schema):
+            return
+        empty = file.schema_arrow.empty_table()
+        for number, (name, field) in enumerate(zip(found, self.schema)):
+            column = batch.column(name) if number in atOnce else empty[name].combine_chunks()
+            _fitted(column, field.type, _shown_column(field))
+
+    def _rows_of(self, columns: Arrays, count: int, rest: Callable[[], Arrays]) -> Columns:
+        if len(columns) < len(self.schema):
+            return PartlyRead(self.schema, count, columns, rest)
+        whole: Columns = pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema)
+        return whole
+
+    def batches(
+        self, file: Any, found: Sequence[str], groups: Sequence[int], numbers: Sequence[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """The columns ``numbers`` of row groups, as they are in the file under the names ``found``."""
+        names = [found[number] for number in numbers]
+        batches: Iterator[pa.RecordBatch] = file.iter_batches(
+            MOST_ROWS, row_groups=groups, columns=names, use_threads=False
+        )
+        return batches
+
+    def fitted(self, batch: pa.RecordBatch, found: Sequence[str], numbers: Sequence[int]) -> Arrays:
+        """The columns ``numbers`` of ``batch``, in the types of the schema. Raises _Unfit."""
+        columns = {}
+        for number in numbers:
+            field = self.schema.field(number)
+            column = batch.column(found[number])
+            columns[number] = _fitted(column, field.type, _shown_column(field))
+        return columns
+
+
+class _RestOfColumns:
+    """The columns of a split that are not read at once. They are read as far as rows of them are asked for, and
+    from the row group on that these are in, so that asking for all in order is one pass."""
+
+    def __init__(
+        self,
+        format_: ParquetFormat,
+        split: FileSplit,
+        found: Sequence[str],
+        groups: Mapping[int, int],
+        atOnce: Sequence[int],
+    ) -> None:
+        self._format = format_
+        self._split = split
+        self._found = found
+        self._groups = groups
+        """The number of rows of each row group."""
+        self._numbers = sorted({*range(len(format_.schema))} - {*atOnce})
+        self._source: Any = None
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._columns: Arrays = {}
+        self._first = self._next = 0
+        """The numbers of the first row of the columns at hand, and of the first one after them."""
+
+    def rows(self, start: int, count: int) -> Arrays:
+        """The columns of ``count`` rows from the row ``start`` of the split on."""
+        with self._format.naming(self._split):
+            if self._source is None or start < self._first:
+                self._open(start)
+            parts: list[Arrays] = []
+            end = start + count
+            while start < end:
+                self._read_to(start)
+                first, length = start - self._first, min(end, self._next) - start
+                parts.append({n: c.slice(first, length) for n, c in self._columns.items()})
+                start += length
+            return concatenated_arrays(parts)
+
+    def __del__(self) -> None:
+        # Rows may be asked for after the file has been read, until the last run of it is gone
+        self._close()
+
+    def _close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+
+    def _open(self, start: int) -> None:
+        """Open the file at the row group with the row ``start``."""
+        self._close()
+        self._source = opened(self._split.path)
+        groups, passed = list(self._groups), 0
+        while passed + self._groups[groups[0]] <= start:
+            passed += self._groups[groups.pop(0)]
+        file = _file(self._source)
+        self._batches = self._format.batches(file, self._found, groups, self._numbers)
+        self._first = self._next = passed
+
+    def _read_to(self, start: int) -> None:
+        """Read up to the row ``start``, which is not before the columns at hand."""
+        while self._next <= start:
+            batch = next(self._batches, None)
+            if batch is None:
+                raise _Unfit("some of its columns have fewer rows than others")
+            self._columns = self._format.fitted(batch, self._found, self._numbers)
+            self._first, self._next = self._next, self._next + batch.num_rows
+
+
+def _file(source: Any) -> Any:
+    return parquet.ParquetFile(
+        source, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+    )
+
+
+def _shown_column(field: pa.Field) -> str:
+    return f"the column {field.name!r}"
 
 
 def _row_groups(metadata: Any, split: FileSplit) -> Iterator[int]:

@@ -120,6 +120,12 @@ class OperatorContext:
     go out."""
 
 
+def may_be_traced(function: Callable[..., Any]) -> bool:
+    """Whether an operator may run ``function`` over columns. What a method of a CheckpointedFunction computes
+    depends on attributes that come and go with the key group."""
+    return not isinstance(getattr(function, "__self__", None), CheckpointedFunction)
+
+
 class StreamOperator(ABC):
     """The base of running operators (Flink: ``AbstractStreamOperator``).
 
@@ -244,10 +250,7 @@ class StreamOperator(ABC):
         self, function: Callable[..., Any] | None, arguments: int = 1
     ) -> ColumnFunction | None:
         """``function`` over columns; None if functions are to be called element by element."""
-        if function is None or not self.tracesFunctions:
-            return None
-        if isinstance(getattr(function, "__self__", None), CheckpointedFunction):
-            # What it computes depends on attributes that come and go with the key group
+        if function is None or not self.tracesFunctions or not may_be_traced(function):
             return None
         return ColumnFunction(function, arguments)
 

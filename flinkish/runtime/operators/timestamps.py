@@ -508,7 +508,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         values = records.values
         if isinstance(values, RowColumns) and self._splitField is not None:
             number = values.column(self._splitField)
-            column = None if number is None else values.batch.column(number)
+            column = None if number is None else values.arrow(number)
             if column is not None and not column.null_count and _tells_apart(column.type):
                 encoded = column.dictionary_encode()
                 return _Splits(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())

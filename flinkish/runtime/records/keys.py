@@ -239,7 +239,7 @@ class KeyColumn:
             column = None if self._field is None else values.column(self._field)
             if column is None and self._columns is not None:
                 column = self._columns.passed(values)
-            if column is not None and _has_dictionary(values.arrow(column).type):
+            if column is not None and has_dictionary(values.arrow(column).type):
                 return ColumnKeys(values, column), self._hashes_of(values.encoded(column))
             computed = None if self._columns is None else self._columns.results(values)
             if computed is not None and _are_keys(computed):
@@ -272,7 +272,7 @@ class KeyColumn:
 
 def _are_keys(computed: RowColumns) -> bool:
     """Whether equal keys are equal in each column, and the same objects will do for them."""
-    return not computed.nested and all(map(_has_dictionary, computed.batch.schema.types))
+    return not computed.nested and all(map(has_dictionary, computed.batch.schema.types))
 
 
 def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
@@ -284,7 +284,8 @@ def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
     return list(itemgetter(*positions.tolist())(values))
 
 
-def _has_dictionary(kind: pa.DataType) -> bool:
+def has_dictionary(kind: pa.DataType) -> bool:
+    """Whether keys may be a column of that type: Arrow finds those equal that Python does."""
     is_of = pa.types
     return bool(
         is_of.is_integer(kind)

@@ -19,16 +19,20 @@ from flinkish.api.errors import MalformedRecordError
 from flinkish.api.types.fields import Field
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.packing import packed, unpacked
+from flinkish.runtime.records.partly_read import Columns, PartlyRead
 from flinkish.runtime.records.shapes import Shape, row_shape
 
 
 class RowColumns(Sequence[Any]):
-    """The rows of an Arrow batch, as a sequence of elements of a shape, by default of Rows."""
+    """The rows of an Arrow batch, as a sequence of elements of a shape, by default of Rows.
 
-    __slots__ = ("_encoded", "_lists", "_rows", "_shape", "batch")
+    Of rows that are read in part ``columns`` gives a column, and ``batch`` reads the rest.
+    """
 
-    def __init__(self, batch: pa.RecordBatch, shape: Shape | None = None) -> None:
-        self.batch = batch
+    __slots__ = ("_encoded", "_lists", "_rows", "_shape", "columns")
+
+    def __init__(self, columns: Columns, shape: Shape | None = None) -> None:
+        self.columns = columns
         self._shape = shape
         self._encoded: dict[int, pa.DictionaryArray] = {}
         self._lists: dict[int, list[Any]] = {}
@@ -49,10 +53,21 @@ class RowColumns(Sequence[Any]):
         return bytes(sink.getvalue().to_pybytes())
 
     @property
+    def batch(self) -> pa.RecordBatch:
+        """All columns."""
+        columns = self.columns
+        return columns.whole() if isinstance(columns, PartlyRead) else columns
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of all columns."""
+        return self.columns.schema
+
+    @property
     def shape(self) -> Shape:
         """What is made of a row."""
         if self._shape is None:
-            self._shape = row_shape(self.batch.schema.names)
+            self._shape = row_shape(self.schema.names)
         return self._shape
 
     @property
@@ -65,7 +80,7 @@ class RowColumns(Sequence[Any]):
         """Whether a function could change an element: there are lists, maps or structs in it, or it
         is an object with attributes."""
         mutable = self._shape is not None and self._shape.mutable
-        return mutable or any(map(pa.types.is_nested, self.batch.schema.types))
+        return mutable or any(map(pa.types.is_nested, self.schema.types))
 
     @property
     def mayDiffer(self) -> bool:
@@ -74,12 +89,12 @@ class RowColumns(Sequence[Any]):
 
     def anew(self) -> RowColumns:
         """The same elements, whose objects will be made again."""
-        return RowColumns(self.batch, self._shape)
+        return RowColumns(self.columns, self._shape)
 
     def column(self, field: Field) -> int | None:
         """The index of the column that holds ``field`` of an element, None if there is none, or if
         only the element can tell."""
-        names = self.batch.schema.names
+        names = self.schema.names
         if not self.ofRows:
             shape = self.shape
             positioned = isinstance(field, int) and 0 <= field < len(shape.parts) and shape.flat
@@ -92,13 +107,13 @@ class RowColumns(Sequence[Any]):
 
     def arrow(self, column: int) -> pa.Array:
         """A column as Arrow has it."""
-        return self.batch.column(column)
+        return self.columns.column(column)
 
     def encoded(self, column: int) -> pa.DictionaryArray:
         """A column as a dictionary array: its distinct values, and an index into them for each row."""
         values = self._encoded.get(column)
         if values is None:
-            values = self.batch.column(column)
+            values = self.columns.column(column)
             if not pa.types.is_dictionary(values.type):
                 values = values.dictionary_encode(null_encoding="encode")
             self._encoded[column] = values
@@ -121,10 +136,10 @@ class RowColumns(Sequence[Any]):
 
     def _python_values(self, column: int) -> list[Any]:
         try:
-            return python_values(self.batch.column(column))
+            return python_values(self.columns.column(column))
         except (ValueError, OverflowError, pa.ArrowException) as error:
             raise MalformedRecordError(
-                f"the column {self.batch.schema.names[column]!r} has a value that Python cannot represent:"
+                f"the column {self.schema.names[column]!r} has a value that Python cannot represent:"
                 f" {error}. Python's dates are of the years 1 to 9999: filter or convert such rows"
                 " before they are read."
             ) from None
@@ -139,26 +154,26 @@ class RowColumns(Sequence[Any]):
         """The objects, made one by one and not kept, for a reader that needs them only once."""
         if self._rows is not None:
             return iter(self._rows)
-        columns = [self.values(i) for i in range(self.batch.num_columns)]
+        columns = [self.values(i) for i in range(len(self.schema))]
         return iter(self.shape.made(columns))
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The elements at ``positions``, in that order."""
-        return RowColumns(self.batch.take(pa.array(positions)), self._shape)
+        return RowColumns(self.columns.take(pa.array(positions)), self._shape)
 
     def kept(self, kept: NDArray[np.bool_]) -> RowColumns:
         """The elements for which ``kept`` is true, with the objects that were made of them."""
-        part = RowColumns(self.batch.filter(pa.array(kept)), self._shape)
+        part = RowColumns(self.columns.filter(pa.array(kept)), self._shape)
         if self._rows is not None:
             part._rows = list(compress(self._rows, kept))
         return part
 
     def between(self, start: int, end: int) -> RowColumns:
         """The elements from ``start`` to before ``end``."""
-        return RowColumns(self.batch.slice(start, end - start), self._shape)
+        return RowColumns(self.columns.slice(start, end - start), self._shape)
 
     def __len__(self) -> int:
-        return int(self.batch.num_rows)
+        return int(self.columns.num_rows)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows())
@@ -182,6 +197,10 @@ def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
     shape = runs[0].shape
     if any(run.shape != shape for run in runs):
         return list(chain.from_iterable(runs))
+    parts = [run.columns for run in runs if isinstance(run.columns, PartlyRead)]
+    together = PartlyRead.joined(parts) if len(parts) == len(runs) else None
+    if together is not None:
+        return RowColumns(together, shape)
     table = pa.Table.from_batches([run.batch for run in runs]).combine_chunks()
     return RowColumns(table.to_batches()[0], shape)
 

@@ -271,6 +271,6 @@ def _joined(runs: list[Sequence[Any]]) -> Sequence[Any]:
     if len(runs) == 1:
         return runs[0]
     columns = [run for run in runs if isinstance(run, RowColumns)]
-    if len(columns) == len(runs) and len({run.batch.schema for run in columns}) == 1:
+    if len(columns) == len(runs) and len({run.schema for run in columns}) == 1:
         return joined(columns)
     return list(chain.from_iterable(runs))

@@ -26,6 +26,7 @@ from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
     column_of,
+    has_nulls,
     refusal_of,
     run_of,
     symbolic_element,
@@ -38,7 +39,6 @@ from flinkish.runtime.tracing.expressions import (
     Expressions,
     Kind,
     Operation,
-    columns_read,
     leaves,
 )
 from flinkish.runtime.tracing.folding import (
@@ -124,9 +124,7 @@ class FoldPlan:
         read = set(range(len(self.kinds))) if self.start is None else set()
         for form in self.forms:
             read |= form.columns
-        for path, operation in () if self.traced is None else self.traced.steps:
-            read |= columns_read(operation, *(condition for condition, _ in path))
-        return read
+        return read if self.traced is None else read | self.traced.reading
 
 
 class ColumnFold:
@@ -174,15 +172,13 @@ class ColumnFold:
         )
         return merge is not None and plan.isMergedBy(merge)
 
-    def fields(self, values: RowColumns) -> Sequence[str] | None:
-        """The names of the columns that the fold reads of elements like ``values``, None if it does not
-        run as columns. The others may be left out of Rows."""
-        plan = self._traces.of(values)
-        if plan is None:
+    def reads(self, values: RowColumns) -> set[int] | None:
+        """The numbers of the columns that the fold reads of elements like ``values``, None if it does not
+        run as columns, or if it may read any."""
+        plan: FoldPlan | None = self._traces.of(values)
+        if plan is None or (plan.traced is not None and plan.traced.testsNone):
             return None
-        if plan.traced is not None and plan.traced.testsNone:
-            return list(values.batch.schema.names)
-        return [values.batch.schema.names[number] for number in sorted(plan.columns)]
+        return plan.columns
 
     # ------------------------------------------------------------------ folding
 
@@ -205,9 +201,9 @@ class ColumnFold:
         plan = self._traces.of(values)
         if plan is None or (start is not None and start.schema.types != plan.schema.types):
             return None
-        batch = values.batch
+        batch = values.columns
         traced = plan.traced
-        if traced is not None and traced.testsNone and any(c.null_count for c in batch.columns):
+        if traced is not None and traced.testsNone and has_nulls(batch):
             return None
         run = run_of(batch)
         folding = Folding(run, batch, groups, count, plan.start is None)
@@ -319,7 +315,7 @@ class ColumnFold:
         if isinstance(self._function, FieldAggregator):
             return _aggregation_plan(self._function, values)
         if self._reduces:
-            kinds = [kind_of(kind) for kind in values.batch.schema.types]
+            kinds = [kind_of(kind) for kind in values.schema.types]
             return self._traced_plan(values, values.shape, kinds, None)
         created = self._created()
         kinds = [column.kind for column in created.columns]
@@ -345,10 +341,10 @@ class ColumnFold:
             start = tuple(float(v) if k == "float" else v for v, k in zip(start, after))
             return self._traced_plan(values, shape, after, start)
         types = [
-            arrow_type(kind, form, values.batch, number)
+            arrow_type(kind, form, values.columns, number)
             for number, (kind, form) in enumerate(zip(kinds, forms))
         ]
-        names = values.batch.schema.names if start is None else None
+        names = values.schema.names if start is None else None
         schema = _schema(shape, types, names)
         return FoldPlan(shape, schema, tuple(kinds), tuple(forms), start, traced).noted()
 
@@ -406,7 +402,7 @@ def _check_step(operation: Expression) -> None:
 def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
     """The plan of an aggregation of ours, which reads and sets one field."""
     number = column_of(values.shape, function.field)
-    types = values.batch.schema.types
+    types = values.schema.types
     kind = kind_of(types[number])
     make = Expressions()
     value = make.column(number, kind)
@@ -442,9 +438,10 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
         raise Refusal(f"is an aggregation of its own, {type(function).__name__}")
     kinds = tuple(kind_of(kind) for kind in types)
     stored = [
-        arrow_type(kind, form, values.batch, n) for n, (kind, form) in enumerate(zip(kinds, forms))
+        arrow_type(kind, form, values.columns, n)
+        for n, (kind, form) in enumerate(zip(kinds, forms))
     ]
-    schema = _schema(values.shape, stored, values.batch.schema.names)
+    schema = _schema(values.shape, stored, values.schema.names)
     return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None).noted()
 
 

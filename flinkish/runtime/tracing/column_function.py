@@ -18,6 +18,7 @@ from flinkish.api.types.fields import (
     field_read,
     position_of,
 )
+from flinkish.runtime.records.partly_read import Columns
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.tracing.expressions import Column, Expression
@@ -55,15 +56,27 @@ class ColumnFunction:
             return self._traces.reason
         return self._traces.reason or explored(self._function, self._arguments)
 
+    def reads(self, values: RowColumns) -> set[int] | None:
+        """The numbers of the columns that the function reads of elements like ``values``; None if it does not
+        run over columns, or if it may read any."""
+        traced: Traced | None = self._traces.of(values)
+        if traced is None or traced.testsNone:
+            return None
+        return {number for number in traced.reading if number < len(values.schema)}
+
     def passed(self, values: Sequence[Any]) -> int | None:
         """The number of the column of ``values`` that the function returns as it is."""
         if not isinstance(values, RowColumns) or not len(values):
             return None
+        return self.passes(values)
+
+    def passes(self, values: RowColumns) -> int | None:
+        """The same of elements like ``values``."""
         traced: Traced | None = self._traces.of(values)
         if traced is None or traced.shape != VALUE or traced.steps or traced.testsNone:
             return None
         column = traced.columns[0]
-        passes = isinstance(column, Column) and column.number < values.batch.num_columns
+        passes = isinstance(column, Column) and column.number < len(values.schema)
         return column.number if passes else None  # type: ignore[union-attr]
 
     def results(
@@ -105,13 +118,13 @@ class ColumnFunction:
 
     def _computed(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None
-    ) -> tuple[Traced, Run, pa.RecordBatch] | None:
+    ) -> tuple[Traced, Run, Columns] | None:
         """What was traced for ``values``, over a run of them in which all steps can be taken."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         traced: Traced | None = self._traces.of(values)
-        run = None if traced is None else checked_run(traced, values.batch, timestamps)
-        return None if traced is None or run is None else (traced, run, values.batch)
+        run = None if traced is None else checked_run(traced, values.columns, timestamps)
+        return None if traced is None or run is None else (traced, run, values.columns)
 
     def _trace(self, values: RowColumns) -> Traced:
         trace = Trace()
@@ -120,11 +133,11 @@ class ColumnFunction:
             return trace.follow(_itself, self._function(element))
         if isinstance(self._function, (NamedField, PositionedField)):
             number = column_of(values.shape, field_read(self._function))
-            column = trace.expressions.column(number, kind_of(values.batch.schema.types[number]))
+            column = trace.expressions.column(number, kind_of(values.schema.types[number]))
             return trace.follow(_itself, Symbol(trace, column))
         if self._arguments == 1:
             return trace.follow(self._function, element)
-        timestamp = Symbol(trace, trace.expressions.column(values.batch.num_columns, "int"))
+        timestamp = Symbol(trace, trace.expressions.column(len(values.schema), "int"))
         return trace.follow(self._function, element, timestamp)
 
 
@@ -139,7 +152,7 @@ class Traces:
 
     def of(self, values: RowColumns) -> Any:
         """What was traced for the schema of ``values``, None if the function cannot be traced."""
-        shape, types = values.shape, values.batch.schema.types
+        shape, types = values.shape, values.schema.types
         for number, (other_shape, other_types, traced) in enumerate(self._found):
             if other_types == types and other_shape == shape:
                 if traced is None or not traced.changed():
@@ -219,12 +232,12 @@ def symbolic_element(trace: Trace, values: RowColumns) -> Any:
     """A symbolic element of ``values``."""
     symbols = [
         Symbol(trace, trace.expressions.column(number, kind_of(kind)))
-        for number, kind in enumerate(values.batch.schema.types)
+        for number, kind in enumerate(values.schema.types)
     ]
     return symbolic(trace, values.shape, symbols)
 
 
-def run_of(batch: pa.RecordBatch, timestamps: NDArray[np.int64] | None = None) -> Run:
+def run_of(batch: Columns, timestamps: NDArray[np.int64] | None = None) -> Run:
     """The rows of ``batch`` as a run; the timestamps are a column behind the others."""
     columns: dict[int, Values] = {}
 
@@ -242,11 +255,16 @@ def run_of(batch: pa.RecordBatch, timestamps: NDArray[np.int64] | None = None) -
     return Run(batch.num_rows, column)
 
 
+def has_nulls(batch: Columns) -> bool:
+    """Whether there is a null in any column."""
+    return any(batch.column(number).null_count for number in range(batch.num_columns))
+
+
 def checked_run(
-    traced: Traced, batch: pa.RecordBatch, timestamps: NDArray[np.int64] | None = None
+    traced: Traced, batch: Columns, timestamps: NDArray[np.int64] | None = None
 ) -> Run | None:
     """The rows of ``batch`` as a run; None if Python might do something else with one of them."""
-    if traced.testsNone and any(column.null_count for column in batch.columns):
+    if traced.testsNone and has_nulls(batch):
         return None
     run = run_of(batch, timestamps)
     try:
@@ -256,7 +274,7 @@ def checked_run(
     return run
 
 
-def results_of(traced: Traced, run: Run, batch: pa.RecordBatch) -> RowColumns | None:
+def results_of(traced: Traced, run: Run, batch: Columns) -> RowColumns | None:
     """What was traced, for a run of the rows of ``batch``; None if Python's results may differ."""
     try:
         columns = [_column(run, batch, expression) for expression in traced.columns]
@@ -266,7 +284,7 @@ def results_of(traced: Traced, run: Run, batch: pa.RecordBatch) -> RowColumns | 
     return RowColumns(results, traced.shape)
 
 
-def _column(run: Run, batch: pa.RecordBatch, expression: Expression) -> pa.Array:
+def _column(run: Run, batch: Columns, expression: Expression) -> pa.Array:
     if isinstance(expression, Column) and expression.number < batch.num_columns:
         return batch.column(expression.number)  # also with nulls
     return to_arrow(run.array(expression))

@@ -16,6 +16,7 @@ from flinkish.runtime.records.shapes import VALUE, tuple_shape
 from flinkish.runtime.tracing.column_fold import forms_of
 from flinkish.runtime.tracing.column_function import (
     Traces,
+    has_nulls,
     refusal_of,
     run_of,
     symbolic_element,
@@ -71,7 +72,7 @@ class EventFold:
             traces = Traces(lambda elements: self._plan(elements, columns, kinds))
             self._traces[columns, kinds] = traces
         plan: _Plan | None = traces.of(elements)
-        if plan is None or (plan.testsNone and (not columns or _has_nulls(elements.batch))):
+        if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
             return False
         after = plan.after(elements.batch, start)
         if after is None:
@@ -170,7 +171,3 @@ class _Plan:
 
 def _kind(value: Any) -> Kind:
     return kind_of_constant(value) or "opaque"
-
-
-def _has_nulls(batch: pa.RecordBatch) -> bool:
-    return any(column.null_count for column in batch.columns)

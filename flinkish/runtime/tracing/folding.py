@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from flinkish.runtime.records.partly_read import Columns
 from flinkish.runtime.tracing.expressions import Column, Constant, Expression, Kind
 from flinkish.runtime.tracing.forms import Form
 from flinkish.runtime.tracing.kernels import (
@@ -42,9 +43,7 @@ ARROW_TYPES: dict[Kind, pa.DataType] = {
 class Folding:
     """A run of elements in groups. ``reduces``: a group without a start begins with its first value."""
 
-    def __init__(
-        self, run: Run, batch: pa.RecordBatch, groups: Groups, count: int, reduces: bool
-    ) -> None:
+    def __init__(self, run: Run, batch: Columns, groups: Groups, count: int, reduces: bool) -> None:
         self.run = run
         self.batch = batch
         self.groups = groups
@@ -122,7 +121,7 @@ class Folding:
         return both.take(pa.array(places))
 
 
-def arrow_type(kind: Kind, form: Form, batch: pa.RecordBatch, number: int) -> pa.DataType:
+def arrow_type(kind: Kind, form: Form, batch: Columns, number: int) -> pa.DataType:
     """The type of a folded column."""
     if kind in ARROW_TYPES:
         return ARROW_TYPES[kind]

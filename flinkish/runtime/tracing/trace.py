@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.shapes import Shape
-from flinkish.runtime.tracing.expressions import Expression, Expressions, Kind
+from flinkish.runtime.tracing.expressions import Expression, Expressions, Kind, columns_read
 from flinkish.runtime.tracing.purity import globals_read, impurity, takes_remainders, tests_none
 from flinkish.runtime.tracing.symbols import (
     CannotTell,
@@ -67,6 +67,14 @@ class Traced(NamedTuple):
     """Whether it asks whether a value is None; then all columns count as used."""
     steps: tuple[Step, ...]
     """All operations, also those whose results are not used: Python raises what they raise."""
+
+    @property
+    def reading(self) -> set[int]:
+        """The numbers of the columns that it computes with or hands on."""
+        read = columns_read(*self.columns)
+        for path, operation in self.steps:
+            read |= columns_read(operation, *(condition for condition, _ in path))
+        return read
 
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""

@@ -1,0 +1,133 @@
+"""``ColumnUse``: which columns of a source its task uses, as far as its functions are traced.
+
+From the source on, elements are the source's Rows until a function makes something else of them. Functions that are
+traced tell the columns they read. So does the fold before a shuffle, behind which there are only accumulators. Any
+other reader may look at a whole element, and needs all columns.
+
+What is found here only says what is read at once: who asks for another column gets it (``PartlyRead``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from flinkish.api.eventtime.watermarks import TimestampAssigner
+from flinkish.api.plan.operators import (
+    FilterDescription,
+    MapDescription,
+    TimestampsAndWatermarksDescription,
+)
+from flinkish.api.plan.partitioning import HashPartitioning
+from flinkish.runtime.formats.base import FileFormat
+from flinkish.runtime.formats.parquet_format import ParquetFormat
+from flinkish.runtime.operators.base import may_be_traced
+from flinkish.runtime.records.keys import has_dictionary
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
+from flinkish.runtime.task.plan import Exchange, ExitPlan, VertexPlan
+from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.windowing.panes import PaneFold
+
+Numbers = frozenset[int]
+
+_NONE: Numbers = frozenset()
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """The ``numbers`` of the columns that are used; None: all, as the reader of the uid ``reader`` may look at
+    whole elements."""
+
+    numbers: Numbers | None
+    reader: str = ""
+
+
+def column_use(plan: VertexPlan, schema: pa.Schema) -> ColumnUse:
+    """The columns that the task of ``plan``, a source's, uses of the source's rows of that schema, if functions
+    are traced."""
+    rows = RowColumns(pa.RecordBatch.from_pylist([], schema=schema))
+    try:
+        return ColumnUse(_Reading(plan, rows).ofEdges(plan.sourceEdges))
+    except _WholeElements as found:
+        return ColumnUse(None, found.reader)
+
+
+def with_columns_used(format_: FileFormat, plan: VertexPlan, traces: bool) -> FileFormat:
+    """``format_``, which reads the files of the source of ``plan``, reading at once only the columns that the task
+    uses, if it can. ``traces``: whether functions are traced."""
+    if not isinstance(format_, ParquetFormat) or not traces:
+        return format_
+    return replace(format_, used=column_use(plan, format_.schema).numbers)
+
+
+class _WholeElements(Exception):
+    """The reader of that uid may look at whole elements."""
+
+    def __init__(self, reader: str) -> None:
+        super().__init__(reader)
+        self.reader = reader
+
+
+class _Reading:
+    """What is read of elements like ``rows``, which has none. Raises _WholeElements if that can be any column."""
+
+    def __init__(self, plan: VertexPlan, rows: RowColumns) -> None:
+        self._plan = plan
+        self._rows = rows
+        self._nodes = {node.uid: node for node in plan.nodes}
+
+    def ofEdges(self, edges: Iterable[ChainedEdge]) -> Numbers:
+        """By what the edges lead to."""
+        return _NONE.union(*(self._of_edge(edge) for edge in edges))
+
+    def _of_edge(self, edge: ChainedEdge) -> Numbers:
+        node = self._nodes.get(edge.targetUid)
+        if node is None:
+            return self._of_exit(next(e for e in self._plan.exits if e.edge is edge))
+        forward = edge.sideOutput is None and not isinstance(edge.partitioning, HashPartitioning)
+        if not forward or len(node.inputs) > 1:
+            raise _WholeElements(node.uid)
+        return self._of_operator(node)
+
+    def _of_operator(self, node: ChainedNode) -> Numbers:
+        description = node.operator
+        if isinstance(description, MapDescription):
+            return self._of_function(node, description.call)
+        if isinstance(description, FilterDescription):
+            return self._of_function(node, description.call) | self.ofEdges(node.outputs)
+        if isinstance(description, TimestampsAndWatermarksDescription) and not description.stateful:
+            read = self.ofEdges(node.outputs)
+            assigner = description.strategy.timestampAssigner
+            if isinstance(assigner, TimestampAssigner):
+                assigner = assigner.extractTimestamp
+            return read if assigner is None else read | self._of_function(node, assigner, 2)
+        raise _WholeElements(node.uid)
+
+    def _of_exit(self, plan: ExitPlan) -> Numbers:
+        """By the writer of an edge that leaves the task."""
+        fold = None if plan.window is None else PaneFold.before(plan.window)
+        if plan.exchange is not Exchange.KEYED or fold is None:
+            raise _WholeElements(plan.gate.target)
+        # Elements are folded only by a key that is a column
+        partitioning = plan.edge.partitioning
+        assert isinstance(partitioning, HashPartitioning)
+        key = ColumnFunction(partitioning.keySelector).passes(self._rows)
+        if key is None or not has_dictionary(self._rows.schema.types[key]):
+            raise _WholeElements(plan.gate.target)
+        read = fold.fold.reads(self._rows)
+        if read is None or not fold.fold.exactInAnyGrouping(self._rows):
+            raise _WholeElements(plan.gate.target)
+        return frozenset({key, *read})
+
+    def _of_function(
+        self, node: ChainedNode, function: Callable[..., Any], arguments: int = 1
+    ) -> Numbers:
+        traced = may_be_traced(function)
+        read = ColumnFunction(function, arguments).reads(self._rows) if traced else None
+        if read is None:
+            raise _WholeElements(node.uid)
+        return frozenset(read)
