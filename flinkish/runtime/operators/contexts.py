@@ -10,15 +10,18 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.operators.base import StreamOperator
 from flinkish.runtime.operators.timers import InternalTimerService, timer_timestamp
 from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.state.backend import KeyedStateBackend
 
 
 class SimpleTimerService(TimerService):
     """The timers of the current key (Flink: the class of this name)."""
 
-    __slots__ = ("_timers",)
+    __slots__ = ("_backend", "_latest", "_timers")
 
-    def __init__(self, timers: InternalTimerService) -> None:
+    def __init__(self, timers: InternalTimerService, backend: KeyedStateBackend) -> None:
         self._timers = timers
+        self._backend = backend
+        self._latest = timers.latest
 
     def currentProcessingTime(self) -> int:
         return self._timers.currentProcessingTime()
@@ -32,6 +35,9 @@ class SimpleTimerService(TimerService):
             self._timers.registerProcessingTimeTimer(None, timestamp)
 
     def registerEventTimeTimer(self, time: int) -> None:
+        # Of the type int, as 5.0 == 5, but is refused
+        if type(time) is int and self._latest.get(self._backend.currentKey) == time:
+            return
         timestamp = timer_timestamp(time)
         if not self._timers.inputEnded:
             self._timers.registerEventTimeTimer(None, timestamp)

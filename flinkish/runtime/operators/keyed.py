@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService, Triggerable
 from flinkish.runtime.records.copies import ATOMS, copied
 from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import raise_named
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
@@ -176,5 +177,8 @@ def keys_of(records: Records) -> Any:
 
 
 def keyed_elements(records: Records) -> Iterator[tuple[Any, Any, int]]:
-    """(key, value, timestamp) of every record."""
-    return zip(keys_of(records), records.values, records.timestamps.tolist())
+    """(key, value, timestamp) of every record; rows that cannot change are made one by one."""
+    values: Iterable[Any] = records.values
+    if isinstance(values, RowColumns) and records.immutable and records.plain:
+        values = values.passing()
+    return zip(keys_of(records), values, records.timestamps.tolist())

@@ -185,7 +185,7 @@ class OnTimerOperator(TimerOperator):
 
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)
-        self.timerService = SimpleTimerService(self.timers)
+        self.timerService = SimpleTimerService(self.timers, self.backend)
         self.context = OperatorProcessContext(self, self.timerService)
         self.collector = TimestampedCollector(self.output)
 

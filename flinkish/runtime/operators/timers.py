@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from operator import index
+from typing import Any
 
 from flinkish.api.errors import shown
 from flinkish.api.time.durations import fits_long
@@ -25,6 +26,8 @@ def timer_timestamp(time: int) -> int:
 
     Raises TypeError unless it is an integer, and ValueError unless it fits into 64 bits.
     """
+    if type(time) is int and MIN_TIMESTAMP <= time <= MAX_TIMESTAMP:
+        return time
     try:
         timestamp = index(time)
     except TypeError:
@@ -55,6 +58,10 @@ class Triggerable(ABC):
         """Called when the clock has reached the timer."""
 
 
+MOST_NOTED = 1 << 12
+"""The keys whose latest timer is noted. Of more keys most register few timers."""
+
+
 class InternalTimerService:
     """Registers, deletes and fires the timers of an operator (Flink: ``InternalTimerService``).
 
@@ -82,6 +89,10 @@ class InternalTimerService:
         self._target = target
         self._event = backend.timerQueue(EVENT_TIMERS)
         self._processing = backend.timerQueue(PROCESSING_TIMERS)
+        self.latest: dict[Any, int] = {}
+        """For each key the timestamp of the event-time timer that it registered last, while that is pending. A
+        function often registers the same timer for one element after another, such as that of the end of a
+        minute: here it is seen to be registered without a look at the queue."""
         self._watermark = MIN_TIMESTAMP
         self._batch = batch
         self.inputEnded = False
@@ -100,10 +111,15 @@ class InternalTimerService:
         """Set the watermark on restore, without firing timers."""
         self._watermark = watermark
         self.inputEnded = False
+        self.latest.clear()
 
     def registerEventTimeTimer(self, namespace: object, timestamp: int) -> None:
         """Call ``onEventTime`` when the watermark reaches ``timestamp``."""
-        self._event.add(timestamp, self._backend.currentKey, namespace)
+        key = self._backend.currentKey
+        self._event.add(timestamp, key, namespace)
+        latest = self.latest
+        if namespace is None and (len(latest) < MOST_NOTED or key in latest):
+            latest[key] = timestamp
 
     def registerProcessingTimeTimer(self, namespace: object, timestamp: int) -> None:
         """Call ``onProcessingTime`` when the clock reaches ``timestamp``."""
@@ -111,7 +127,9 @@ class InternalTimerService:
 
     def deleteEventTimeTimer(self, namespace: object, timestamp: int) -> None:
         """Delete the timer, if it is there."""
-        self._event.remove(timestamp, self._backend.currentKey, namespace)
+        key = self._backend.currentKey
+        self._event.remove(timestamp, key, namespace)
+        self.latest.pop(key, None)
 
     def deleteProcessingTimeTimer(self, namespace: object, timestamp: int) -> None:
         """Delete the timer, if it is there."""
@@ -121,8 +139,10 @@ class InternalTimerService:
         """Set the watermark and fire every event-time timer it has reached."""
         self._watermark = watermark
         self.inputEnded = self._batch and watermark == MAX_TIMESTAMP
+        latest = self.latest
         while (timer := self._event.pollDue(watermark)) is not None:
             self._backend.currentKey = timer.key
+            latest.pop(timer.key, None)
             self._target.onEventTime(timer)
 
     def advanceProcessingTime(self, now: int) -> None:

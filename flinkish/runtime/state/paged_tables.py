@@ -29,18 +29,35 @@ def hashes_of_named(page: Page) -> Hashes:
     return hashes_of((key for key, _ in page), len(page))
 
 
+MOST_NOTED = 1 << 12
+"""The keys of a batch whose page a table notes. Of more keys most have few elements, and to note their pages would
+cost more than it spares."""
+
+
 class PagedStateTable(StateTable, Paged):
     """A table in pages: key -> value for the void namespace, (key, namespace) -> value for others.
 
-    All entries of a key in other namespaces share a page, however many they are.
+    All entries of a key in other namespaces share a page, however many they are. The page of a key stays the
+    same object until ``flush``, so it is found by the key's hash once, and once more to mark it as changed.
     """
 
-    __slots__ = ("_catalogue", "_hashes", "_named", "_namespaces", "_space", "_void")
+    __slots__ = (
+        "_catalogue",
+        "_changing",
+        "_hashes",
+        "_named",
+        "_namespaces",
+        "_reading",
+        "_space",
+        "_void",
+    )
 
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
         self._space = space
         self._hashes = hashes
         self._void = HashedPages(space, b"v", hashes_of_keys)
+        self._reading: dict[Any, Page] = {}
+        self._changing: dict[Any, Page] = {}
         self._named = HashedPages(space, b"n", hashes_of_named, named=True)
         self._namespaces: dict[Any, Any] = {}
         self._catalogue: tuple[Any, ...] | None = None
@@ -50,10 +67,14 @@ class PagedStateTable(StateTable, Paged):
         self._catalogue = catalogue
         _, _, void, named = catalogue or (0, 0, None, None)
         self._namespaces = {}
+        self._reading.clear()
+        self._changing.clear()
         self._void.load(void)
         self._named.load(named)
 
     def flush(self) -> tuple[Any, ...] | None:
+        self._reading.clear()
+        self._changing.clear()
         self._catalogue = joint_catalogue(
             self._catalogue, (self._void.flush(), self._named.flush())
         )
@@ -61,12 +82,22 @@ class PagedStateTable(StateTable, Paged):
 
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
         if namespace is None:
-            return self._void.read(self._hashes[key]).get(key, default)
+            page = self._reading.get(key)
+            if page is None:
+                page = self._void.read(self._hashes[key])
+                if len(self._reading) < MOST_NOTED:
+                    self._reading[key] = page
+            return page.get(key, default)
         return self._named.read(self._hashes[key]).get((key, namespace), default)
 
     def put(self, key: Any, namespace: Any, value: Any) -> None:
         if namespace is None:
-            self._void.write(self._hashes[key])[key] = value
+            page = self._changing.get(key)
+            if page is None:
+                page = self._void.write(self._hashes[key])
+                if len(self._changing) < MOST_NOTED:
+                    self._changing[key] = page
+            page[key] = value
         else:
             # Pickle stores one object once, but each of many equal objects
             namespace = self._namespaces.setdefault(namespace, namespace)
