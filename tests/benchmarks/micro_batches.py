@@ -115,7 +115,7 @@ def run_spark(
             .trigger(availableNow=True)
             .start()
         )
-        if not query.awaitTermination(int(patience)):
+        if not query.awaitTermination(patience):
             query.stop()
             return None
     return batches_of(query)

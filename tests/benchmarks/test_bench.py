@@ -35,7 +35,7 @@ def bench(spark: SparkSession, root: Path) -> Bench:
         workload=Workload(files=2, elements=1_000),
         batches=(1_000, 2_000),
         javaRuns=1,
-        patience=1,
+        patience=600,
         root=root,
         spark=spark,
     )
@@ -54,6 +54,19 @@ def test_flinkish_and_spark_give_the_same_results(
         assert all(seconds > 0 for seconds in row.seconds.values())
         assert "addBatch" in row.steps
         assert not row.results.startswith("0 ")
+
+
+@pytest.mark.slow("a job on flinkish, and the start of one on Spark")
+@pytest.mark.thorough("a job on each of two sides")
+def test_a_job_on_spark_that_is_not_done_in_time_is_ended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = bench(spark, tmp_path)
+    run.batches, run.patience = (2_000,), 0.1
+    (row,) = run.measure(JOBS["tumbling_sum"])
+    assert row.cell("Spark") == "not done after 0 s"
+    assert set(row.seconds) == {"flinkish"}
+    assert not spark.streams.active
 
 
 @pytest.mark.slow("a job on flinkish of three batches, twice")
