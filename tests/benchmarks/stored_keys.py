@@ -10,16 +10,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import tempfile
 import threading
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import flinkish as fl
 from tests.benchmarks.micro_batches import batches_of, running_query, session
-from tests.reliability.checkpoint_size import Count, MakeCounts
+from tests.reliability.checkpoint_size import counts_of
 from tests.reliability.processes import tree_of
 from tests.reliability.soak import pss_of
 
@@ -68,22 +68,9 @@ class WorkerMemory:
 
 def cost(spark: SparkSession, keys: int, touched: int, batches: int) -> Cost:
     """Run the job on so many keys."""
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     with tempfile.TemporaryDirectory() as directory:
-        made = fl.OperatorTransformation.bootstrapWith(spark.range(keys))
-        made = made.keyBy(lambda row: row.id).transform(MakeCounts())
-        fl.SavepointWriter.newSavepoint(env, 16).withOperator("counts", made).write(
-            f"{directory}/savepoint"
-        )
-        env.enableCheckpointing(f"{directory}/checkpoint").setSavepoint(f"{directory}/savepoint")
-        env.getConfig().setElementsPerBatch(touched)
-        numbers = env.fromSequence(0, batches * touched - 1).uid("numbers")
-
-        def key(number: int) -> int:
-            return random.Random(number).randrange(keys)
-
-        counted = numbers.keyBy(key).process(Count()).uid("counts")
-        counted.sinkTo(fl.FileSink.forCsv(f"{directory}/results", "count LONG"))
+        env, counts = counts_of(spark, Path(directory), keys, batches, touched)
+        counts.sinkTo(fl.FileSink.forCsv(f"{directory}/results", "count LONG"))
         client = env.executeAsync(f"{keys} keys")
         query = running_query(spark)
         with WorkerMemory(os.getpid()) as memory:

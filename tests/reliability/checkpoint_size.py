@@ -19,6 +19,7 @@ from pathlib import Path
 
 import flinkish as fl
 
+CHECKPOINT = "checkpoint"
 COUNT = fl.ValueStateDescriptor("count", fl.Types.LONG())
 
 
@@ -71,25 +72,31 @@ def size_of(checkpoint: Path, batch: int, seconds: float) -> Size:
     return Size(batch, round(seconds, 1), state + logs, state, logs, files)
 
 
-def sizes(
-    spark, directory: Path, keys: int, batches: int, perBatch: int, every: int, seconds: float
-) -> Iterator[Size]:
-    """Run the job, and yield the size after every so many batches."""
+def counts_of(spark, directory: Path, keys: int, batches: int, perBatch: int):
+    """A job whose batches each count elements of some keys, drawn at random: its environment, and the counts. The
+    state of all keys is there at its start, from a savepoint below ``directory``."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     made = fl.OperatorTransformation.bootstrapWith(spark.range(keys))
     made = made.keyBy(lambda row: row.id).transform(MakeCounts())
-    fl.SavepointWriter.newSavepoint(env, 16).withOperator("counts", made).write(
-        f"{directory}/savepoint"
-    )
-    checkpoint = directory / "checkpoint"
-    env.enableCheckpointing(str(checkpoint)).setSavepoint(f"{directory}/savepoint")
+    savepoint = f"{directory}/savepoint"
+    fl.SavepointWriter.newSavepoint(env, 16).withOperator("counts", made).write(savepoint)
+    env.enableCheckpointing(f"{directory}/{CHECKPOINT}").setSavepoint(savepoint)
     env.getConfig().setElementsPerBatch(perBatch)
     numbers = env.fromSequence(0, batches * perBatch - 1).uid("numbers")
 
     def key(number: int) -> int:
         return random.Random(number).randrange(keys)
 
-    numbers.keyBy(key).process(Count()).uid("counts").forEachBatch(lambda values, batch: None)
+    return env, numbers.keyBy(key).process(Count()).uid("counts")
+
+
+def sizes(
+    spark, directory: Path, keys: int, batches: int, perBatch: int, every: int, seconds: float
+) -> Iterator[Size]:
+    """Run the job, and yield the size after every so many batches."""
+    env, counts = counts_of(spark, directory, keys, batches, perBatch)
+    counts.forEachBatch(lambda values, batch: None)
+    checkpoint = directory / CHECKPOINT
     client = env.executeAsync("checkpoint size")
     began, measured = time.monotonic(), 0
     commits = checkpoint / "query" / "commits"
