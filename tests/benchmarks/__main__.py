@@ -31,10 +31,11 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 FILE = 1_000_000
 """Elements in a file; a batch of more is several files."""
 BATCHES = (1_000_000, 4_000_000)
-SMALL = Workload(files=24, elements=100)
-SMALL_WARM_UP = 8
+WARM_UP_ELEMENTS = 1_000
+SMALL = Workload(files=80, elements=100)
+SMALL_WARM_UP = 40
 PYFLINK_ELEMENTS = 50_000
-PYFLINK_JOB = WARM_UP_JOB = "tumbling"
+PYFLINK_JOB = "tumbling"
 SIDES = ("flinkish", "Spark", JAVA, PYFLINK)
 
 
@@ -51,6 +52,8 @@ class Bench:
     """The seconds after which a job on Spark or Flink is ended."""
     root: Path
     spark: SparkSession
+    warmUp: Workload
+    """What each job runs on first, a file a batch."""
     classPath: str | None = None
 
     def measure(self, job: Job) -> list[Row]:
@@ -60,6 +63,7 @@ class Bench:
         digests: dict[str, Digest] = {}
         # Nexmark is not about the size of batches, so one is enough.
         sizes = self.batches[:1] if job.group == "nexmark" else self.batches
+        self._warm_up(job)
         rows = [self._micro_batches(job, size, digests) for size in sizes]
         if self.classPath is not None:
             self._java(job, self.classPath, rows, digests)
@@ -68,10 +72,10 @@ class Bench:
             row.results = str(digests["flinkish"])
         return rows
 
-    def warm_up(self) -> None:
-        """Run a job on flinkish and on Spark that does not count: their JVM compiles what all jobs need."""
-        job = JOBS[WARM_UP_JOB]
-        inputs = self.workload.inputs(job, self.root)
+    def _warm_up(self, job: Job) -> None:
+        """Run a job in many small batches that do not count: the JVM of flinkish and Spark compiles what it
+        needs only when that has run often, and the jobs of a stream run for days."""
+        inputs = self.warmUp.inputs(job, self.root)
         for side, run in self._sides(job):
             with fresh_directory(f"{job.name}-{side}", self.root) as output:
                 run(self.spark, job, inputs, 1, output)
@@ -179,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         patience=options.patience,
         root=BUILD,
         spark=micro_batches.session(),
+        warmUp=Workload(options.warm_up, WARM_UP_ELEMENTS),
     )
     notes, java, python = [], None, None
     if JAVA in options.sides or PYFLINK in options.sides:
@@ -192,7 +197,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bench.classPath = None
 
     began = time.monotonic()
-    bench.warm_up()
     rows: list[Row] = []
     measures: list[Callable[[], list[Row]]] = [partial(bench.measure, job) for job in jobs]
     if python is not None and PYFLINK in options.sides and JOBS[PYFLINK_JOB] in jobs:
@@ -253,6 +257,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="in a file and a batch; without it a million and four million a batch",
     )
     parser.add_argument("--files", type=int, default=8, help="of each input: %(default)s")
+    parser.add_argument(
+        "--warm-up", type=int, default=40, help="small batches before each job: %(default)s"
+    )
     parser.add_argument("--sides", nargs="*", default=list(SIDES), choices=SIDES)
     parser.add_argument(
         "--java-runs",

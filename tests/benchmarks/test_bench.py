@@ -38,6 +38,7 @@ def bench(spark: SparkSession, root: Path) -> Bench:
         patience=600,
         root=root,
         spark=spark,
+        warmUp=Workload(files=2, elements=100),
     )
 
 
