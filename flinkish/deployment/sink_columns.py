@@ -11,8 +11,11 @@ from flinkish.api.types.columns import columns_of, has_basic_fields, have_column
 from flinkish.api.types.table_schema import table_schema
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.formats.arrow_types import arrow_schema
+from flinkish.runtime.formats.csv_lines import csv_fits
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.sinks.buckets import BUCKET, Buckets
+from flinkish.runtime.sinks.lines import element_line
+from flinkish.runtime.sinks.part_files import PartFiles
 
 
 def sink_columns(node: StreamNode) -> ElementColumns | None:
@@ -37,6 +40,21 @@ def sink_buckets(node: StreamNode) -> Buckets | None:
     if not isinstance(sink, FileSink) or sink.bucketAssigner is None:
         return None
     return Buckets(node.name, sink.bucketAssigner)
+
+
+def part_files(node: StreamNode, directory: str, timeZone: str) -> PartFiles | None:
+    """What lets the tasks before a sink write its files in ``directory``; None for a sink of which they do not
+    know how, as of one with buckets, or with options that are Spark's."""
+    sink = node.content
+    if not isinstance(sink, FileSink) or sink.options or sink.bucketAssigner is not None:
+        return None
+    columns = sink_columns(node)
+    if columns is None:
+        # Spark names files of lines so
+        return PartFiles(node.name, directory, "txt", element_line(sink.format, timeZone))
+    if sink.format == "csv" and csv_fits(columns.schema):
+        return PartFiles(node.name, directory, "csv", None)
+    return None
 
 
 def written_schema(node: StreamNode) -> Any:

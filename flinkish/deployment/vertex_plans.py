@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cloudpickle
@@ -17,12 +17,15 @@ from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.deployment.sink_columns import sink_buckets, sink_columns
 from flinkish.graph.job_graph import JobEdge, JobVertex
 from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import Gate
 from flinkish.runtime.task.plan import Exchange, ExitPlan, VertexPlan
 
+_NO_FILES: Mapping[str, PartFiles] = {}
 
-def vertex_plan(vertex: JobVertex) -> VertexPlan:
-    """The plan of ``vertex`` for its tasks."""
+
+def vertex_plan(vertex: JobVertex, files: Mapping[str, PartFiles] = _NO_FILES) -> VertexPlan:
+    """The plan of ``vertex`` for its tasks. ``files``: the sinks that these write themselves, by uid."""
     head = vertex.head
     return VertexPlan(
         vertex.uid,
@@ -32,7 +35,7 @@ def vertex_plan(vertex: JobVertex) -> VertexPlan:
         tuple(vertex.operators),
         tuple(_gate(edge) for edge in vertex.inputs),
         _single(vertex),
-        tuple(_exit(edge) for edge in vertex.outputs),
+        tuple(_exit(edge, files) for edge in vertex.outputs),
         head.name if head.isSource else "",
         _malformed_records(head),
     )
@@ -50,7 +53,7 @@ def _single(vertex: JobVertex) -> bool:
     return of_parallelism_1 or all(_exchange(edge) is Exchange.SINGLE for edge in vertex.inputs)
 
 
-def _exit(edge: JobEdge) -> ExitPlan:
+def _exit(edge: JobEdge, files: Mapping[str, PartFiles]) -> ExitPlan:
     source = next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
     columns = sink_columns(edge.target.head) if edge.target.head.isSink else None
     return ExitPlan(
@@ -62,6 +65,7 @@ def _exit(edge: JobEdge) -> ExitPlan:
         columns,
         _window(edge),
         sink_buckets(edge.target.head),
+        files.get(edge.target.uid),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
@@ -34,6 +34,7 @@ from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task.store import JobRun
@@ -66,7 +67,7 @@ from flinkish.spark.session.session import (
 )
 from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.session.worker_python import set_quiet_worker_python
-from flinkish.spark.sinks.batch_sinks import BatchSinks, to_columns
+from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
@@ -182,7 +183,7 @@ class SparkPipelineExecutor:
         plan.goOn(session, graph, settings)
         run = job_run(session, given)
         alignments = Alignments(graph)
-        frames, *_ = _frames(session, config, storage, plan, graph, settings, run, alignments)
+        frames, *_ = _frames(session, config, storage, plan, graph, settings, {}, run, alignments)
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -244,6 +245,7 @@ class _Queries:
         self._settings = settings
         self._given = given
         self._name = jobName
+        self._files = sink_files(session, graph)
         self._alignments = Alignments(graph)
         history = BatchHistory(history_log(storage) if given else None)
         offsets = _group_offsets(graph, storage)
@@ -265,7 +267,7 @@ class _Queries:
         run = job_run(session, self._given)
         storage, plan, graph, settings = self._storage, self._plan, self._graph, self._settings
         frames, streams, control = _frames(
-            session, config, storage, plan, graph, settings, run, self._alignments
+            session, config, storage, plan, graph, settings, self._files, run, self._alignments
         )
         self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
@@ -293,6 +295,7 @@ class _Queries:
             self.monitor.metrics,
             self._plan,
             self._storage,
+            self._files,
             self._config.elementsHiddenInErrors,
             self._end_batch,
         )
@@ -315,7 +318,7 @@ class _Batches(_Queries):
         graph, settings = self._graph, self._settings
         sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
         control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
-        frames = translate_batch(graph, sources, control, settings)
+        frames = translate_batch(graph, sources, control, settings, self._files)
         return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
 
 
@@ -384,6 +387,7 @@ def _frames(
     plan: CheckpointPlan,
     graph: JobGraph,
     settings: TaskSettings,
+    files: Mapping[str, PartFiles],
     run: JobRun | None,
     alignments: Alignments,
 ) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
@@ -401,7 +405,7 @@ def _frames(
     check_aligned(sources, aligned)
     whole = all(stream.whole or stream.endsItself for stream in sources.values())
     control = ControlStream(storage, endWithFirstBatch=whole)
-    frames = translate(graph, sources, control.stream(session), settings, run)
+    frames = translate(graph, sources, control.stream(session), settings, files, run)
     return frames, sources, control
 
 

@@ -151,7 +151,7 @@ def _bootstrapped(
         assert isinstance(source, Source)
         sources[vertex.uid] = reader.streamOf(source, vertex.uid)
     control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
-    frames = translate_batch(graph, sources, control, settings).persist()
+    frames = translate_batch(graph, sources, control, settings, {}).persist()
     at_end.callback(frames.unpersist)
     for row in frames.filter(frames["target"] == METRICS).select("frame").collect():
         reports, _ = decode_reports(bytes(row[0]))

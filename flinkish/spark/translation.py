@@ -7,7 +7,7 @@ a later level or a sink pass through the levels in between.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from pyspark.cloudpickle import register_pickle_by_value
 
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.column_use import with_columns_used
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
@@ -41,14 +42,15 @@ def translate_batch(
     sources: dict[str, SourceStream],
     control: DataFrame,
     settings: TaskSettings,
+    files: Mapping[str, PartFiles],
 ) -> DataFrame:
     """The DataFrame of the frames that arrive at the sinks of a job in BATCH, and nothing of it streams.
 
-    ``control`` has the signal of the end of the input.
+    ``control`` has the signal of the end of the input. ``files``: the sinks that tasks write, by uid.
     """
-    frames = _all_frames(graph, sources, control, settings, None)
+    frames = _all_frames(graph, sources, control, settings, files, None)
     for level in range(1, graph.levels):
-        payload = _stage_payload(graph.stage(level), settings)
+        payload = _stage_payload(graph.stage(level), settings, files)
         grouped = _grouped(frames, level, settings)
         sorted_ = grouped.repartition(settings.parallelism, GROUP).sortWithinPartitions(GROUP)
         frames = sorted_.mapInArrow(BatchStage(payload).__call__, FRAME_SCHEMA)
@@ -60,16 +62,19 @@ def translate(
     sources: dict[str, SourceStream],
     control: DataFrame,
     settings: TaskSettings,
+    files: Mapping[str, PartFiles],
     run: JobRun | None,
 ) -> DataFrame:
     """The streaming DataFrame of the frames that arrive at the job's sinks.
 
-    ``sources`` are the opened sources by uid, ``control`` is the control stream. ``run`` identifies the
-    tasks that workers keep open between batches; None if they keep none.
+    ``sources`` are the opened sources by uid, ``control`` is the control stream, and ``files`` are the sinks
+    that tasks write, by uid. ``run`` identifies the tasks that workers keep open between batches; None if
+    they keep none.
     """
-    frames = _all_frames(graph, sources, control, settings, run)
+    frames = _all_frames(graph, sources, control, settings, files, run)
     for level in range(1, graph.levels):
-        frames = _stage(frames, graph.stage(level), level, settings, run)
+        payload = _stage_payload(graph.stage(level), settings, files)
+        frames = _stage(frames, payload, level, settings, run)
     return frames
 
 
@@ -78,13 +83,15 @@ def _all_frames(
     sources: dict[str, SourceStream],
     control: DataFrame,
     settings: TaskSettings,
+    files: Mapping[str, PartFiles],
     run: JobRun | None,
 ) -> DataFrame:
     """The frames that leave the sources, with the clock."""
     from pyspark.sql import functions as F
 
     streams = [
-        _source_frames(vertex, sources[vertex.uid], settings, run) for vertex in graph.sources
+        _source_frames(vertex, sources[vertex.uid], settings, files, run)
+        for vertex in graph.sources
     ]
     ending = [v for v in graph.sources if not sources[v.uid].endsItself]
     streams.append(_control_frames(graph, ending, control, settings))
@@ -96,9 +103,13 @@ def _all_frames(
 
 
 def _source_frames(
-    vertex: JobVertex, stream: SourceStream, settings: TaskSettings, run: JobRun | None
+    vertex: JobVertex,
+    stream: SourceStream,
+    settings: TaskSettings,
+    files: Mapping[str, PartFiles],
+    run: JobRun | None,
 ) -> DataFrame:
-    plan, decoder = vertex_plan(vertex), stream.decoder
+    plan, decoder = vertex_plan(vertex, files), stream.decoder
     if isinstance(decoder, FilePieceDecoder):
         format_ = with_columns_used(decoder.format, plan, settings.tracesFunctions)
         decoder = replace(decoder, format=format_)
@@ -120,13 +131,8 @@ def _control_frames(
 
 
 def _stage(
-    frames: DataFrame,
-    vertices: Sequence[JobVertex],
-    level: int,
-    settings: TaskSettings,
-    run: JobRun | None,
+    frames: DataFrame, payload: bytes, level: int, settings: TaskSettings, run: JobRun | None
 ) -> DataFrame:
-    payload = _stage_payload(vertices, settings)
     return (
         _grouped(frames, level, settings)
         .groupBy(GROUP)
@@ -139,9 +145,11 @@ def _stage(
     )
 
 
-def _stage_payload(vertices: Sequence[JobVertex], settings: TaskSettings) -> bytes:
+def _stage_payload(
+    vertices: Sequence[JobVertex], settings: TaskSettings, files: Mapping[str, PartFiles]
+) -> bytes:
     operators = [node for vertex in vertices for node in vertex.operators]
-    return shipped(operators, ([vertex_plan(vertex) for vertex in vertices], settings))
+    return shipped(operators, ([vertex_plan(vertex, files) for vertex in vertices], settings))
 
 
 def _grouped(frames: DataFrame, level: int, settings: TaskSettings) -> DataFrame:

@@ -11,6 +11,7 @@ from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.sinks.buckets import Buckets
+from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
 from flinkish.runtime.task.gates import Gate
 
@@ -41,6 +42,8 @@ class ExitPlan:
     """The window operator that reads the edge, if elements may be folded for it before the shuffle."""
     buckets: Buckets | None = None
     """Finds the buckets of the elements for a sink that writes into buckets."""
+    files: PartFiles | None = None
+    """Writes the elements to files of the sink; None if they are sent to it."""
 
 
 @dataclass(frozen=True)

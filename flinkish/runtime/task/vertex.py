@@ -50,6 +50,7 @@ from flinkish.runtime.task.restored_state import RESTORED_GATE, restored_state
 from flinkish.runtime.task.writer import (
     BroadcastRecordWriter,
     KeyedRecordWriter,
+    PartFileWriter,
     RecordWriter,
     SingleRecordWriter,
     SinkRecordWriter,
@@ -250,6 +251,8 @@ class VertexTask:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SINGLE:
             return SingleRecordWriter(plan.gate, plan.operator, groups[0])
+        if plan.files is not None:
+            return PartFileWriter(plan.gate, plan.operator, plan.columns, plan.files)
         return SinkRecordWriter(plan.gate, plan.operator, plan.columns, plan.buckets)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
+from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
@@ -264,7 +266,31 @@ class SinkRecordWriter(RecordWriter):
         values = records.values if columns is None else columns
         if self._buckets is not None:
             values = self._buckets.added(records, columns)
-        self._add(0, Frame(Records(values, records.timestamps), NO_MARKS))
+        self._send(values, records.timestamps)
+
+    def _send(self, values: Sequence[Any], timestamps: Timestamps) -> None:
+        self._add(0, Frame(Records(values, timestamps), NO_MARKS))
+
+
+class PartFileWriter(SinkRecordWriter):
+    """Writes records to a file of the sink, and sends it the name of that."""
+
+    def __init__(
+        self, gate: Gate, operator: str, columns: ElementColumns | None, files: PartFiles
+    ) -> None:
+        super().__init__(gate, operator, columns)
+        self._files = files
+        self._part: Path | None = None
+
+    def trim(self) -> None:
+        self._part = None
+
+    def _send(self, values: Sequence[Any], timestamps: Timestamps) -> None:
+        if self._part is None:
+            self._part = self._files.begun()
+            # Once for all key groups: a task that runs again may not leave a mixture of its files
+            self._add_encoded(0, self._part.name.encode())
+        self._files.append(self._part, values)
 
 
 def _joined(runs: list[Sequence[Any]]) -> Sequence[Any]:

@@ -36,13 +36,16 @@ _STATE_STORE = "spark.sql.streaming.stateStore"
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
+TIME_ZONE = "spark.sql.session.timeZone"
+
+
 JOB_SETTINGS = {
     f"{_STATE_STORE}.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    "spark.sql.session.timeZone": "UTC",
+    TIME_ZONE: "UTC",
     # A batch has few files: with the default of 4 MiB a file of 24 MiB splits 3 to 2, not in halves.
     "spark.sql.files.openCostInBytes": "262144",
     # The simplified one leaves out the exception that ours was raised from: the user's own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
@@ -17,32 +17,34 @@ from flinkish.api.connectors.sink import (
     Sink,
 )
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
+from flinkish.deployment.sink_columns import part_files
+from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.batch_writers import batch_writer, check_writers, is_written_in_batches
 from flinkish.runtime.closing import close_all
-from flinkish.runtime.formats.csv_lines import csv_line
-from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.buckets import BUCKET
+from flinkish.runtime.sinks.lines import element_line
+from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
-from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
-from flinkish.spark.session.session import row_settings
+from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
 from flinkish.spark.sinks.user_sinks import UserSink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -66,12 +68,25 @@ def _place(row: FrameRow) -> tuple[int, int, int]:
     return row.gate, row.slice, row.sequence
 
 
+def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
+    """The sinks of a job that tasks write themselves, by uid: those with a directory of this machine's."""
+    files = {}
+    for vertex in graph.sinks:
+        node = vertex.head
+        if isinstance(node.content, FileSink):
+            directory = Directory(session, node.content.path).localPath
+            found = directory and part_files(node, directory, JOB_SETTINGS[TIME_ZONE])
+            if found:
+                files[node.uid] = found
+    return files
+
+
 class BatchSinks:
     """Writes each batch to all sinks of a job; the function of ``foreachBatch``.
 
     A batch that failed or was not committed comes again with its id, and is then written again:
     files of that id are replaced, the driver's own sinks get what a first try gave them only once
-    within one run. ``batchEnded`` is called with the id of a batch, and when (s since the epoch) it
+    within one run. ``files`` are the sinks that tasks have written, by uid. ``batchEnded`` is called with the id of a batch, and when (s since the epoch) it
     came, had run through all stages, and was written.
     """
 
@@ -81,12 +96,18 @@ class BatchSinks:
         metrics: MetricsTotals,
         plan: CheckpointPlan,
         storage: CheckpointStorage,
+        files: Mapping[str, PartFiles],
         elementsHidden: bool = False,
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
         self._sinks = {node.uid: node for node in sinks}
+        self._files = files
+        for each in files.values():
+            each.clear()
         self._parallel = {
-            node.uid: sink_schema(node) for node in sinks if isinstance(node.content, _PARALLEL)
+            node.uid: sink_schema(node)
+            for node in sinks
+            if isinstance(node.content, _PARALLEL) and node.uid not in files
         }
         """The columns of the sinks that are written by Spark jobs of their own; None: lines of text."""
         self._users = {
@@ -176,6 +197,11 @@ class BatchSinks:
             for row in sorted(frame_rows(rows.collect()), key=_place):
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
+            for uid, files in self._files.items():
+                if uid in by_target:
+                    if self._cancelled:
+                        raise BatchAbortedError
+                    files.publish([data.decode() for data in by_target[uid]], number)
             for uid in self._parallel:
                 if uid in by_target:
                     if self._cancelled:
@@ -190,7 +216,7 @@ class BatchSinks:
                     if self._cancelled:
                         raise BatchAbortedError
                     self._writer(node, frame).write(runs, number)
-                elif uid in by_target and uid not in self._written_by_workers:
+                elif uid in by_target and uid not in {*self._written_by_workers, *self._files}:
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
@@ -213,6 +239,8 @@ class BatchSinks:
 
     def close(self) -> None:
         """Called when the job has ended."""
+        for files in self._files.values():
+            files.clear()
         close_all(list(self._writers.values()))
 
     def _writer(self, node: StreamNode, frame: DataFrame) -> BatchWriter:
@@ -220,7 +248,7 @@ class BatchSinks:
         assert is_written_in_batches(node.content)
         writer = self._writers.get(node.uid)
         if writer is None:
-            zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+            zone = _time_zone(frame)
             job = self._plan.jobIdentity
             writer = batch_writer(node.content, node.name, node.uid, job, zone)
             self._writers[node.uid] = writer
@@ -268,7 +296,8 @@ class BatchSinks:
         assert isinstance(sink, FileSink)
         options = sink.options
         if schema is None:
-            line, bucketed = _line(sink.format, frame), sink.bucketAssigner is not None
+            zone, bucketed = _time_zone(frame), sink.bucketAssigner is not None
+            line = element_line(sink.format, zone)
             lines = LinesFunction(node.name, line, self.elementsHidden, bucketed)
             written, format_ = rows.mapInArrow(lines.__call__, lines.schema), "text"
         else:
@@ -289,8 +318,5 @@ def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     return rows.mapInArrow(columns_of_frames, schema)
 
 
-def _line(format_: str, frame: DataFrame) -> Callable[[Any], str]:
-    """An element as a line of that format."""
-    if format_ == "json":
-        return JsonLine(frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC")
-    return csv_line if format_ == "csv" else str
+def _time_zone(frame: DataFrame) -> str:
+    return frame.sparkSession.conf.get(TIME_ZONE) or JOB_SETTINGS[TIME_ZONE]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from flinkish.api.errors import UnfitElementError, hide_elements, shown
+from flinkish.api.errors import hide_elements
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.records.user_code import mapped
 from flinkish.runtime.sinks.buckets import BUCKET
+from flinkish.runtime.sinks.lines import element_lines
 
 
 def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -48,17 +48,5 @@ class LinesFunction:
                 if self.bucketed:
                     buckets = {BUCKET: pa.array([bucket for bucket, _ in values], pa.string())}
                     values = [element for _, element in values]
-                lines = mapped(self.operator, self.line, values)
-                columns = {"value": self._column(values, lines), **buckets}
-                yield pa.RecordBatch.from_pydict(columns)
-
-    def _column(self, values: Sequence[Any], lines: list[str]) -> pa.Array:
-        try:
-            return pa.array(lines, pa.string())
-        except UnicodeEncodeError as error:
-            culprit = next(v for v, line in zip(values, lines) if line == error.object)
-            raise UnfitElementError(
-                f"the element {shown(culprit)} holds text that UTF-8 cannot write, half of a surrogate"
-                ' pair. Take it out with text.encode("utf-8", "replace").decode() before the sink.',
-                self.operator,
-            ) from None
+                lines = element_lines(self.operator, self.line, values)
+                yield pa.RecordBatch.from_pydict({"value": lines, **buckets})

@@ -1,0 +1,96 @@
+"""``PartFiles``: the lines of a ``FileSink``, written by the tasks whose operator emits the elements.
+
+A task appends to one file in each batch. It lies in a directory beside the results, of a name that readers
+of tables leave out. When all tasks of a batch are done, ``publish`` gives the files their names and moves
+them to their place together. What a task that failed has written stays behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flinkish.api.errors import JobExecutionError
+from flinkish.runtime.formats.csv_lines import csv_column
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.sinks.lines import element_lines
+
+_UNFINISHED = "_unfinished"
+
+
+@dataclass(frozen=True)
+class PartFiles:
+    """Where the tasks of a sink write, and what."""
+
+    sink: str
+    """Its name, for errors."""
+    directory: str
+    ending: str
+    line: Callable[[Any], str] | None
+    """Makes the line of an element; None: elements come as columns, and are lines of CSV."""
+
+    def begun(self) -> Path:
+        """A file that nobody else writes."""
+        return self._unfinished / uuid.uuid4().hex
+
+    def append(self, part: Path, values: Sequence[Any]) -> None:
+        """Write elements to the end of ``part``."""
+        lines = self._lines(values)
+        text = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
+        try:
+            part.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("ab") as file:
+                file.write(memoryview(text[0].as_buffer()))
+                file.write(b"\n")
+        except OSError as error:
+            raise self._unwritten(error) from None
+
+    def publish(self, parts: Sequence[str], batchId: int) -> None:
+        """Let the files of those names be the result of a batch, in place of what it wrote before if it comes
+        again."""
+        target = Path(self.directory, f"batch={batchId}")
+        whole = self._unfinished / target.name
+        try:
+            shutil.rmtree(whole, ignore_errors=True)
+            whole.mkdir()
+            for number, part in enumerate(parts):
+                os.rename(self._unfinished / part, whole / f"part-{number:05d}.{self.ending}")
+            if target.exists():
+                shutil.rmtree(target)
+            os.rename(whole, target)
+        except FileNotFoundError as error:
+            raise JobExecutionError(
+                f"{self.sink}: {error.filename}, which a worker has written, is not on this machine."
+                " Write to a directory on a mount that all machines of the cluster have, or to a store"
+                " like S3."
+            ) from None
+        except OSError as error:
+            raise self._unwritten(error) from None
+
+    def clear(self) -> None:
+        """Remove what tasks that failed have left."""
+        shutil.rmtree(self._unfinished, ignore_errors=True)
+
+    @property
+    def _unfinished(self) -> Path:
+        return Path(self.directory, _UNFINISHED)
+
+    def _lines(self, values: Sequence[Any]) -> pa.Array:
+        if self.line is not None:
+            return element_lines(self.sink, self.line, values)
+        assert isinstance(values, RowColumns)
+        return csv_column(values.batch)
+
+    def _unwritten(self, error: OSError) -> JobExecutionError:
+        return JobExecutionError(
+            f"{self.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
+            " of the workers the right to write; a job with a checkpoint then goes on."
+        )
