@@ -157,6 +157,13 @@ class RowColumns(Sequence[Any]):
         columns = [self.values(i) for i in range(len(self.schema))]
         return iter(self.shape.made(columns))
 
+    def parts(self, bounds: Sequence[int]) -> Iterator[list[Any]]:
+        """The objects between one bound and the next, made when it is their turn and not kept: so few at a
+        time stay in the processor's cache."""
+        columns = [self.values(i) for i in range(len(self.schema))]
+        for start, end in pairwise(bounds):
+            yield list(self.shape.made([column[start:end] for column in columns]))
+
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The elements at ``positions``, in that order."""
         return RowColumns(self.columns.take(pa.array(positions)), self._shape)
@@ -209,6 +216,13 @@ def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
     """For each key the number of its first like, and the distinct keys in the order of their numbers."""
     encoded = keys.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
+
+
+def by_code(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """The positions of ``codes``, which are below ``count``, by their code, and by their place where that is the same."""
+    # NumPy sorts numbers of 16 bits in a tenth of the time
+    small = codes.astype(np.uint16) if count <= 1 << 16 else codes
+    return np.argsort(small, kind="stable")
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -13,7 +13,6 @@ there when elements come that columns cannot do justice to: a sum beyond 64 bits
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.rows import (
     RowColumns,
+    by_code,
     concatenated,
     decoded,
     grouped,
@@ -138,11 +138,9 @@ class WindowColumns:
         """The keys of ``window``, which lists its elements, with the elements of each in their order."""
         run = concatenated(self._table.runs(window))
         codes, distinct = grouped(run.column(key_column(run)))
-        order = np.argsort(codes, kind="stable")
+        elements = elements_of(run).take(by_code(codes, len(distinct)))
         bounds = np.cumsum([0, *np.bincount(codes, minlength=len(distinct)).tolist()]).tolist()
-        rows = elements_of(run).take(order).rows()
-        for key, (start, end) in zip(python_values(distinct), pairwise(bounds)):
-            yield key, rows[start:end]
+        yield from zip(python_values(distinct), elements.parts(bounds))
 
     def remove(self, window: TimeWindow) -> None:
         """Remove ``window`` with its contents."""
