@@ -33,10 +33,18 @@ _UNCLAIMED = (
 """Flink's options by their names of today and before 2.0."""
 
 
+def usable_cores() -> int:
+    """The cores that this process may use: fewer than the machine has where it is bound to some, as in a
+    container."""
+    # Not on every system
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
 class EnvironmentSettings:
     """The settings of a ``StreamExecutionEnvironment`` for the jobs that it runs."""
 
-    _defaultLocalParallelism: ClassVar[int] = os.cpu_count() or 1
+    _defaultLocalParallelism: ClassVar[int] = usable_cores()
 
     def __init__(self) -> None:
         self._config = ExecutionConfig()

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
 from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
 
@@ -141,7 +142,7 @@ def _local_session() -> SparkSession:
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
     # The machine's own name may not resolve, or change when a network comes and goes.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    cores = os.cpu_count() or 2
+    cores = usable_cores()
     return (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("flinkish")
