@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import flinkish as fl
 from flinkish import Types
 from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
-from flinkish.api.environment.settings import EnvironmentSettings
+from flinkish.api.environment.settings import EnvironmentSettings, usable_cores
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, NotSupportedError
 
 
@@ -181,3 +183,11 @@ def test_listeners_are_told(env, monkeypatch, error):
         assert listener.seen == [("submitted", client, None), ("executed", "result", None)]
     env.clearJobListeners()
     assert env.getJobListeners() == []
+
+
+def test_only_cores_that_the_process_may_use_count(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
+    assert usable_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert usable_cores() == 8
