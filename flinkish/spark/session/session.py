@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
 from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
+from flinkish.spark.session.worker_python import quiet_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +144,7 @@ def _local_session() -> SparkSession:
     # The machine's own name may not resolve, or change when a network comes and goes.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     cores = usable_cores()
-    return (
+    builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("flinkish")
         .config("spark.ui.enabled", "false")
@@ -156,8 +157,13 @@ def _local_session() -> SparkSession:
         # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config(map=SHORT_HISTORY)
-        .getOrCreate()
     )
+    # The JVM starts the process that looks for data sources of Python with what is in its environment
+    os.environ["PYSPARK_DRIVER_PYTHON"] = quiet_python(sys.executable)
+    try:
+        return builder.getOrCreate()
+    finally:
+        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def _driver_megabytes() -> int:

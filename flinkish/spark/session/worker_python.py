@@ -64,11 +64,12 @@ def set_quiet_worker_python(session: SparkSession) -> None:
         and python not in _SCRIPTS
         and (context.master or "").startswith("local")
     ):
-        context.pythonExec = _script(python)
+        context.pythonExec = quiet_python(python)
 
 
 @lru_cache
-def _script(python: str) -> str:
+def quiet_python(python: str) -> str:
+    """The path of a script that starts ``python`` for workers."""
     directory = TemporaryDirectory()
     atexit.register(directory.remove)
     path = directory.path / "python"

@@ -20,6 +20,7 @@ from flinkish.spark.session.session import (
     session_for,
 )
 from flinkish.spark.sinks.batch_sinks import BatchSinks
+from tests.reliability.processes import tree_of
 
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
@@ -193,3 +194,12 @@ def test_the_job_names_its_query_and_a_second_one_gets_a_number(spark):
     finally:
         for client in clients:
             client.cancel()
+
+
+def test_no_worker_can_print_a_trace_of_its_own(env, spark):
+    """Not even of the process that looks for data sources of Python, which the JVM starts by itself."""
+    assert list(env.fromSequence(1, 3).executeAndCollect()) == [1, 2, 3]
+    daemons = [p.command for p in tree_of(os.getpid()) if "lookup_data_sources" in p.command]
+    assert daemons
+    assert all("worker_daemon.py" in command for command in daemons)
+    assert os.environ["PYSPARK_DRIVER_PYTHON"] == sys.executable
