@@ -38,6 +38,7 @@ def vertex_plan(vertex: JobVertex, files: Mapping[str, PartFiles] = _NO_FILES) -
         tuple(_exit(edge, files) for edge in vertex.outputs),
         head.name if head.isSource else "",
         _malformed_records(head),
+        is_by_split(vertex),
     )
 
 
@@ -46,6 +47,14 @@ def _malformed_records(head: StreamNode) -> str | None:
     if not isinstance(content, (FileSource, KafkaSource)) or content.malformedRecords is None:
         return None
     return content.malformedRecords.getId()
+
+
+def is_by_split(vertex: JobVertex) -> bool:
+    """Whether the splits of the vertex's input are divided over the key groups, if there are several."""
+    head = vertex.head
+    if head.isSource or head.isSink or head.parallelism == 1:
+        return False
+    return not head.operator.keyed and head.operator.splits is not None
 
 
 def _single(vertex: JobVertex) -> bool:
@@ -66,6 +75,7 @@ def _exit(edge: JobEdge, files: Mapping[str, PartFiles]) -> ExitPlan:
         _window(edge),
         sink_buckets(edge.target.head),
         files.get(edge.target.uid),
+        edge.target.head.operator.splits if is_by_split(edge.target) else None,
     )
 
 
@@ -87,12 +97,15 @@ def _gate(edge: JobEdge) -> Gate:
         edge.source.head.isSource,
         edge.folded,
         getattr(edge.edge.partitioning, "name", None) == BroadcastPartitioning.name,
+        is_by_split(edge.source) and not edge.folded and not edge.target.head.isSink,
     )
 
 
 def _exchange(edge: JobEdge) -> Exchange:
     if edge.target.head.isSink:
         return Exchange.SINK
+    if is_by_split(edge.target):
+        return Exchange.SPLIT
     if not edge.target.head.operator.keyed:
         return Exchange.SINGLE
     if isinstance(edge.edge.partitioning, HashPartitioning):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from flinkish.api.arguments import text
@@ -13,7 +13,6 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.execution.client import OperatorMetrics
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
-from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
 
@@ -199,6 +198,12 @@ class EventRate:
         return (self._counts[-1][1] - self._counts[0][1]) / max(now - since, 1e-9)
 
 
+def _lowest_watermark(groups: Sequence[OperatorReport]) -> int:
+    """The lowest watermark of the key groups that are not idle, of all the highest if all are."""
+    active = [group.watermark for group in groups if not group.idle]
+    return min(active) if active else max(group.watermark for group in groups)
+
+
 class MetricsTotals:
     """Adds up the reports of a job in the driver."""
 
@@ -265,8 +270,7 @@ class MetricsTotals:
     def watermark(self, uid: str) -> int | None:
         """The watermark (ms) of an operator, the highest of all at its end; None before the first."""
         groups = list(self._last.get(uid, {}).values())
-        lowest = min((group.watermark for group in groups), default=MIN_TIMESTAMP)
-        return None if lowest == MIN_TIMESTAMP else lowest
+        return visible(_lowest_watermark(groups)) if groups else None
 
     def nextProcessingTime(self) -> int | None:
         """The earliest processing time (ms) at which an operator has a timer, None if there is none."""
@@ -293,7 +297,7 @@ class MetricsTotals:
         for uid, name in sorted(self._names.items(), key=lambda item: item[1]):
             groups = list(self._last[uid].values())
             received, emitted, dropped = self._counts[uid]
-            watermark = min(group.watermark for group in groups)
+            watermark = _lowest_watermark(groups)
             key, number = name, 1
             while key in result:
                 number += 1

@@ -90,6 +90,8 @@ class OperatorReport(NamedTuple):
     """What the functions of its vertex have logged, if that begins with it."""
     userMeters: tuple[str, ...] = ()
     """Which of ``userCounts`` are those of meters."""
+    idle: bool = False
+    """Whether all splits of its key group are idle, or there are none, where splits are divided over key groups."""
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:

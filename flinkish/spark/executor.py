@@ -376,6 +376,7 @@ def _graph(
     batch: bool = False,
 ) -> tuple[JobGraph, TaskSettings]:
     graph = JobGraph(StreamGraph.of(sinks, plan.identities))
+    plan.keepPlaces(graph)
     settings = task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups, batch)
     return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
 

@@ -91,11 +91,16 @@ BY_TIME = (
 )
 
 
-def windows(env, results, holdAt=None):
+BY_ARRIVAL = fl.ArrivalTimeStrategy(arrivalTime=lambda element, at: element[1])
+
+
+def windows(env, results, strategy, holdAt=None, oneKeyGroup=False):
     """Tumbling windows of the elements of all partitions, which wait for the slowest."""
     reached, goOn, seen = threading.Event(), threading.Event(), []
     source = Partitioned().withSplits(lambda element: element[0])
-    elements = env.fromSource(source, BY_TIME, "partitions").uid("partitions")
+    elements = env.fromSource(source, strategy, "partitions").uid("partitions")
+    if oneKeyGroup:
+        elements.setParallelism(1)
     keyed = elements.keyBy(lambda element: element[1] % 4)
     counts = keyed.window(fl.TumblingEventTimeWindows.of(10)).apply(
         lambda key, window, values: [(key, window.start, sorted(values))]
@@ -112,20 +117,26 @@ def windows(env, results, holdAt=None):
     return reached, goOn
 
 
-@pytest.mark.parametrize("parallelism", [1, 4])
+@pytest.mark.parametrize("strategy", [BY_TIME, BY_ARRIVAL], ids=["time", "arrival"])
+@pytest.mark.parametrize(
+    ("parallelism", "oneKeyGroup", "then"),
+    [(1, False, 4), (2, True, 2), (2, False, 1), (2, False, 2), (2, False, 4)],
+)
 @pytest.mark.parametrize("holdAt", [10, 40, 60])
-def test_a_source_of_splits_goes_on_with_the_watermark_of_each(parallelism, holdAt, tmp_path):
+def test_a_source_of_splits_goes_on_with_the_watermark_of_each(
+    parallelism, oneKeyGroup, then, holdAt, strategy, tmp_path
+):
     expected: list[object] = []
     env = local()
     env.getConfig().setElementsPerBatch(7)
-    windows(env, expected)
+    windows(env, expected, strategy)
     env.execute()
     assert len(expected) > 20
 
     before: list[object] = []
-    env = local(2)
+    env = local(parallelism)
     env.getConfig().setElementsPerBatch(7)
-    reached, goOn = windows(env, before, holdAt)
+    reached, goOn = windows(env, before, strategy, holdAt, oneKeyGroup)
     client = env.executeAsync()
     assert reached.wait(30)
     stopping = threading.Thread(target=client.stopWithSavepoint, args=(f"{tmp_path}/s",))
@@ -134,9 +145,9 @@ def test_a_source_of_splits_goes_on_with_the_watermark_of_each(parallelism, hold
     goOn.set()
     stopping.join(30)
     after: list[object] = []
-    env = local(parallelism).setSavepoint(f"{tmp_path}/s")
+    env = local(then).setSavepoint(f"{tmp_path}/s")
     env.getConfig().setElementsPerBatch(7)
-    windows(env, after)
+    windows(env, after, strategy)
     env.execute()
     assert after
     assert sorted([*before, *after]) == sorted(expected)

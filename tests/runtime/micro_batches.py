@@ -7,8 +7,9 @@ thousands of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import cloudpickle
@@ -23,7 +24,7 @@ from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.metrics import MetricsTotals
-from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.state.page_store import DictPageStore
@@ -37,7 +38,7 @@ from flinkish.runtime.task.vertex import SourceTask
 LAST_SLICE = 1 << 62
 
 Element = tuple[Any, int | None]
-Batch = Sequence[Sequence[Element]]
+Batch = Sequence[Sequence[Element | SplitMark]]
 """What each partition of a source has in a batch, in order."""
 
 
@@ -53,7 +54,8 @@ class Result:
 class MicroBatches:
     """A job of one source; ``build`` returns the stream, or streams, to look at.
 
-    ``keepsTasks``: what is opened stays open, as in one worker that serves all partitions.
+    ``keepsTasks``: what is opened stays open, as in one worker that serves all partitions. ``batch``: it runs
+    in BATCH.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class MicroBatches:
         keyGroups: int,
         parallelism: int = 1,
         keepsTasks: bool = False,
+        batch: bool = False,
     ) -> None:
         environment = StreamExecutionEnvironment()
         source = environment.fromSource(CollectionSource(()))
@@ -74,7 +77,7 @@ class MicroBatches:
         self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))
         reuse = environment.getConfig().isObjectReuseEnabled()
         self._settings = TaskSettings(
-            keyGroups, parallelism, self.graph.levels, 200, keyGroups, reuse
+            keyGroups, parallelism, self.graph.levels, 200, keyGroups, reuse, batch=batch
         )
         self._plans = cloudpickle.dumps({v.uid: vertex_plan(v) for v in self.graph.vertices})
         self.stores: dict[tuple[int, int], DictPageStore] = {}
@@ -98,9 +101,12 @@ class MicroBatches:
             if elements:
                 task = self._source_task()
                 task.begin(Slice(number, clock))
-                stamps = [NO_TIMESTAMP if t is None else t for _, t in elements]
-                values = [value for value, _ in elements]
-                rows.extend(task.process(Records(values, timestamps_of(stamps))))
+                for marks, run in groupby(elements, key=lambda e: isinstance(e, SplitMark)):
+                    if marks:
+                        for mark in run:
+                            task.split(mark)  # type: ignore[arg-type]
+                    else:
+                        rows.extend(task.process(_records(run)))  # type: ignore[arg-type]
                 written, reports = task.finish()
                 rows.extend(written)
                 self.metrics.add(reports)
@@ -184,6 +190,11 @@ class MicroBatches:
         else:
             task.endBatch()
             self._kept.keep(_key(name), task)
+
+
+def _records(elements: Iterable[Element]) -> Records:
+    values, stamps = zip(*elements)
+    return Records(list(values), timestamps_of([NO_TIMESTAMP if t is None else t for t in stamps]))
 
 
 def _key(name: str) -> TaskKey:

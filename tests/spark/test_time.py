@@ -208,8 +208,12 @@ class Sizes(fl.ProcessWindowFunction):
 
 @pytest.mark.recovery
 @pytest.mark.slow("starts a query twice, one of them after an error")
-def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(env, tmp_path):
-    """Partition 1 is 1000 s behind partition 0, as if a consumer of Kafka had fallen behind there."""
+@pytest.mark.parametrize("oneKeyGroup", [False, True])
+def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(
+    env, tmp_path, oneKeyGroup
+):
+    """Partition 1 is 1000 s behind partition 0, as if a consumer of Kafka had fallen behind there. A checkpoint
+    that was begun with all splits in one key group goes on so."""
     (tmp_path / "in").mkdir()
     batches = [
         [(0, "a", 1_000_000 + 1000 * n) for n in range(5)] + [(1, "a", 1000 * n) for n in range(5)],
@@ -233,15 +237,17 @@ def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(env
             raise ValueError("broken")
         return row
 
-    def run():
+    def run(oneKeyGroup=False):
         env.enableCheckpointing(str(tmp_path / "checkpoint"))
         seen = []
         source = fl.FileSource.forJson(str(tmp_path / "in"), ROWS).withFilesPerBatch(1)
         strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
         timed = strategy.withTimestampAssigner(lambda row, t: row.at)
+        rows = env.fromSource(source.withSplits("partition"), timed, "rows")
+        if oneKeyGroup:
+            rows.setParallelism(1)
         windows = (
-            env.fromSource(source.withSplits("partition"), timed, "rows")
-            .map(fails_in_the_last_batch)
+            rows.map(fails_in_the_last_batch)
             .keyBy(lambda row: row.key)
             .window(fl.TumblingEventTimeWindows.of(5000))
         )
@@ -250,7 +256,7 @@ def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(env
         )
         return seen
 
-    seen = run()
+    seen = run(oneKeyGroup)
     with pytest.raises(fl.UserFunctionError, match="broken"):
         env.execute()
     assert seen == [(1, "a", 0, 5)]

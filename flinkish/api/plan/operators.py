@@ -38,6 +38,16 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Splits:
+    """How the input of an operator is told into splits: by ``of(element)``; if that is None, by marks of the
+    source among the elements. ``changeByTime``: the watermark of a split may change, or the split fall idle, without an
+    element."""
+
+    of: Callable[[Any], Any] | None
+    changeByTime: bool
+
+
+@dataclass(frozen=True)
 class OperatorDescription(ABC):
     """Base of all descriptions.
 
@@ -89,6 +99,12 @@ class OperatorDescription(ABC):
     def userFunctions(self) -> tuple[Any, ...]:
         """The user's functions in it: checked for shipping, opened and closed by the operator."""
         return ()
+
+    @property
+    def splits(self) -> Splits | None:
+        """The splits of its input, if it has a watermark for each: then a split may be in any key group, as long
+        as all of it is in one."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -276,6 +292,10 @@ class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
     def foldedBound(self) -> int | None:
         """None: the lowest of several running maxima is not a running maximum."""
         return None
+
+    @property
+    def splits(self) -> Splits | None:
+        return Splits(self.splitOf, changeByTime=self.stateful and self._kind.bound is None)
 
 
 _FOLDED = (BoundedOutOfOrdernessWatermarks, AscendingTimestampsWatermarks)
@@ -527,8 +547,15 @@ class ArrivalTimeDescription(OperatorDescription):
 
     @property
     def stateful(self) -> bool:
-        """All elements are held against one watermark, so they are seen in one place."""
+        """All elements of a partition are held against one watermark, so they are seen in one place."""
         return True
+
+    @property
+    def splits(self) -> Splits | None:
+        partition = self.partitionCall
+        if partition is None:
+            return None
+        return Splits(partition, changeByTime=self.strategy.lateArrivalTolerance is not None)
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:

@@ -693,7 +693,8 @@ class SingleOutputStreamOperator(DataStream[T_co]):
 
     def setParallelism(self, parallelism: int) -> Self:
         """With 1, run a keyed operator as one task, whose results are in the order of its input across
-        all keys. Any other number appears in the plan only; the environment's parallelism applies."""
+        all keys; likewise the strategy of a source with splits, across all splits. Any other number
+        appears in the plan only; the environment's parallelism applies."""
         self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
@@ -711,7 +712,7 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def forceNonParallel(self) -> Self:
-        """``setParallelism(1)``. An operator without keys is one task anyway."""
+        """``setParallelism(1)``. An operator without keys or splits is one task anyway."""
         return self.setParallelism(1)
 
     def setBufferTimeout(self, timeoutMillis: int) -> Self:

@@ -25,6 +25,7 @@ from flinkish.runtime.operators.timestamps import WatermarkEmitter
 from flinkish.runtime.records.records import Records, Timestamps, visible_timestamp
 from flinkish.runtime.records.shapes import VALUE
 from flinkish.runtime.reports import InputReport, split_name
+from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
 
 
@@ -248,6 +249,9 @@ class ArrivalPartitions:
             order = self._orders[partition] = ArrivalOrder(self._strategy)
         return order
 
+    def __len__(self) -> int:
+        return len(self._orders)
+
     @property
     def watermark(self) -> int | None:
         """The lowest of all partitions, None while one of them has none yet."""
@@ -306,6 +310,7 @@ class ArrivalTimeOperator(OneInputOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
+        self._ended = False
         if snapshot is None:
             self._partitions = ArrivalPartitions(self._strategy)
             self._emitter.restore(MIN_TIMESTAMP, False)
@@ -469,7 +474,10 @@ class ArrivalTimeOperator(OneInputOperator):
 
     def processWatermark(self, timestamp: int) -> None:
         if timestamp == MAX_TIMESTAMP:
-            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+            # In a batch it comes behind what is told of its last elements
+            self._ended = True
+            if not self._emits_after_slices:
+                self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
         self.processWatermark(timestamps[-1])
@@ -484,6 +492,9 @@ class ArrivalTimeOperator(OneInputOperator):
 
     def onPeriodicEmit(self) -> None:
         self._looked = self.clock.getCurrentProcessingTime()
+        if self._ended:
+            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+            return
         self._partitions.estimate(self._looked)
         self._emit_watermark()
 
@@ -499,6 +510,12 @@ class ArrivalTimeOperator(OneInputOperator):
 
     def splits(self) -> Iterable[InputReport]:
         return () if self._partition is None else self._partitions.reports()
+
+    def joinedSplits(self) -> JoinedSplits | None:
+        if not len(self._partitions):
+            return None
+        watermark = self._partitions.watermark
+        return self._emitter.joined((MIN_TIMESTAMP if watermark is None else watermark - 1, False))
 
     def _emit_watermark(self) -> None:
         watermark = self._partitions.watermark

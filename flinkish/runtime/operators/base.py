@@ -43,6 +43,7 @@ from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, us
 from flinkish.runtime.reports import InputReport
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
 
 if TYPE_CHECKING:
@@ -225,6 +226,10 @@ class StreamOperator(ABC):
     def splits(self) -> Iterable[InputReport]:
         """The splits that it tells apart, each with a watermark."""
         return ()
+
+    def joinedSplits(self) -> JoinedSplits | None:
+        """These splits together, where there are some in this key group."""
+        return None
 
     # ------------------------------------------------------------------ for subclasses
 

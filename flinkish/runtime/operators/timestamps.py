@@ -35,6 +35,7 @@ from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
+    JoinedSplits,
     WatermarkGeneration,
     WatermarkOutputMultiplexer,
 )
@@ -69,6 +70,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
+        self._ended = False
         if snapshot is None:
             self._emitter.restore(MIN_TIMESTAMP, False)
             self._nextEmit = self.clock.getCurrentProcessingTime() + self._interval
@@ -217,10 +219,10 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def processWatermark(self, timestamp: int) -> None:
         if timestamp == MAX_TIMESTAMP:
-            if self._emits_after_slices:
-                # The end of the input is in the batch of its last elements
-                self._ask_generators(self.clock.getCurrentProcessingTime())
-            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+            # In a batch it comes behind what the generators emit for its last elements
+            self._ended = True
+            if not self._emits_after_slices:
+                self._emit_end()
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
         self.processWatermark(timestamps[-1])
@@ -250,6 +252,11 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         now = self.clock.getCurrentProcessingTime()
         self._nextEmit = now + self._interval
         self._ask_generators(now)
+        self._emit_end()
+
+    def _emit_end(self) -> None:
+        if self._ended:
+            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
 
     def _ask_generators(self, now: int) -> None:
         with user_method_of(self.name, "onPeriodicEmit()"):
@@ -341,6 +348,10 @@ class WatermarkEmitter(WatermarkOutput):
             self.idle = False
             self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
 
+    def joined(self, current: tuple[int, bool]) -> JoinedSplits:
+        """Splits whose watermark and idleness are ``current``, and what was let through of that."""
+        return JoinedSplits(*current, self.snapshot())
+
     def snapshot(self) -> tuple[int, bool]:
         """What ``restore`` takes."""
         return self.watermark, self.idle
@@ -398,6 +409,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         self._splitOf = description.splitOf
         self._splitField = None if self._splitOf is None else field_read(self._splitOf)
         self._current: str | None = None
+        self._batch = context.batch
         super().__init__(context, description)
 
     def _restore_generators(self, snapshot: Any) -> None:
@@ -437,6 +449,9 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
+        if self._batch:
+            self.output.emitRecords(self.timed(records))
+            return
         if self._splitOf is None:
             # They are all of the split whose mark came last
             assert self._current is not None
@@ -491,6 +506,9 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             )
             for index, name in enumerate(self._splits)
         )
+
+    def joinedSplits(self) -> JoinedSplits | None:
+        return self._emitter.joined(self._multiplexer.status.current()) if self._splits else None
 
     def _register(self, names: Sequence[Any]) -> None:
         for name in names:

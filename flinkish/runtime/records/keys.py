@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import UnstableKeyError
+from flinkish.api.errors import IllegalArgumentError, UnstableKeyError, shown
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -120,6 +120,25 @@ def _is_frozen_dataclass(key: Any) -> bool:
 def key_group_of(key_hash: int, key_groups: int) -> int:
     """The index of the key group, of ``key_groups``, for a key with that hash."""
     return key_hash * key_groups >> 32
+
+
+def split_group(operator: str, split: Any, key_groups: int) -> int:
+    """The index of the key group, of ``key_groups``, for a split. Raises IllegalArgumentError, which names it and
+    ``operator``, if it has no stable hash."""
+    try:
+        return key_group_of(stable_hash(split), key_groups)
+    except UnstableKeyError:
+        raise unstable_split(operator, split) from None
+
+
+def unstable_split(operator: str, split: Any) -> IllegalArgumentError:
+    """The error for a split without a stable hash."""
+    return IllegalArgumentError(
+        f"{operator}: the split {shown(split)} of type {type(split).__name__} cannot be hashed the same way"
+        " in every process, and above parallelism 1 the hash says which task it goes to. Let withSplits, or"
+        " inputPartition of an ArrivalTimeStrategy, give a number, a string or a tuple of them, or call"
+        " setParallelism(1) on the stream that has the strategy."
+    )
 
 
 class KeyHashes(dict[Any, int]):

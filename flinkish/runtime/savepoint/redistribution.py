@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.runtime.records.keys import KeyHashes
+from flinkish.runtime.records.keys import KeyHashes, split_group
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.savepoint.capture import BROADCAST
 from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, decoded, encoded
+from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.backend import HASH, KeyedStateBackend
 from flinkish.runtime.state.page_codec import Envelope
 from flinkish.runtime.windowing.window_columns import are_elements, key_column
@@ -141,23 +142,39 @@ def redistributed(
     """The snapshots of an operator by key group, as those of its new ``groups``.
 
     ``same``: the number of key groups is what it was, so each goes on with its own. Otherwise the watermark
-    is the lowest, broadcast state goes to all, and the lists of functions are dealt out anew.
+    is the lowest, broadcast state goes to all, the lists of functions are dealt out anew, and splits go to
+    the groups of their ids.
     """
     own = same and set(snapshots) == set(groups)
     base = min(snapshots.values(), key=lambda snapshot: snapshot["watermark"])
     functions = [] if own else _functions([snapshots[group] for group in sorted(snapshots)], groups)
+    splits = [] if own else _splits(snapshots.values(), len(groups))
     broadcast = [snapshot[BROADCAST] for snapshot in snapshots.values() if BROADCAST in snapshot]
     found = {}
     for place, group in enumerate(groups):
         snapshot = dict(snapshots[group] if own else base)
         if broadcast:
             snapshot[BROADCAST] = broadcast[0]
+        if splits:
+            snapshot = with_split_states(snapshot, splits[place])
         if functions:
             snapshot["functions"] = [dealt[place] for dealt in functions]
         if not own and "timers" in snapshot:
             snapshot["timers"] = None
         found[group] = snapshot
     return found
+
+
+def _splits(snapshots: Iterable[Mapping[str, Any]], groups: int) -> list[dict[Any, Any]]:
+    """The splits of an operator for each of its groups; an empty list if it tells none apart."""
+    dealt: list[dict[Any, Any]] = [{} for _ in range(groups)]
+    for snapshot in snapshots:
+        states = split_states(snapshot)
+        if states is None:
+            return []
+        for split, state in states.items():
+            dealt[0 if groups == 1 else split_group("setSavepoint", split, groups)][split] = state
+    return dealt
 
 
 def _functions(

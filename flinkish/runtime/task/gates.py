@@ -45,7 +45,8 @@ class Gate:
     in order (a source); otherwise each is a channel of its own (the key groups of an operator).
     ``folded``: the watermark is the highest of all slices and is applied at the end of the batch,
     for the built-in strategies, whose watermark is a running maximum. ``broadcast``: its elements
-    go to all tasks; at equal watermarks it is read first.
+    go to all tasks; at equal watermarks it is read first. ``joinsSplits``: the key groups of the
+    operator have splits, whose watermarks are joined here (``_join``).
     """
 
     level: int
@@ -56,6 +57,11 @@ class Gate:
     sequential: bool
     folded: bool
     broadcast: bool = False
+    joinsSplits: bool = False
+
+
+CLOSING = 1 << 30
+"""The sequence numbers from here on are those of frames that are read when all others of their gate have been."""
 
 
 class FrameRow(NamedTuple):
@@ -89,6 +95,8 @@ class _Channel:
     watermark: int
     idle: bool = False
     ended: bool = False
+    closing: Sequence[Segment] = ()
+    """What comes at the end of the batch, where the gate joins splits."""
 
 
 class InputGates:
@@ -96,7 +104,7 @@ class InputGates:
     ``StreamMultipleInputProcessor``).
 
     ``inputs`` are the inputs of the vertex's first operator. Its state from batch to batch is the
-    watermark and idleness of each gate.
+    watermark and idleness of each gate, and of each of its channels where it joins splits.
     """
 
     def __init__(self, gates: Sequence[Gate], inputs: Sequence[Input]) -> None:
@@ -104,6 +112,7 @@ class InputGates:
         self._inputs = inputs
         self._watermarks: dict[int, int] = {}
         self._idle: dict[int, bool] = {}
+        self._joined: dict[int, dict[int, tuple[int, bool]]] = {}
         self._members = [[g for g in gates if g.inputIndex == i] for i in range(len(inputs))]
         self._valves = [
             StatusWatermarkValve(max(len(members), 1), target)
@@ -116,6 +125,7 @@ class InputGates:
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         """Continue from a snapshot, or start anew if it is None, as does a gate not in the snapshot."""
         gates = {} if snapshot is None else snapshot["gates"]
+        joined = {} if snapshot is None else snapshot.get("joined", {})
         known = [] if snapshot is None else snapshot["inputs"][: len(self._inputs)]
         # There may be an input more than when a savepoint was made
         inputs = [*known, *[MIN_TIMESTAMP] * (len(self._inputs) - len(known))]
@@ -123,6 +133,8 @@ class InputGates:
             self._watermarks[index], self._idle[index] = gates.get(
                 gate.name, (MIN_TIMESTAMP, False)
             )
+            if gate.joinsSplits:
+                self._joined[index] = dict(joined.get(gate.name, {}))
         for members, valve, watermark in zip(self._members, self._valves, inputs):
             valve.restore(
                 [self._watermarks[gate.index] for gate in members],
@@ -132,13 +144,16 @@ class InputGates:
 
     def snapshot(self) -> dict[str, Any]:
         """The state to pass to ``restore``."""
-        return {
+        snapshot: dict[str, Any] = {
             "gates": {
                 gate.name: (self._watermarks[index], self._idle[index])
                 for index, gate in self._gates.items()
             },
             "inputs": [valve.watermark for valve in self._valves],
         }
+        if self._joined:
+            snapshot["joined"] = {self._gates[i].name: known for i, known in self._joined.items()}
+        return snapshot
 
     def reports(self) -> Iterator[InputReport]:
         """The watermark of each gate."""
@@ -170,6 +185,10 @@ class InputGates:
         for members in folded:
             if any(c.ended for c in members):
                 self._advance(members[0].gate, MAX_TIMESTAMP)
+        for gate, known in self._joined.items():
+            members = by_gate.get(gate, [])
+            self._close(members)
+            known.update((c.slice, (c.watermark, c.idle)) for c in members)
 
     def processWhole(self, rows: Iterable[FrameRow]) -> None:
         """Read all frames of a bounded input: first what is broadcast, then the elements sorted by key and
@@ -199,16 +218,29 @@ class InputGates:
         for row in rows:
             part = 0 if self._gates[row.gate].sequential else row.slice
             frames.setdefault((row.gate, part), []).append(row)
+        for gate, known in self._joined.items():
+            for part in known:
+                frames.setdefault((gate, part), [])
         return {
-            (gate, part): _Channel(
-                self._gates[gate],
-                part,
-                self._segments(self._gates[gate], members),
-                self._watermarks[gate],
-                self._idle[gate],
-            )
+            (gate, part): self._channel(self._gates[gate], part, members)
             for (gate, part), members in sorted(frames.items())
         }
+
+    def _channel(self, gate: Gate, part: int, rows: list[FrameRow]) -> _Channel:
+        if not gate.joinsSplits:
+            watermark, idle = self._watermarks[gate.index], self._idle[gate.index]
+            return _Channel(gate, part, self._segments(gate, rows), watermark, idle)
+        closing = list(self._segments(gate, [row for row in rows if row.sequence >= CLOSING]))
+        segments = self._segments(gate, [row for row in rows if row.sequence < CLOSING])
+        watermark, idle = self._joined[gate.index].get(part, (MIN_TIMESTAMP, False))
+        told, ended = _told(closing)
+        if told is None:
+            # Without splits a key group tells no more than the end of the input
+            watermark = MAX_TIMESTAMP if ended else watermark
+        elif idle or told < watermark:
+            # A split begins or wakes up: it counts from the beginning of the batch
+            watermark, idle = MIN_TIMESTAMP, False
+        return _Channel(gate, part, segments, watermark, idle, closing=closing)
 
     def _segments(self, gate: Gate, rows: list[FrameRow]) -> Iterator[Segment]:
         target = self._inputs[gate.inputIndex]
@@ -233,11 +265,19 @@ class InputGates:
                 self._inputs[gate.inputIndex].processSplit(segment)
             elif isinstance(segment, WatermarkStatus):
                 channel.idle = segment.isIdle()
-                self._set_idle(gate, all(c.idle for c in members))
+                if gate.joinsSplits:
+                    self._join(members)
+                else:
+                    self._set_idle(gate, all(c.idle for c in members))
             elif gate.folded:
                 channel.ended = channel.ended or segment[-1] == MAX_TIMESTAMP
                 risen = (watermark for watermark in segment if watermark != MAX_TIMESTAMP)
                 channel.watermark = max([channel.watermark, *risen])
+            elif gate.joinsSplits:
+                for watermark in segment:
+                    channel.watermark = watermark
+                    self._join(members)
+                return True
             elif len(members) == 1:
                 self._advance_through(gate, segment)
                 channel.watermark = segment[-1]
@@ -248,6 +288,37 @@ class InputGates:
                     self._advance(gate, min(c.watermark for c in members))
                 return True
         return False
+
+    def _close(self, members: list[_Channel]) -> None:
+        """Read what the key groups of an operator with splits tell at the end of the batch, and join it once."""
+        for channel in members:
+            told, channel.ended = _told(channel.closing)
+            channel.watermark = channel.watermark if told is None else told
+            for segment in channel.closing:
+                if isinstance(segment, Records):
+                    self._inputs[channel.gate.inputIndex].processRecords(segment)
+                elif isinstance(segment, WatermarkStatus):
+                    channel.idle = segment.isIdle()
+        self._join(members)
+        # As in Flink, the generators emit once more before the end of the input
+        for channel in members:
+            if channel.ended:
+                channel.watermark, channel.idle = MAX_TIMESTAMP, False
+        self._join(members)
+
+    def _join(self, members: list[_Channel]) -> None:
+        """Hand on the lowest watermark of the channels that are not idle (Flink:
+        ``WatermarkOutputMultiplexer``)."""
+        if not members:
+            return
+        gate = members[0].gate
+        active = [channel.watermark for channel in members if not channel.idle]
+        joined = min(active) if active else max(channel.watermark for channel in members)
+        if joined > self._watermarks[gate.index]:
+            self._set_idle(gate, False)
+            self._advance(gate, joined)
+        if not active:
+            self._set_idle(gate, True)
 
     def _advance(self, gate: Gate, watermark: int) -> None:
         if watermark > self._watermarks[gate.index]:
@@ -263,6 +334,13 @@ class InputGates:
             self._idle[gate.index] = idle
             status = WatermarkStatus.IDLE if idle else WatermarkStatus.ACTIVE
             self._valves[gate.inputIndex].inputWatermarkStatus(self._channel_of[gate.index], status)
+
+
+def _told(closing: Sequence[Segment]) -> tuple[int | None, bool]:
+    """The watermark that a key group tells last, None if it has no splits, and whether its input has ended."""
+    told = [watermark for segment in closing if isinstance(segment, list) for watermark in segment]
+    below = [watermark for watermark in told if watermark != MAX_TIMESTAMP]
+    return below[-1] if below else None, len(below) < len(told)
 
 
 def _rank(channel: _Channel) -> tuple[int, bool, int, int]:

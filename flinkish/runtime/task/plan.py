@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from flinkish.api.plan.operators import Splits
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.keys import key_group_of, stable_hash
@@ -21,6 +22,7 @@ class Exchange(enum.Enum):
 
     KEYED = "keyed"
     BROADCAST = "broadcast"
+    SPLIT = "split"
     SINGLE = "single"
     SINK = "sink"
 
@@ -44,6 +46,8 @@ class ExitPlan:
     """Finds the buckets of the elements for a sink that writes into buckets."""
     files: PartFiles | None = None
     """Writes the elements to files of the sink; None if they are sent to it."""
+    splits: Splits | None = None
+    """The splits by which the target vertex divides its input; None for any other."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class VertexPlan:
     sourceName: str = ""
     malformedRecords: str | None = None
     """The id of the side output for malformed records of the source, None if they are errors."""
+    bySplit: bool = False
+    """Whether the splits of its input are divided over the key groups, if there are several."""
 
 
 @dataclass(frozen=True)

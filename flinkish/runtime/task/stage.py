@@ -68,14 +68,18 @@ class StageTask:
         ended = True
         for uid, task in self._tasks.items():
             if uid in by_target:
-                written, directory[uid], reported = task.process(
+                written, snapshot, reported = task.process(
                     key_group, by_target[uid], store, directory.get(uid)
                 )
+                if snapshot is None:
+                    continue
+                directory[uid] = snapshot
                 reports.extend(reported)
                 yield from written
                 changes.extend(task.attributeChanges())
                 ended = ended and task.ended
-        store.put(DIRECTORY, encode_directory(directory))
+        if directory:
+            store.put(DIRECTORY, encode_directory(directory))
         self.reusable = self.reusable and not changes and not ended
         yield metrics_row(self._settings, key_group, clock, reports, changes)
 

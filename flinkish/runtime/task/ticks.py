@@ -15,6 +15,11 @@ TICK_GATE = -1
 """Stands for the gate in the row of a tick."""
 
 
+def tick(level: int, target: str, keyGroup: int, part: int, clock: int) -> FrameRow:
+    """A tick for one key group of a vertex."""
+    return FrameRow(level, target, keyGroup, TICK_GATE, part, 0, clock, b"")
+
+
 def clock_ticks(
     vertices: Iterable[VertexPlan],
     settings: TaskSettings,
@@ -27,7 +32,7 @@ def clock_ticks(
     for all key groups of all vertices.
     """
     return [
-        FrameRow(plan.level, plan.uid, group, TICK_GATE, group, 0, clock, b"")
+        tick(plan.level, plan.uid, group, group, clock)
         for plan in vertices
         for group in (
             key_groups(plan.uid, plan.single, settings)

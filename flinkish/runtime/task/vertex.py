@@ -11,11 +11,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from heapq import nsmallest
 from time import perf_counter_ns
 from typing import Any, TypeVar
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.errors import elements_hidden
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_names import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
@@ -47,16 +49,20 @@ from flinkish.runtime.task.plan import (
     key_groups,
 )
 from flinkish.runtime.task.restored_state import RESTORED_GATE, restored_state
+from flinkish.runtime.task.ticks import TICK_GATE
 from flinkish.runtime.task.writer import (
     BroadcastRecordWriter,
     KeyedRecordWriter,
+    MarkedSplitWriter,
     PartFileWriter,
     RecordWriter,
     SingleRecordWriter,
     SinkRecordWriter,
+    SplitRecordWriter,
 )
 from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
 
@@ -134,6 +140,7 @@ class VertexTask:
         self._attributes += [
             FunctionAttributes(operator, edge.partitioning) for edge, operator in selectors
         ]
+        self._attributes += [FunctionAttributes(e.operator, e.splits) for e in plan.exits]
 
     def attributeChanges(self) -> list[AttributeChange]:
         """The attributes that user functions changed since they were opened, each reported once."""
@@ -249,11 +256,21 @@ class VertexTask:
             return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold, columns)
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
-        if plan.exchange is Exchange.SINGLE:
+        if plan.exchange is Exchange.SPLIT and len(groups) > 1:
+            return self._split_writer(plan, groups)
+        if plan.exchange is not Exchange.SINK:
             return SingleRecordWriter(plan.gate, plan.operator, groups[0])
         if plan.files is not None:
             return PartFileWriter(plan.gate, plan.operator, plan.columns, plan.files)
         return SinkRecordWriter(plan.gate, plan.operator, plan.columns, plan.buckets)
+
+    def _split_writer(self, plan: ExitPlan, groups: Sequence[int]) -> RecordWriter:
+        assert plan.splits is not None
+        split_of, ticks = plan.splits.of, plan.splits.changeByTime and not self._settings.batch
+        if split_of is None:
+            return MarkedSplitWriter(plan.gate, plan.operator, groups, ticks)
+        columns = ColumnFunction(split_of) if self._settings.tracesFunctions else None
+        return SplitRecordWriter(plan.gate, plan.operator, split_of, groups, columns, ticks)
 
 
 class SourceTask(VertexTask):
@@ -358,7 +375,10 @@ class KeyGroupTask(VertexTask):
     ) -> None:
         super().__init__(plan, settings, subtask)
         self._head = self._chain.operators[plan.uid]
-        self._gates = InputGates(plan.gates, self._head.inputs)
+        several = settings.keyGroups > 1
+        gates = [replace(gate, joinsSplits=gate.joinsSplits and several) for gate in plan.gates]
+        self._gates = InputGates(gates, self._head.inputs)
+        self._tells_splits = plan.bySplit and several and not settings.batch
         self._first_key_group = key_groups(plan.uid, plan.single, settings)[0]
 
     @property
@@ -376,12 +396,14 @@ class KeyGroupTask(VertexTask):
         rows: Sequence[FrameRow],
         store: PageStore,
         snapshot: dict[str, Any] | None,
-    ) -> tuple[list[FrameRow], dict[str, Any], list[OperatorReport]]:
+    ) -> tuple[list[FrameRow], dict[str, Any] | None, list[OperatorReport]]:
         """Process the frames that a batch has for a key group.
 
         ``snapshot`` is the one that the call for the group's previous batch returned, None at first.
         Returns the frames written, the new snapshot, and the operators' metrics.
         """
+        if self._tells_splits and snapshot is None and all(row.gate == TICK_GATE for row in rows):
+            return [], None, []  # no split has come to this key group
         began = perf_counter_ns()
         clock = max(row.clock for row in rows)
         restored = [row for row in rows if row.gate == RESTORED_GATE]
@@ -391,6 +413,8 @@ class KeyGroupTask(VertexTask):
         self._backend.load(store, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
         self._gates.restore(snapshot and snapshot["gates"])
+        # The key groups may be others than when a savepoint was made, and each tells its splits anew
+        told = None if restored else self._head.joinedSplits()
         with collection_paused(), self._log.kept():
             if self.plan.uid in self._settings.bootstraps:
                 self._gates.processElements(rows)
@@ -404,14 +428,48 @@ class KeyGroupTask(VertexTask):
                 self._gates.process(row for row in rows if row.gate >= 0)
                 # Timers that these elements registered for now or earlier must not wait a batch more.
                 self._chain.advanceProcessingTime(clock)
-            written = self._finish()
+            written = self._finish_of_splits(told) if self._tells_splits else self._finish()
         directory = {
             "backend": self._backend.flush(),
             "chain": pickled(self._chain.snapshot()),
             "gates": self._gates.snapshot(),
         }
         self._busy = perf_counter_ns() - began
-        return written, directory, self._reports(key_group, self._backend)
+        reports = self._reports(key_group, self._backend)
+        if self._tells_splits:
+            reports = self._of_splits(key_group, reports)
+        return written, directory, reports
+
+    def _of_splits(self, key_group: int, reports: list[OperatorReport]) -> list[OperatorReport]:
+        """The reports, as those of one key group of several that have splits."""
+        joined = self._head.joinedSplits()
+        idle = joined is None or joined.idle
+        reports = [report._replace(idle=idle) for report in reports]
+        if not elements_hidden():
+            return reports
+        # A number stands for the name, and each key group counts its own
+        return [
+            report._replace(
+                inputs=tuple(
+                    read._replace(name=f"{read.name} of key group {key_group}")
+                    if read.isSplit
+                    else read
+                    for read in report.inputs
+                )
+            )
+            for report in reports
+        ]
+
+    def _finish_of_splits(self, told: JoinedSplits | None) -> list[FrameRow]:
+        """``_finish`` where the readers join the splits of all key groups. ``told``: what they know of these."""
+        for writer in self._writers:
+            writer.beginClosing()
+        self._chain.endSlice()
+        joined = self._head.joinedSplits()
+        if joined is not None and joined != told:
+            for writer in self._writers:
+                writer.tellSplits(joined)
+        return [row for writer in self._writers for row in writer.finish()]
 
     def _inputs(self) -> Iterable[InputReport]:
         return self._gates.reports()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flinkish.api.errors import UnstableKeyError
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.columns import ElementColumns
@@ -22,13 +23,21 @@ from flinkish.runtime.records.frames import (
     SplitMark,
     encode_frame,
 )
-from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
+from flinkish.runtime.records.keys import (
+    ColumnKeys,
+    KeyColumn,
+    split_group,
+    taken,
+    unstable_split,
+)
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.sinks.part_files import PartFiles
-from flinkish.runtime.task.gates import FrameRow, Gate, Slice
+from flinkish.runtime.task.gates import CLOSING, FrameRow, Gate, Slice
+from flinkish.runtime.task.ticks import tick
+from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.windowing.panes import PaneFold
 
@@ -82,6 +91,19 @@ class RecordWriter(Input):
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self._marks.addStatus(self._count, status)
+
+    def beginClosing(self) -> None:
+        """What follows in the slice is for the end of the batch, if the gate joins splits."""
+        if self._gate.joinsSplits:
+            self._cut()
+            self._sequence = CLOSING
+
+    def tellSplits(self, joined: JoinedSplits) -> None:
+        """Tell where the splits of the key group are, if the gate joins them with those of others."""
+        if self._gate.joinsSplits:
+            self._marks.addWatermark(self._count, joined.watermark)
+            status = WatermarkStatus.IDLE if joined.idle else WatermarkStatus.ACTIVE
+            self._marks.addStatus(self._count, status)
 
     def rows(self) -> list[FrameRow]:
         """The frames cut since the last call."""
@@ -186,7 +208,6 @@ class KeyedRecordWriter(RecordWriter):
             records.hashes,
             records.counts,
         )
-        assert keys is not None
         assert hashes is not None
         groups = (hashes.astype(np.uint64) * np.uint64(count)) >> np.uint64(32)
         groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
@@ -195,13 +216,13 @@ class KeyedRecordWriter(RecordWriter):
         values = taken(records.values, order)
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             keys = keys.over(values)
-        else:
+        elif keys is not None:
             keys = taken(keys, order)
         ordered = Records(
             values,
             records.timestamps[order],
             keys,
-            hashes[order],
+            None if keys is None else hashes[order],
             None if counts is None else counts[order],
         )
         only_marks: bytes | None = None
@@ -242,6 +263,83 @@ class SingleRecordWriter(RecordWriter):
 
     def _partition(self, records: Records, marks: Marks) -> None:
         self._add(self._keyGroup, Frame(records, marks))
+
+
+class SplitRecordWriter(KeyedRecordWriter):
+    """Sends each record to the key group of its split, which ``splitOf`` tells, and every watermark and status
+    to all ``keyGroups``.
+
+    With ``ticks`` each key group gets a tick at the end of a slice, as its splits may change without an element.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        operator: str,
+        splitOf: Callable[[Any], Any],
+        keyGroups: Sequence[int],
+        columns: ColumnFunction | None,
+        ticks: bool,
+    ) -> None:
+        super().__init__(gate, operator, splitOf, keyGroups)
+        self._keys = KeyColumn(splitOf, f"splits after {operator}", columns)
+        self._ticks = ticks
+
+    def finish(self) -> list[FrameRow]:
+        rows = super().finish()
+        return rows + _ticks(self._gate, self._keyGroups, self._slice) if self._ticks else rows
+
+    def _partition(self, records: Records, marks: Marks) -> None:
+        try:
+            _, hashes = self._keys.of(records.values)
+        except UnstableKeyError as error:
+            raise unstable_split(self._operator, error.key) from None
+        self._spread(Records(records.values, records.timestamps, None, hashes), marks)
+
+
+class MarkedSplitWriter(RecordWriter):
+    """``SplitRecordWriter`` for a source whose marks tell the splits."""
+
+    def __init__(self, gate: Gate, operator: str, keyGroups: Sequence[int], ticks: bool) -> None:
+        super().__init__(gate, operator)
+        self._ticks = ticks
+        self._parts = [SingleRecordWriter(gate, operator, group) for group in keyGroups]
+        self._groups = keyGroups
+        self._current = self._parts[0]
+
+    def begin(self, part: Slice) -> None:
+        super().begin(part)
+        for writer in self._parts:
+            writer.begin(part)
+
+    def processSplit(self, mark: SplitMark) -> None:
+        self._marks.addSplit(self._count, mark)
+
+    def finish(self) -> list[FrameRow]:
+        rows = super().finish()
+        return rows + _ticks(self._gate, self._groups, self._slice) if self._ticks else rows
+
+    def _partition(self, records: Records, marks: Marks) -> None:
+        for segment in Frame(records, marks).segments():
+            if isinstance(segment, Records):
+                self._current.processRecords(segment)
+            elif isinstance(segment, SplitMark):
+                number = split_group(self._operator, segment.split, len(self._parts))
+                self._current = self._parts[number]
+                self._current.processSplit(segment)
+            else:
+                for writer in self._parts:
+                    if isinstance(segment, WatermarkStatus):
+                        writer.processWatermarkStatus(segment)
+                    else:
+                        writer.processWatermarks(segment)
+        for writer in self._parts:
+            self._rows += writer.finish()
+
+
+def _ticks(gate: Gate, keyGroups: Sequence[int], part: Slice) -> list[FrameRow]:
+    """A tick for each key group of the target of ``gate``."""
+    return [tick(gate.level, gate.target, group, part.number, part.clock) for group in keyGroups]
 
 
 class SinkRecordWriter(RecordWriter):

@@ -7,7 +7,7 @@ The user-facing half, what a watermark is and how a strategy is written, is in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,11 +68,17 @@ class IndexedCombinedWatermarkStatus:
         """The watermark of an input (ms)."""
         return self._watermarks[index]
 
+    def current(self) -> tuple[int, bool]:
+        """The watermarks noted so far together, which may be lower than they were, and whether all inputs are
+        idle; there must be one."""
+        active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
+        return (min(active), False) if active else (max(self._watermarks), True)
+
     def updateCombinedWatermark(self) -> bool:
         """Combine the watermarks noted so far. True if the combined watermark rose."""
-        active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
-        self.idle = not active
-        combined = min(active) if active else max(self._watermarks, default=MIN_TIMESTAMP)
+        if not self._watermarks:
+            return False
+        combined, self.idle = self.current()
         if combined <= self.combinedWatermark:
             return False
         self.combinedWatermark = combined
@@ -254,6 +260,18 @@ class WatermarkOutputMultiplexer:
         self.status = IndexedCombinedWatermarkStatus(0)
         if snapshot is not None:
             self.status.restore(snapshot)
+
+
+class JoinedSplits(NamedTuple):
+    """Where the splits of a source are that are in one key group."""
+
+    watermark: int
+    """The lowest of those that are not idle, in ms; the highest if all are. It falls where a split begins or
+    wakes up behind the others."""
+    idle: bool
+    """Whether all are idle."""
+    emitted: tuple[int, bool]
+    """The watermark and the idleness that the operator has emitted, which makes that only rise."""
 
 
 class DeferredOutput(WatermarkOutput):

@@ -16,6 +16,7 @@ from flinkish.api.errors import (
     InvalidProgramError,
 )
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, flinkish_version
+from flinkish.deployment.vertex_plans import is_by_split
 from flinkish.graph.identities import Identities, NodeIdentity, missing
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.state.page_codec import FORMAT
@@ -33,6 +34,9 @@ _QUERY = "query"
 
 
 _IDENTITY = "identity"
+
+
+_BY_SPLIT = " by split"
 
 
 _ANEW = "restore the checkpoint directory from a copy, or begin anew with another one"
@@ -116,6 +120,17 @@ class CheckpointPlan:
             "positions": savepoint.positions,
             "nodes": savepoint.fields["nodes"],
         }
+
+    def keepPlaces(self, graph: JobGraph) -> None:
+        """Let operators whose splits were in one key group go on so: what is in Spark's state store stays where
+        it is."""
+        if self._fields is None or self._fields["keyGroups"] == 1:
+            return
+        noted = self._fields["operators"]
+        for vertex in graph.vertices:
+            known = noted.get(vertex.uid)
+            if known and is_by_split(vertex) and not known["state"].endswith(_BY_SPLIT):
+                vertex.head.parallelism = 1
 
     def goOn(self, session: SparkSession, graph: JobGraph, settings: TaskSettings) -> None:
         """Compare a job with the one that this is the plan of, and note the new one.
@@ -330,7 +345,7 @@ def _state(vertex: JobVertex, settings: TaskSettings) -> str:
     layout = f"{operator.kind} {operator.stateLayout}".strip()
     if operator.keyed and vertex.head.parallelism == 1 and settings.keyGroups > 1:
         return f"{layout} of setParallelism(1)"
-    return layout
+    return layout + _BY_SPLIT if is_by_split(vertex) and settings.keyGroups > 1 else layout
 
 
 def _problems(old: dict[str, Any], new: dict[str, Any], earlier: Identities) -> Iterator[str]:

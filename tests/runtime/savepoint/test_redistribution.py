@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import __main__
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.savepoint.redistribution import (
@@ -25,6 +27,7 @@ from flinkish.runtime.savepoint.saved_state import (
     encoded,
     in_parts,
 )
+from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -105,6 +108,53 @@ def test_key_groups_that_stay_keep_their_own():
     assert redistributed(snapshots, range(4), same=True) == snapshots
     changed = redistributed(snapshots, range(2), same=False)
     assert {snapshot["watermark"] for snapshot in changed.values()} == {0}
+
+
+SPLITS = st.dictionaries(KEYS, st.integers(), max_size=20)
+GENERATORS = st.dictionaries(
+    KEYS, st.tuples(st.binary(), st.integers(), st.booleans(), st.booleans()), max_size=20
+)
+
+
+@given(SPLITS | GENERATORS, st.integers(2, 16), st.integers(2, 16))
+def test_splits_go_to_the_groups_of_their_ids_and_are_joined_again(states, before, after):
+    kept = {"watermark": 0, "emitter": (7, True)}
+    marked = any(isinstance(state, tuple) for state in states.values())
+    kept |= {"generators": ({}, ([], [], 7, True)), "nextEmit": 3} if marked else {"partitions": {}}
+    one = {0: with_split_states(kept, states)}
+    parted = redistributed(one, range(before), same=False)
+    for groups, snapshots in (
+        (before, parted),
+        (after, redistributed(parted, range(after), same=False)),
+    ):
+        for group, snapshot in snapshots.items():
+            found = split_states(snapshot)
+            assert found == {
+                split: state
+                for split, state in states.items()
+                if key_group_of(stable_hash(split), groups) == group
+            }
+            assert snapshot["emitter"] == (MIN_TIMESTAMP, False), "each tells its splits anew"
+        assert split_states(redistributed(snapshots, [0], same=False)[0]) == states
+
+
+def test_the_splits_of_earlier_checkpoints_are_found():
+    assert split_states({"order": 5, "watermark": 0}) == {None: 5}
+    ended = {"generators": ({"a": b"g", "b": b"h"}, ([3, 4], [False, True], 3, False), {"b"})}
+    assert split_states(ended) == {"a": (b"g", 3, False, False), "b": (b"h", 4, True, True)}
+    assert split_states({"generators": (b"g", None), "watermark": 0}) is None
+    assert split_states({"watermark": 0}) is None
+
+
+class Unstable:
+    """Is told from others by its identity."""
+
+
+def test_a_split_without_a_stable_hash_stays_in_one_key_group():
+    kept = {"watermark": 0, "emitter": (7, True), "partitions": {Unstable(): 1}}
+    assert split_states(redistributed({3: kept}, [5], same=False)[5]) == kept["partitions"]
+    with pytest.raises(IllegalArgumentError, match=r"setSavepoint: the split .* of type Unstable"):
+        redistributed({3: kept}, range(2), same=False)
 
 
 def test_broadcast_state_goes_to_all_and_watermarks_are_the_lowest():
