@@ -32,12 +32,12 @@ from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches
 from flinkish.runtime.formats.csv_lines import csv_line
-from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.buckets import BUCKET, by_bucket
+from flinkish.runtime.sinks.lines import element_line
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
 
@@ -129,12 +129,10 @@ class FileWriter(LocalSink):
         os.replace(unfinished, directory / f"part-00000.{ending}")
 
     def _line(self) -> Callable[[Any], str]:
-        if self._format == "json":
-            return JsonLine("UTC")
         if self._format == "csv":
             separator = self._options.get("sep", ",")
             return partial(csv_line, separator=separator, typed=self._columns)
-        return str
+        return element_line(self._format, "UTC")
 
     def _header(self, runs: Sequence[Records]) -> str:
         values = runs[0].values

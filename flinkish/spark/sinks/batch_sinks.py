@@ -86,8 +86,8 @@ class BatchSinks:
 
     A batch that failed or was not committed comes again with its id, and is then written again:
     files of that id are replaced, the driver's own sinks get what a first try gave them only once
-    within one run. ``files`` are the sinks that tasks have written, by uid. ``batchEnded`` is called with the id of a batch, and when (s since the epoch) it
-    came, had run through all stages, and was written.
+    within one run. ``files`` are the sinks that tasks write, by uid. ``batchEnded`` is called with the id
+    of a batch, and when (s since the epoch) it came, had run through all stages, and was written.
     """
 
     def __init__(
@@ -116,6 +116,7 @@ class BatchSinks:
             if isinstance(node.content, Sink) and node.content.isUsers
         }
         self._written_by_workers = {*self._parallel, *self._users}
+        """Sinks that workers write in other Spark jobs than the one that collects."""
         check_writers(node.content for node in sinks)
         self._writers: dict[str, BatchWriter] = {}
         self._metrics = metrics
@@ -216,7 +217,11 @@ class BatchSinks:
                     if self._cancelled:
                         raise BatchAbortedError
                     self._writer(node, frame).write(runs, number)
-                elif uid in by_target and uid not in {*self._written_by_workers, *self._files}:
+                elif (
+                    uid in by_target
+                    and uid not in self._written_by_workers
+                    and uid not in self._files
+                ):
                     values = [
                         v for data in by_target[uid] for v in decode_frame(data).records.values
                     ]
