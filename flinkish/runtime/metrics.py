@@ -15,6 +15,7 @@ from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
+from flinkish.runtime.time.watermarks import combined
 
 LATE_RECORDS_DROPPED = "numLateRecordsDropped"
 
@@ -200,8 +201,8 @@ class EventRate:
 
 def _lowest_watermark(groups: Sequence[OperatorReport]) -> int:
     """The lowest watermark of the key groups that are not idle, of all the highest if all are."""
-    active = [group.watermark for group in groups if not group.idle]
-    return min(active) if active else max(group.watermark for group in groups)
+    watermark, _ = combined((group.watermark, group.idle) for group in groups)
+    return watermark
 
 
 class MetricsTotals:

@@ -34,6 +34,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.reports import InputReport
 from flinkish.runtime.task.key_order import in_key_order
 from flinkish.runtime.task.valve import StatusWatermarkValve
+from flinkish.runtime.time.watermarks import combined
 
 
 @dataclass(frozen=True)
@@ -312,12 +313,11 @@ class InputGates:
         if not members:
             return
         gate = members[0].gate
-        active = [channel.watermark for channel in members if not channel.idle]
-        joined = min(active) if active else max(channel.watermark for channel in members)
+        joined, idle = combined((channel.watermark, channel.idle) for channel in members)
         if joined > self._watermarks[gate.index]:
             self._set_idle(gate, False)
             self._advance(gate, joined)
-        if not active:
+        if idle:
             self._set_idle(gate, True)
 
     def _advance(self, gate: Gate, watermark: int) -> None:

@@ -6,7 +6,7 @@ The user-facing half, what a watermark is and how a strategy is written, is in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,14 @@ from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
 from flinkish.runtime.time import clock as clock_references
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.tracing.event_fold import EventFold
+
+
+def combined(inputs: Iterable[tuple[int, bool]]) -> tuple[int, bool]:
+    """The watermark of several inputs, given the watermark of each and whether it is idle: the lowest of those that
+    are not, or the highest if all are; and whether all are. There must be one."""
+    known = list(inputs)
+    active = [watermark for watermark, idle in known if not idle]
+    return (min(active), False) if active else (max(watermark for watermark, _ in known), True)
 
 
 class IndexedCombinedWatermarkStatus:
@@ -71,17 +79,16 @@ class IndexedCombinedWatermarkStatus:
     def current(self) -> tuple[int, bool]:
         """The watermarks noted so far together, which may be lower than they were, and whether all inputs are
         idle; there must be one."""
-        active = [w for w, idle in zip(self._watermarks, self._idle) if not idle]
-        return (min(active), False) if active else (max(self._watermarks), True)
+        return combined(zip(self._watermarks, self._idle))
 
     def updateCombinedWatermark(self) -> bool:
         """Combine the watermarks noted so far. True if the combined watermark rose."""
         if not self._watermarks:
             return False
-        combined, self.idle = self.current()
-        if combined <= self.combinedWatermark:
+        together, self.idle = self.current()
+        if together <= self.combinedWatermark:
             return False
-        self.combinedWatermark = combined
+        self.combinedWatermark = together
         return True
 
     def updateWatermark(self, index: int, timestamp: int) -> bool:
