@@ -128,6 +128,6 @@ def test_a_broker_that_goes_and_comes_back(tmp_path: Path):
 
 def topics_has(topics: Topics, name: str) -> bool:
     try:
-        return topics._is_led(name, 1)
+        return topics.isLed(name, 1)
     except Exception:
         return False

@@ -17,46 +17,62 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 
 class Topics:
-    """The topics of a broker."""
+    """The topics of a broker.
+
+    Each request has a client of its own: one that stays while its broker ends, or ends and comes back, may end the
+    process (librdkafka 2.16).
+    """
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
-        self._admin = AdminClient({"bootstrap.servers": servers})
 
     def create(self, name: str, partitions: int) -> None:
         """Make a topic, and wait until its partitions have a leader."""
         topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
-        self._admin.create_topics([topic])[name].result()
-        self._wait(name, partitions)
+        with self._admin() as admin:
+            admin.create_topics([topic])[name].result()
+            self._wait(admin, name, partitions)
 
     def grow(self, name: str, partitions: int) -> None:
         """Let a topic have so many partitions, and wait until they have a leader."""
-        self._admin.create_partitions([NewPartitions(name, partitions)])[name].result()
-        self._wait(name, partitions)
+        with self._admin() as admin:
+            admin.create_partitions([NewPartitions(name, partitions)])[name].result()
+            self._wait(admin, name, partitions)
 
     def forget(self, name: str, partition: int, before: int) -> None:
         """Delete the records of a partition before an offset."""
-        [done] = self._admin.delete_records([TopicPartition(name, partition, before)]).values()
-        done.result()
+        with self._admin() as admin:
+            [done] = admin.delete_records([TopicPartition(name, partition, before)]).values()
+            done.result()
 
-    def _wait(self, name: str, partitions: int) -> None:
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self._servers})
+
+    def isLed(self, name: str, partitions: int) -> bool:
+        """Whether a topic has so many partitions, and each a leader."""
+        with self._admin() as admin:
+            return self._is_led(admin, name, partitions)
+
+    def _wait(self, admin: AdminClient, name: str, partitions: int) -> None:
         until = time.monotonic() + 20
-        while not self._is_led(name, partitions):
+        while not self._is_led(admin, name, partitions):
             assert time.monotonic() < until, f"{name} has no leaders"
             time.sleep(0.02)
 
-    def _is_led(self, name: str, partitions: int) -> bool:
-        topic = self._admin.list_topics(timeout=10).topics.get(name)
+    @staticmethod
+    def _is_led(admin: AdminClient, name: str, partitions: int) -> bool:
+        topic = admin.list_topics(timeout=10).topics.get(name)
         found = {} if topic is None else topic.partitions
         return len(found) == partitions and all(p.leader >= 0 for p in found.values())
 
     def delete(self, name: str) -> None:
         """Delete a topic, and wait until it is gone."""
-        self._admin.delete_topics([name])[name].result()
-        until = time.monotonic() + 20
-        while name in self._admin.list_topics(timeout=10).topics:
-            assert time.monotonic() < until, f"{name} is still there"
-            time.sleep(0.02)
+        with self._admin() as admin:
+            admin.delete_topics([name])[name].result()
+            until = time.monotonic() + 20
+            while name in admin.list_topics(timeout=10).topics:
+                assert time.monotonic() < until, f"{name} is still there"
+                time.sleep(0.02)
 
     def send(self, name: str, partition: int, values: Iterable[Any], **record: Any) -> None:
         """Write values, or pairs of a value and a timestamp (0 would be the time now), to a partition."""
@@ -84,7 +100,7 @@ class Topics:
             }
         )
         found = []
-        for partition in sorted(self._admin.list_topics(timeout=10).topics[name].partitions):
+        for partition in sorted(consumer.list_topics(timeout=10).topics[name].partitions):
             consumer.assign([TopicPartition(name, partition, 0)])
             until = time.monotonic() + 30
             while True:
