@@ -31,7 +31,7 @@ from flinkish.deployment.sink_columns import sink_columns
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches
-from flinkish.runtime.formats.csv_lines import csv_line
+from flinkish.runtime.formats.csv_lines import csv_column, csv_fits, csv_line
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
@@ -121,12 +121,19 @@ class FileWriter(LocalSink):
             batches = [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
             pq.write_table(pa.Table.from_batches(batches), unfinished)
         else:
-            lines = mapped(self._name, self._line(), _values(runs))
+            lines = self._lines(runs)
             if self._header(runs):
                 lines.insert(0, self._header(runs))
             text = "".join(f"{line}\n" for line in lines)
             unfinished.write_text(text, encoding="utf-8", newline="")
         os.replace(unfinished, directory / f"part-00000.{ending}")
+
+    def _lines(self, runs: Sequence[Records]) -> list[str]:
+        if self._format == "csv" and not self._options:
+            batches = [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
+            if len(batches) == len(runs) and all(csv_fits(batch.schema) for batch in batches):
+                return [line for batch in batches for line in csv_column(batch).to_pylist()]
+        return mapped(self._name, self._line(), _values(runs))
 
     def _line(self) -> Callable[[Any], str]:
         if self._format == "csv":

@@ -273,6 +273,27 @@ def test_text_files_come_oldest_first(anywhere, tmp_path):
     assert list(anywhere.fromSource(source).executeAndCollect()) == ["1", "2", "3"]
 
 
+def test_texts_are_quoted_alike_in_csv(anywhere, tmp_path):
+    """As Spark's writer does: with a backslash before a quotation mark."""
+    texts = ["plain", 'say "hi"', "a,b", " blank ", ""]
+    rows = "".join(json.dumps({"text": text, "number": 1.0}) + "\n" for text in [*texts, None])
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.json").write_text(rows)
+    read = fl.FileSource.forJson(str(source), "text string, number double")
+    anywhere.fromSource(read).sinkTo(fl.FileSink.forCsv(str(tmp_path / "out")))
+    anywhere.execute()
+    files = sorted((tmp_path / "out").glob("batch=*/part-*"))
+    assert [line for file in files for line in file.read_text().splitlines()] == [
+        "plain,1.0",
+        '"say \\"hi\\"",1.0',
+        '"a,b",1.0',
+        "blank,1.0",
+        '"",1.0',
+        ",1.0",
+    ]
+
+
 def test_malformed_records_leave_by_their_side_output(anywhere, tmp_path):
     Path(tmp_path, "a.csv").write_text("1\nno\n2\n")
     tag = fl.OutputTag("broken")
