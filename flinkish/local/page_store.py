@@ -12,9 +12,9 @@ class RevertiblePageStore(DictPageStore):
         super().__init__()
         self._before: dict[bytes, bytes | None] = {}
 
-    def put(self, page: bytes, content: bytes) -> None:
+    def put(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
         self._before.setdefault(page, self.pages.get(page))
-        super().put(page, content)
+        super().put(page, content, digest)
 
     def remove(self, page: bytes) -> None:
         self._before.setdefault(page, self.pages.get(page))

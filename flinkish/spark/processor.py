@@ -23,23 +23,6 @@ PAGES = "pages"
 """The name of the state that the pages are in."""
 
 
-class MapStatePageStore:
-    """Pages in a Spark ``MapState``, one entry for each page."""
-
-    def __init__(self, state: Any) -> None:
-        self._state = state
-
-    def get(self, page: bytes) -> bytes | None:
-        content = self._state.getValue((page,))
-        return None if content is None else bytes(content[0])
-
-    def put(self, page: bytes, content: bytes) -> None:
-        self._state.updateValue((page,), (content,))
-
-    def remove(self, page: bytes) -> None:
-        self._state.removeKey((page,))
-
-
 class StageProcessor(StatefulProcessor):
     """Runs a stage, the pickled ``StageRun``.
 
@@ -58,13 +41,12 @@ class StageProcessor(StatefulProcessor):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        pages = handle.getMapState(PAGES, "page binary", "content binary")
-        self._store = MapStatePageStore(pages)
+        self._pages = handle.getMapState(PAGES, "page binary", "content binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         if self._stage is None:
             self._stage = pickle.loads(self._pickled)
-        yield from self._stage.process(key[0], rows, self._store)
+        yield from self._stage.process(key[0], rows, self._pages)
 
     def close(self) -> None:
         if self._stage is not None:

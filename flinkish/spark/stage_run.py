@@ -9,12 +9,12 @@ import cloudpickle
 from pyspark import TaskContext
 
 from flinkish.runtime.closing import closed_on_error
-from flinkish.runtime.state.page_store import PageStore
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.plan import Subtask
 from flinkish.runtime.task.stage import StageTask
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.spark.frame_rows import frame_rows, spark_rows
+from flinkish.spark.page_store import MapStatePageStore
 
 
 class StageRun:
@@ -31,14 +31,15 @@ class StageRun:
         self._task: StageTask | None = None
         self._key: TaskKey | None = None
 
-    def process(self, group: int, rows: Iterable[Any], store: PageStore) -> Iterator[Any]:
-        """The rows that come of those of a group."""
+    def process(self, group: int, rows: Iterable[Any], pages: Any) -> Iterator[Any]:
+        """The rows that come of those of a group; ``pages`` is the ``MapState`` that its state is in."""
         if group < 0:
             yield from spark_rows(frame_rows(rows))
             return
         # The task is put back only when the key group is finished, so that a failed one is not kept.
         task, self._task = self._task or self._opened(), None
         frames: list[FrameRow] = list(frame_rows(rows))
+        store = MapStatePageStore(pages, frames[0].key_group)
         # Spark closes a processor only after the last element
         with closed_on_error(task):
             yield from spark_rows(task.process(frames[0].key_group, frames, store))

@@ -106,8 +106,9 @@ def test_a_state_that_became_another_kind_is_refused(kind, message):
 
 
 def test_another_format_is_told():
-    snapshot = cloudpickle.dumps({**cloudpickle.loads(begun(build(Counter))), "format": 3})
+    snapshot = cloudpickle.dumps({**cloudpickle.loads(begun(build(Counter))), "format": 4})
     with pytest.raises(
-        IncompatibleCheckpointError, match=r"snapshot is of format 3, .* reads format 2\. A newer"
+        IncompatibleCheckpointError,
+        match=r"snapshot is of format 4, .* reads formats 2 to 3\. A newer",
     ):
         StreamTestHarness.restore(build(Counter), snapshot)

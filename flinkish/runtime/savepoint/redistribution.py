@@ -128,9 +128,11 @@ def _restore_windows(
     for position, window in enumerate(windows):
         positions[window].append(position)
     for window, members in positions.items():
-        pages, index = table.pages(window, hashes[members])
-        for position, page in zip(members, index):
-            pages[page][keys[position]] = values[position]
+        blocks, index = table.blocks(
+            window, [keys[position] for position in members], hashes[members]
+        )
+        for position, i in zip(members, index):
+            blocks[i][keys[position]] = values[position]
 
 
 # ---------------------------------------------------------------------- operators and inputs

@@ -21,13 +21,15 @@ from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.stored_names import stored_as
 from flinkish.runtime.records.records import Hashes
 
-Page: TypeAlias = dict[Any, Any]
+Block: TypeAlias = dict[Any, Any]
+"""Entries that are found together: value by key, or by (key, namespace)."""
 
 
 class StateTable(ABC):
     """The entries (key, namespace) -> value of one state (Flink: ``StateTable``).
 
-    A value that was changed in place must be ``put`` again, or the change may be lost.
+    A value that was changed in place must be ``put`` again, or the change may be lost. An object that is put under two
+    keys may be one object or two in the next batch.
     """
 
     __slots__ = ()
@@ -102,16 +104,18 @@ class WindowTable(ABC):
     """The contents of aligned windows: window -> {key -> value}.
 
     All keys share their windows, so a window is read, fired and removed as a whole. Its keys are
-    divided into pages by their hashes.
+    divided into blocks by their hashes.
     """
 
     __slots__ = ()
 
     @abstractmethod
-    def pages(self, window: Any, hashes: Hashes) -> tuple[Sequence[Page], Sequence[int]]:
-        """The pages of ``window`` for those hashes, and for each hash the index of its page.
+    def blocks(
+        self, window: Any, keys: Sequence[Any], hashes: Hashes
+    ) -> tuple[Sequence[Block], Sequence[int]]:
+        """The blocks of ``window`` for those keys and their hashes, and for each the index of its block.
 
-        Changes to a page are kept. A page is valid until the table is next used.
+        What is changed for those keys is kept. A block is valid until the table is next used.
         """
 
     @abstractmethod

@@ -5,53 +5,75 @@ A page holds the entries whose hash ends in the same bits: ``depth`` is the numb
 unique, and they follow from the depths alone. For example, a single page (depth 0, bucket 0) splits into
 the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the buckets 01 and 11 of depth 2,
 while bucket 0 stays as it is.
+
+Inside of a page the next bits of the hash divide the entries into blocks (``Blocks``), and only the blocks that
+are asked for are decoded. What ``read`` and ``write`` return is the block of a hash. Which block that is depends on
+the depth of the page too, so a page that is stored keeps its depth until it is split. A page of few changes has the
+name of the page that they belong to, and a "+".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.state.backend import Page
-from flinkish.runtime.state.page_store import PageSpace
+from flinkish.runtime.state.backend import Block
+from flinkish.runtime.state.blocks import (
+    BLOCK_ENTRIES,
+    CHANGES_SHARE,
+    Blocks,
+    StoredBlock,
+    bits_for,
+    mixed,
+)
+from flinkish.runtime.state.page_store import DIGEST_SIZE, PageSpace, digest_of
 
-TARGET_ENTRIES = 2_000
-MOST_ENTRIES = 3_000
-TARGET_BYTES = 128 * 1024
-MOST_BYTES = 192 * 1024
+TARGET_ENTRIES = 8_000
+MOST_ENTRIES = 12_000
+TARGET_BYTES = 64 * 1024
+MOST_BYTES = 96 * 1024
+CACHED_FROM = 8 * 1024
+"""Of pages of so many bytes the catalogue has the digest, by which a worker finds them in its cache."""
+
 # There is a slot for each value of the deepest page's bits. The depth may exceed that of evenly
 # filled pages by this much only, so that a few nearly equal hashes do not need millions of slots.
 _SPARE_DEPTH = 6
 _MOST_DEPTH = 20
 _ABSENT = 0x80
+_CHANGED = 0x40
+_HAS_DIGEST = 0x20
+_DEPTH = 0x1F
+"""In the catalogue: a bucket without a page, one with a page of changes beside its own, one whose page has a digest,
+and its depth."""
 
-Catalogue: TypeAlias = tuple[int, int, bytes]
-"""Number of entries, number of pages, and the depths in the order of ``_buckets``."""
+Catalogue: TypeAlias = tuple[int, int, bytes] | tuple[int, int, bytes, bytes]
+"""Number of entries, number of pages, the depths in the order of ``_buckets``, and the digests in that order; in
+format 2 there were none."""
 
 
 class HashedPages:
     """The pages of one table, one window or one big map.
 
-    ``hashesOf`` computes the hashes of a page's entries for a split. ``relieve`` is called first when a
-    page has too many bytes; it may remove entries and returns whether it did. ``named``: entries are
-    stored under (key, namespace).
+    ``hashesOf`` computes the hashes of entries when they are divided. ``relieve`` is called first, for each
+    block, when a page has too many bytes; it may remove entries and returns whether it did. ``named``:
+    entries are stored under (key, namespace).
     """
 
     __slots__ = (
         "_absent",
         "_catalogue",
+        "_changed",
         "_depths",
-        "_dirty",
+        "_digests",
         "_hashes_of",
         "_label",
         "_named",
         "_pages",
         "_relieve",
-        "_sizes",
         "_slots",
         "_space",
     )
@@ -60,8 +82,8 @@ class HashedPages:
         self,
         space: PageSpace,
         label: bytes,
-        hashesOf: Callable[[Page], Hashes],
-        relieve: Callable[[Page], bool] | None = None,
+        hashesOf: Callable[[Block], Hashes],
+        relieve: Callable[[Block], bool] | None = None,
         named: bool = False,
     ) -> None:
         self._space = space
@@ -74,60 +96,93 @@ class HashedPages:
     def load(self, catalogue: Catalogue | None) -> None:
         """Drop what is in memory, and use the pages of ``catalogue`` from now on."""
         self._catalogue = catalogue
-        self._pages: dict[int, Page] = {}
-        self._sizes: dict[int, int] = {}
-        self._dirty: set[int] = set()
+        self._pages: dict[int, Blocks] = {}
         self._slots: list[int] = []
         self._depths: dict[int, int] = {}
         self._absent: set[int] = set()
+        self._changed: set[int] = set()
+        """The buckets whose changes have a page of their own."""
+        self._digests: dict[int, bytes] = {}
+        """Of the pages that may be cached."""
 
     def presize(self, entries: int) -> None:
         """Create buckets for that many entries; called while there are no pages."""
-        depth = _bits(entries, TARGET_ENTRIES)
+        depth = bits_for(entries, TARGET_ENTRIES)
         self._depths = dict.fromkeys(range(1 << depth), depth)
         self._absent = set(self._depths)
         self._slots = list(range(1 << depth))
 
-    def read(self, keyHash: int) -> Page:
-        """The page of that hash, for reading. It stays the same object until ``flush``."""
+    def read(self, keyHash: int) -> StoredBlock:
+        """The block of that hash, which stays the same object until ``flush``."""
         slots = self._slots or self._open()
-        bucket = slots[(keyHash ^ keyHash >> 16) & len(slots) - 1]
-        page = self._pages.get(bucket)
-        return self._page(bucket) if page is None else page
+        mixed_hash = keyHash ^ keyHash >> 16
+        bucket = slots[mixed_hash & len(slots) - 1]
+        page = self._pages.get(bucket) or self._page(bucket)
+        number = mixed_hash >> page.depth & page.mask
+        block = page.opened.get(number)
+        return page.block(number) if block is None else block
 
-    def write(self, keyHash: int) -> Page:
-        """The page of that hash, for changing."""
-        slots = self._slots or self._open()
-        bucket = slots[(keyHash ^ keyHash >> 16) & len(slots) - 1]
-        self._dirty.add(bucket)
-        page = self._pages.get(bucket)
-        return self._page(bucket) if page is None else page
+    def write(self, keyHash: int, name: Any) -> StoredBlock:
+        """The block of that hash, for changing the entry of that name."""
+        block = self.read(keyHash)
+        block.touched[name] = None
+        return block
 
-    def writeAll(self, hashes: Hashes) -> tuple[Sequence[Page], list[int]]:
-        """The pages of those hashes, for changing, and for each hash the index of its page."""
+    def writeAll(self, names: Sequence[Any], hashes: Hashes) -> tuple[Sequence[Block], list[int]]:
+        """The blocks of those hashes, for changing the entries of those names, and for each hash the index of its
+        block."""
+        if len(names) == 1:
+            return (self.write(int(hashes[0]), names[0]),), [0]
         slots = self._slots or self._open()
+        mixed_hashes = mixed(hashes)
         if len(slots) == 1:
-            return (self.write(0),), [0] * len(hashes)
-        buckets = np.array(slots)[(hashes ^ hashes >> 16) & np.uint32(len(slots) - 1)]
-        touched = np.zeros(len(slots), dtype=np.bool_)
-        touched[buckets] = True
-        used: list[int] = np.flatnonzero(touched).tolist()
-        self._dirty.update(used)
-        index: list[int] = (np.cumsum(touched) - 1)[buckets].tolist()
-        return [self._page(bucket) for bucket in used], index
+            self._make((0,), mixed_hashes)
+            page = self._page(0)
+            if not page.mask:
+                return page.rewrite((0,)), [0] * len(hashes)
+        buckets = np.array(slots)[mixed_hashes & np.uint32(len(slots) - 1)]
+        counts = np.bincount(buckets, minlength=len(slots))
+        used: list[int] = np.flatnonzero(counts).tolist()
+        self._make(used, mixed_hashes)
+        # The blocks of all used pages are numbered one after another
+        first, depth, mask = np.zeros((3, len(slots)), dtype=np.uint32)
+        end = 0
+        for bucket in used:
+            page = self._page(bucket)
+            first[bucket], depth[bucket], mask[bucket] = end, page.depth, page.mask
+            end += page.mask + 1
+        numbers = first[buckets] + (mixed_hashes >> depth[buckets] & mask[buckets])
+        present = np.flatnonzero(np.bincount(numbers, minlength=end))
+        places = np.zeros(end, dtype=np.intp)
+        places[present] = np.arange(len(present))
+        index: list[int] = places[numbers].tolist()
+        begins = np.searchsorted(present, [*first[used], end]).tolist()
+        blocks: list[StoredBlock] = []
+        rewritten = True
+        for bucket, begin, until in zip(used, begins, begins[1:]):
+            page = self._pages[bucket]
+            own: list[int] = (present[begin:until] - int(first[bucket])).tolist()
+            if counts[bucket] * CHANGES_SHARE < page.count():
+                blocks += map(page.block, own)
+                rewritten = False
+            else:
+                blocks += page.rewrite(own)
+        if not rewritten:
+            for name, i in zip(names, index):
+                blocks[i].touched[name] = None
+        return blocks, index
 
-    def all(self) -> Iterator[Page]:
-        """Every page that is not empty, read one after another."""
+    def all(self) -> Iterator[Block]:
+        """Every block that is not empty, page after page."""
         if not self._slots:
             self._open()
         for bucket in list(self._depths):
-            page = self._page(bucket)
-            if page:
-                yield page
+            yield from self._page(bucket).all()
 
-    def dirty(self) -> list[Page]:
-        """The pages changed since ``load``."""
-        return [self._page(bucket) for bucket in self._dirty]
+    def touched(self) -> list[StoredBlock]:
+        """The blocks of which entries may have changed by ``write`` since ``load``."""
+        opened = (page.opened.values() for page in self._pages.values())
+        return [block for blocks in opened for block in blocks if block.touched]
 
     def numPages(self) -> int:
         """How many pages are in the store."""
@@ -136,18 +191,19 @@ class HashedPages:
     def __len__(self) -> int:
         """How many entries there are; reads no page."""
         stored = 0 if self._catalogue is None else self._catalogue[0]
-        return stored + sum(map(len, self._pages.values())) - sum(self._sizes.values())
+        return stored + sum(page.added() for page in self._pages.values())
 
     def flush(self) -> Catalogue | None:
         """Write the changed pages, drop them from memory, and return the catalogue.
 
         It is None if there are no entries, and the same object that was loaded if it did not change.
         """
-        if self._dirty:
+        changed = [bucket for bucket, page in self._pages.items() if page.isTouched()]
+        if changed:
             entries = len(self)
-            for bucket in self._dirty:
-                self._flush_page(bucket, self._page(bucket))
-            self._merge_empty()
+            for bucket in changed:
+                self._flush_changes(bucket, self._pages[bucket])
+            self._merge_empty(changed)
             catalogue = self._encode(entries) if entries else None
             self.load(self._catalogue if catalogue == self._catalogue else catalogue)
         return self._catalogue
@@ -158,91 +214,136 @@ class HashedPages:
             self._open()
         for bucket in self._depths.keys() - self._absent:
             self._space.remove(self._id(bucket))
+        for bucket in self._changed:
+            self._space.remove(self._id_of_changes(bucket))
         self.load(None)
 
     def _id(self, bucket: int) -> bytes:
         return b"%s%x" % (self._label, bucket)
 
-    def _page(self, bucket: int) -> Page:
+    def _id_of_changes(self, bucket: int) -> bytes:
+        return b"%s+" % self._id(bucket)
+
+    def _page(self, bucket: int) -> Blocks:
         page = self._pages.get(bucket)
         if page is None:
-            page = {} if bucket in self._absent else self._read(bucket)
+            codec, depth = self._space.codec, self._depths[bucket]
+            if bucket in self._absent:
+                page = Blocks(codec, self._named, depth, 0)
+            else:
+                content = self._space.read(self._id(bucket), self._digests.get(bucket))
+                changed = bucket in self._changed
+                changes = self._space.read(self._id_of_changes(bucket)) if changed else None
+                page = Blocks.of(codec, self._named, depth, content, changes)
             self._pages[bucket] = page
-            self._sizes[bucket] = len(page)
         return page
 
-    def _read(self, bucket: int) -> Page:
-        return self._space.codec.decodeEntries(self._space.read(self._id(bucket)))
+    def _make(self, buckets: Iterable[int], mixedHashes: Hashes) -> None:
+        """Make those of the pages that are not there yet, with blocks for the entries of those hashes."""
+        new = [bucket for bucket in buckets if bucket in self._absent and bucket not in self._pages]
+        if new and len(mixedHashes) > BLOCK_ENTRIES:
+            entries = _distinct(mixedHashes, len(self._slots))
+            for bucket in new:
+                depth = self._depths[bucket]
+                bits = bits_for(int(entries[bucket :: 1 << depth].sum()), BLOCK_ENTRIES)
+                self._pages[bucket] = Blocks(self._space.codec, self._named, depth, bits)
 
     def _open(self) -> list[int]:
         """Decode the catalogue, which is done only when a page is needed."""
         depths = b"\x80" if self._catalogue is None else self._catalogue[2]
-        size = 1 << max(depth & ~_ABSENT for depth in depths)
+        size = 1 << max(depth & _DEPTH for depth in depths)
         slots = [0] * size
+        digests = _digests_of(self._catalogue)
         for bucket, flagged in zip(_buckets(depths), depths):
-            depth = flagged & ~_ABSENT
+            depth = flagged & _DEPTH
             self._depths[bucket] = depth
             if flagged & _ABSENT:
                 self._absent.add(bucket)
+            if flagged & _CHANGED:
+                self._changed.add(bucket)
+            if flagged & _HAS_DIGEST:
+                self._digests[bucket] = next(digests)
             slots[bucket :: 1 << depth] = [bucket] * (size >> depth)
         self._slots = slots
         return slots
 
     def _encode(self, entries: int) -> Catalogue:
-        depths = bytearray()
+        depths, digests = bytearray(), bytearray()
         bucket = 0
         for _ in range(len(self._depths)):
             depth = self._depths[bucket]
-            depths.append(depth | _ABSENT if bucket in self._absent else depth)
+            digest = self._digests.get(bucket, b"")
+            digests += digest
+            flags = (bucket in self._absent) * _ABSENT | (bucket in self._changed) * _CHANGED
+            depths.append(depth | flags | bool(digest) * _HAS_DIGEST)
             bucket = _next(bucket, depth)
-        return entries, len(self._depths) - len(self._absent), bytes(depths)
+        pages = len(self._depths) - len(self._absent) + len(self._changed)
+        return entries, pages, bytes(depths), bytes(digests)
 
-    def _flush_page(self, bucket: int, page: Page) -> None:
-        if not page:
+    def _flush_changes(self, bucket: int, page: Blocks) -> None:
+        """Write what changed in a page, or all of it."""
+        changes = None if bucket in self._absent else page.encodeChanges()
+        if changes is not None:
+            self._changed.add(bucket)
+            self._space.write(self._id_of_changes(bucket), changes)
+            return
+        if bucket in self._changed:
+            self._changed.discard(bucket)
+            self._space.remove(self._id_of_changes(bucket))
+        self._flush_page(bucket, page)
+
+    def _flush_page(self, bucket: int, page: Blocks) -> None:
+        self._digests.pop(bucket, None)
+        size = page.encode()
+        if size > MOST_BYTES and self._relieve is not None and page.relieve(self._relieve):
+            size = page.encode()
+        count = page.count()
+        if not count:
             if bucket not in self._absent:
                 self._absent.add(bucket)
                 self._space.remove(self._id(bucket))
             return
-        if len(page) > MOST_ENTRIES and self._split(bucket, page, _bits(len(page), TARGET_ENTRIES)):
+        bits = bits_for(count, TARGET_ENTRIES) if count > MOST_ENTRIES else 0
+        if size > MOST_BYTES:
+            bits = max(bits, min(bits_for(size, TARGET_BYTES), count.bit_length()))
+        if bits and self._split(bucket, page, bits):
             return
-        content = self._space.codec.encodeEntries(page, self._named)
-        if len(content) > MOST_BYTES:
-            if self._relieve is not None and self._relieve(page):
-                content = self._space.codec.encodeEntries(page, self._named)
-            if len(content) > MOST_BYTES:
-                bits = min(_bits(len(content), TARGET_BYTES), len(page).bit_length())
-                if self._split(bucket, page, bits):
-                    return
+        page.fit(count, size, self._hashes_of)
         self._absent.discard(bucket)
-        self._space.write(self._id(bucket), content)
+        content = page.content()
+        digest = digest_of(content) if len(content) >= CACHED_FROM else None
+        if digest is not None:
+            self._digests[bucket] = digest
+        self._space.write(self._id(bucket), content, digest)
 
-    def _split(self, bucket: int, page: Page, bits: int) -> bool:
+    def _split(self, bucket: int, page: Blocks, bits: int) -> bool:
         """Split a page by the next ``bits`` of the hash and write the parts. False if all entries would
         stay together."""
-        depth = self._depths[bucket]
         most = min(_MOST_DEPTH, len(self._depths).bit_length() + _SPARE_DEPTH)
-        bits = min(bits, most - depth)
-        if len(page) < 2 or bits <= 0:
+        bits = min(bits, most - page.depth)
+        if page.count() < 2 or bits <= 0:
             return False
-        hashes = self._hashes_of(page)
-        parts = ((hashes ^ hashes >> 16) >> np.uint32(depth)) & np.uint32((1 << bits) - 1)
-        if (parts == parts[0]).all():
+        if page.bits < bits:
+            page.divide(bits, self._hashes_of)
+        parts = page.split(bits)
+        if parts is None:
             return False
-        children = [bucket | part << depth for part in range(1 << bits)]
-        self._depths.update(dict.fromkeys(children, depth + bits))
+        children = [bucket | part << page.depth for part in range(1 << bits)]
+        self._depths.update(dict.fromkeys(children, page.depth + bits))
         self._absent.update(children[1:])
-        for child, part in zip(children, _partition(page, parts, 1 << bits)):
+        for child, part in zip(children, parts):
             self._flush_page(child, part)
         return True
 
-    def _merge_empty(self) -> None:
-        """Merge buckets without a page, so that the catalogue shrinks with the entries."""
-        for bucket in self._dirty & self._absent:
+    def _merge_empty(self, buckets: Iterable[int]) -> None:
+        """Merge buckets of which neither has a page, so that the catalogue shrinks with the entries."""
+        for bucket in self._absent.intersection(buckets):
             depth = self._depths.get(bucket, 0)
             while depth:
                 top = 1 << depth - 1
                 lower, upper = bucket & ~top, bucket | top
-                if upper not in self._absent or self._depths.get(bucket ^ top) != depth:
+                absent = lower in self._absent and upper in self._absent
+                if not absent or self._depths.get(bucket ^ top) != depth:
                     break
                 del self._depths[upper]
                 self._absent.discard(upper)
@@ -250,9 +351,17 @@ class HashedPages:
                 self._depths[bucket] = depth
 
 
-def _bits(size: int, target: int) -> int:
-    """The number of bits that divide ``size`` into parts of at most about ``target``."""
-    return max(0, (size - 1) // target).bit_length()
+def _digests_of(catalogue: Catalogue | None) -> Iterator[bytes]:
+    digests = b"" if catalogue is None or len(catalogue) < 4 else catalogue[3]
+    return (digests[at : at + DIGEST_SIZE] for at in range(0, len(digests), DIGEST_SIZE))
+
+
+def _distinct(mixedHashes: Hashes, slots: int) -> NDArray[Any]:
+    """For each slot about how many different hashes are in it."""
+    places = max(slots, min(slots << 13, 1 << 21))
+    found = np.bincount(mixedHashes & np.uint32(places - 1), minlength=places) > 0
+    entries: NDArray[Any] = found.reshape(-1, slots).sum(axis=0)
+    return entries
 
 
 def _next(bucket: int, depth: int) -> int:
@@ -269,14 +378,4 @@ def _buckets(depths: bytes) -> Iterator[int]:
     bucket = 0
     for depth in depths:
         yield bucket
-        bucket = _next(bucket, depth & ~_ABSENT)
-
-
-def _partition(page: Page, parts: NDArray[np.integer[Any]], number: int) -> Iterator[Page]:
-    """The entries of ``page`` by part, each part in the order of the page."""
-    items: list[tuple[Any, Any]] = list(page.items())
-    order: list[int] = np.argsort(parts, kind="stable").tolist()
-    start = 0
-    for size in np.bincount(parts, minlength=number).tolist():
-        yield dict([items[i] for i in order[start : start + size]])
-        start += size
+        bucket = _next(bucket, depth & _DEPTH)

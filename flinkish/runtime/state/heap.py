@@ -10,12 +10,12 @@ import pyarrow as pa
 from flinkish.api.stored_names import stored_as
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import (
+    Block,
     ColumnMerge,
     ColumnTable,
     KeyedColumnTable,
     KeyedStateBackend,
     MapStateTable,
-    Page,
     StateTable,
     Timer,
     TimerQueue,
@@ -90,18 +90,20 @@ class HeapMapStateTable(MapStateTable):
 
 @stored_as("HeapWindowTable")
 class HeapWindowTable(WindowTable):
-    """One page for each window."""
+    """One block for each window."""
 
     __slots__ = ("_windows",)
 
     def __init__(self) -> None:
-        self._windows: dict[Any, Page] = {}
+        self._windows: dict[Any, Block] = {}
 
-    def pages(self, window: Any, hashes: Hashes) -> tuple[Sequence[Page], Sequence[int]]:
+    def blocks(
+        self, window: Any, keys: Sequence[Any], hashes: Hashes
+    ) -> tuple[Sequence[Block], Sequence[int]]:
         return (self._windows.setdefault(window, {}),), [0] * len(hashes)
 
     def windows(self) -> list[Any]:
-        return [window for window, page in self._windows.items() if page]
+        return [window for window, block in self._windows.items() if block]
 
     def items(self, window: Any) -> Iterator[tuple[Any, Any]]:
         return iter(self._windows.get(window, {}).items())

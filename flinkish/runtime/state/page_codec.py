@@ -6,7 +6,12 @@ page without importing the classes of its values::
 
     version: 1 byte | header: 2 bytes of length, JSON | for each section: 4 bytes of length, pickle
 
-The header names the state and its kind of table, and says how the sections are encoded.
+The header names the state and its kind of table, and says how the sections are encoded. Where the
+encoding is ``blocks``, the entries of the page are in 1, 2, 4, 8 ... groups (``Blocks``), and each group
+has sections of its own, so that it is read and written without the others::
+
+    version | header | 4 bytes: number of blocks | for each block 4 bytes: its entries
+    | for each block 4 bytes: its length | the sections of each block
 """
 
 from __future__ import annotations
@@ -14,9 +19,11 @@ from __future__ import annotations
 import json
 import pickle
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from flinkish.api.errors import (
     CorruptCheckpointError,
@@ -24,17 +31,25 @@ from flinkish.api.errors import (
     InvalidProgramError,
 )
 from flinkish.api.stored_names import unpickled
-from flinkish.runtime.state.backend import Page
+from flinkish.runtime.state.backend import Block
 
-FORMAT = 2
-"""The version of pages and of the directory. In version 1 a page was a single pickle."""
+FORMAT = 3
+"""The version of pages and of the directory. In version 1 a page was a single pickle, and in version 2
+no page was in blocks."""
+
+OLDEST_FORMAT = 2
+"""The oldest version that is read."""
 
 _PROTOCOL = 5
 _LENGTH = struct.Struct("<I")
+_LENGTHS = np.dtype("<u4")
 _START = struct.Struct("<BH")
 
 ENTRIES = ("keys", "values")
 NAMED_ENTRIES = ("keys", "namespaces", "values")
+
+_PICKLE = "pickle"
+_BLOCKS = "blocks"
 
 
 class Envelope(NamedTuple):
@@ -46,15 +61,38 @@ class Envelope(NamedTuple):
     """The name of the state: of its descriptor, or of a state of the operator itself."""
     encoding: str
     """How the sections are encoded."""
-    sections: dict[str, memoryview]
+    blocks: list[dict[str, memoryview]]
+    """The sections of each block by name; a page that is not in blocks is as one."""
+
+    @property
+    def sections(self) -> dict[str, memoryview]:
+        """Those of a page that is not in blocks."""
+        (sections,) = self.blocks
+        return sections
 
     @classmethod
     def of(cls, content: bytes) -> Envelope:
         """The envelope of a page. Raises IncompatibleCheckpointError if it has the format of another
         version of flinkish."""
-        header, names, parts = _opened(content)
-        fields = json.loads(header)
-        return cls(fields["table"], fields["state"], fields["encoding"], dict(zip(names, parts)))
+        header, at = _opened(content)
+        blocks = _blocks_of(content, at)[1] if header.inBlocks else [memoryview(content)[at:]]
+        sections = [
+            dict(zip(header.sections, _sections(block, len(header.sections))))
+            for block in blocks
+            if len(block)
+        ]
+        return cls(header.table, header.state, header.encoding, sections)
+
+
+class _Header(NamedTuple):
+    table: str
+    state: str
+    encoding: str
+    sections: tuple[str, ...]
+
+    @property
+    def inBlocks(self) -> bool:
+        return self.encoding == _BLOCKS
 
 
 class PageCodec:
@@ -78,43 +116,78 @@ class PageCodec:
         self._prefixes: dict[tuple[str, ...], bytes] = {}
         self._dumps = dumps
 
-    def encodeEntries(self, page: Page, named: bool = False) -> bytes:
+    def encodeEntries(self, entries: Block, named: bool = False) -> bytes:
         """The bytes of a page of entries: value by key, or ``named`` by key and namespace."""
-        if not named:
-            return self.encode(ENTRIES, (list(page), list(page.values())))
-        keys, namespaces = map(list, zip(*page)) if page else ([], [])
-        return self.encode(NAMED_ENTRIES, (keys, namespaces, list(page.values())))
+        prefix = self._prefix(NAMED_ENTRIES if named else ENTRIES, _PICKLE)
+        return b"".join((prefix, self.encodeBlock(entries, named)))
 
-    def decodeEntries(self, content: bytes) -> Page:
+    def decodeEntries(self, content: bytes) -> Block:
         """The page of ``encodeEntries``."""
-        parts = self.decode(content)
-        if len(parts) == len(ENTRIES):
-            return dict(zip(*parts))
-        keys, namespaces, values = parts
-        return dict(zip(zip(keys, namespaces), values))
+        return dict(_items(self.decode(content)))
 
     def encode(self, names: tuple[str, ...], parts: Sequence[Any]) -> bytes:
         """The bytes of a page of those sections. Raises InvalidProgramError if one cannot be
         pickled."""
-        pieces = [self._prefixes.get(names) or self._prefix(names)]
-        for part in parts:
-            section = self._section(part)
-            pieces.append(_LENGTH.pack(len(section)))
-            pieces.append(section)
-        return b"".join(pieces)
+        return b"".join((self._prefix(names, _PICKLE), self._pickled(parts)))
 
     def decode(self, content: bytes) -> list[Any]:
-        """The sections of a page."""
+        """The sections of a page that is not in blocks."""
         try:
-            _, _, parts = _opened(content)
+            header, at = self._opened(content)
+            parts = _sections(memoryview(content)[at:], len(header.sections))
+        except _DAMAGE as error:
+            raise self._not_whole(content, error) from error
+        return self._unpickled(parts)
+
+    def encodeBlock(self, block: Block, named: bool = False) -> bytes:
+        """The bytes of a block of entries, for ``joinBlocks``."""
+        if not named:
+            return self._pickled((list(block), list(block.values())))
+        keys, namespaces = map(list, zip(*block)) if block else ([], [])
+        return self._pickled((keys, namespaces, list(block.values())))
+
+    def decodeBlock(self, content: bytes | memoryview, block: Block, named: bool = False) -> None:
+        """Put the entries of ``encodeBlock`` into ``block``."""
+        try:
+            parts = _sections(memoryview(content), len(NAMED_ENTRIES if named else ENTRIES))
+        except _DAMAGE as error:
+            raise self._not_whole(content, error) from error
+        block.update(_items(self._unpickled(parts)))
+
+    def joinBlocks(
+        self, counts: Sequence[int], blocks: Sequence[bytes | memoryview], named: bool = False
+    ) -> bytes:
+        """The bytes of a page of those blocks, encoded, with so many entries each."""
+        prefix = self._prefix(NAMED_ENTRIES if named else ENTRIES, _BLOCKS)
+        lengths = np.fromiter(map(len, blocks), dtype=_LENGTHS, count=len(blocks)).tobytes()
+        entries = np.array(counts, dtype=_LENGTHS).tobytes()
+        return b"".join((prefix, _LENGTH.pack(len(blocks)), entries, lengths, *blocks))
+
+    def splitBlocks(self, content: bytes) -> tuple[list[int] | None, list[memoryview]]:
+        """The numbers of entries and the blocks of ``joinBlocks``. Of a page of ``encodeEntries``, which
+        is a single block, the number of entries is not known without decoding it."""
+        try:
+            header, at = self._opened(content)
+            return (
+                _blocks_of(content, at) if header.inBlocks else (None, [memoryview(content)[at:]])
+            )
+        except _DAMAGE as error:
+            raise self._not_whole(content, error) from error
+
+    def _opened(self, content: bytes) -> tuple[_Header, int]:
+        try:
+            return _opened(content)
         except IncompatibleCheckpointError as error:
             raise IncompatibleCheckpointError(f"{self.owner}: {error}") from None
-        except (struct.error, ValueError, KeyError) as error:
-            raise CorruptCheckpointError(
-                f"{self.owner}: a page of {len(content)} bytes is not whole ({error}). The state"
-                " store was damaged: restore the checkpoint directory from a copy, or begin anew"
-                " with another checkpoint directory."
-            ) from error
+
+    def _not_whole(self, content: bytes | memoryview, error: Exception) -> CorruptCheckpointError:
+        return CorruptCheckpointError(
+            f"{self.owner}: a page of {len(content)} bytes is not whole ({error}). The state"
+            " store was damaged: restore the checkpoint directory from a copy, or begin anew"
+            " with another checkpoint directory."
+        )
+
+    def _unpickled(self, parts: list[memoryview]) -> list[Any]:
         try:
             return list(map(unpickled, parts))
         except KeyboardInterrupt:
@@ -125,17 +198,27 @@ class PageCodec:
                 " class of a stored value was moved or renamed, keep its old name importable."
             ) from error
 
-    def _prefix(self, names: tuple[str, ...]) -> bytes:
+    def _prefix(self, names: tuple[str, ...], encoding: str) -> bytes:
         """The version and header of pages with those sections."""
-        fields = {
-            "table": self._table,
-            "state": self._state,
-            "encoding": "pickle",
-            "sections": names,
-        }
-        header = json.dumps(fields, separators=(",", ":")).encode()
-        prefix = self._prefixes[names] = _START.pack(FORMAT, len(header)) + header
+        prefix = self._prefixes.get((encoding, *names))
+        if prefix is None:
+            fields = {
+                "table": self._table,
+                "state": self._state,
+                "encoding": encoding,
+                "sections": names,
+            }
+            header = json.dumps(fields, separators=(",", ":")).encode()
+            prefix = self._prefixes[encoding, *names] = _START.pack(FORMAT, len(header)) + header
         return prefix
+
+    def _pickled(self, parts: Sequence[Any]) -> bytes:
+        pieces = []
+        for part in parts:
+            section = self._section(part)
+            pieces.append(_LENGTH.pack(len(section)))
+            pieces.append(section)
+        return b"".join(pieces)
 
     def _section(self, part: Any) -> bytes:
         try:
@@ -177,42 +260,73 @@ class PageCodec:
 
 def check_format(version: int, what: str) -> None:
     """Raises CorruptCheckpointError if ``version`` is 0, which stands for no bytes at all, and
-    IncompatibleCheckpointError if it is not ``FORMAT``; ``what`` is named."""
+    IncompatibleCheckpointError if it is not one that this flinkish reads; ``what`` is named."""
     if not version:
         raise CorruptCheckpointError(
             f"{what} is empty. The state store was damaged: restore the checkpoint directory from a copy,"
             " or begin anew with another checkpoint directory."
         )
-    if version != FORMAT:
+    if not OLDEST_FORMAT <= version <= FORMAT:
         other = "An older" if version < FORMAT else "A newer"
         raise IncompatibleCheckpointError(
-            f"{what} is of format {version}, and this flinkish reads format {FORMAT}. {other} version"
-            " of flinkish wrote it: run that one, or begin anew with another checkpoint directory."
+            f"{what} is of format {version}, and this flinkish reads formats {OLDEST_FORMAT} to {FORMAT}."
+            f" {other} version of flinkish wrote it: run that one, or begin anew with another checkpoint"
+            " directory."
         )
 
 
-def _opened(content: bytes) -> tuple[bytes, Sequence[str], list[memoryview]]:
-    """The header, the names of the sections, and the sections of a page. Raises ValueError or
-    struct.error if the page is incomplete."""
+def _items(parts: list[Any]) -> Iterable[tuple[Any, Any]]:
+    if len(parts) == len(ENTRIES):
+        return zip(*parts)
+    keys, namespaces, values = parts
+    return zip(zip(keys, namespaces), values)
+
+
+def _opened(content: bytes) -> tuple[_Header, int]:
+    """The header of a page, and where it ends."""
     version = content[0] if content else 0
     check_format(version, "a page of state")
     _, size = _START.unpack_from(content)
     at = _START.size + size
-    header = content[_START.size : at]
-    names = _SECTIONS.get(header)
-    if names is None:
-        names = _SECTIONS[header] = tuple(json.loads(header)["sections"])
-    view = memoryview(content)
+    encoded = content[_START.size : at]
+    header = _HEADERS.get(encoded)
+    if header is None:
+        fields = json.loads(encoded)
+        header = _HEADERS[encoded] = _Header(
+            fields["table"], fields["state"], fields["encoding"], tuple(fields["sections"])
+        )
+    return header, at
+
+
+def _sections(view: memoryview, number: int) -> list[memoryview]:
+    """The sections of a block. Raises ValueError or struct.error if it is incomplete."""
+    at = 0
     parts = []
-    for _ in names:
-        (length,) = _LENGTH.unpack_from(content, at)
+    for _ in range(number):
+        (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
         parts.append(view[at : at + length])
         at += length
-    if at != len(content):
+    if at != len(view):
         raise ValueError(f"{at} bytes were written")
-    return header, names, parts
+    return parts
 
 
-_SECTIONS: dict[bytes, tuple[str, ...]] = {}
-"""The names of the sections by the headers met so far, of which there are few."""
+def _blocks_of(content: bytes, at: int) -> tuple[list[int], list[memoryview]]:
+    """The numbers of entries, and the blocks, of a page whose header ends there. Raises ValueError or
+    struct.error if it is incomplete."""
+    (number,) = _LENGTH.unpack_from(content, at)
+    at += _LENGTH.size
+    head = np.frombuffer(content, _LENGTHS, 2 * number, at)
+    at += head.nbytes
+    ends: list[int] = (np.cumsum(head[number:], dtype=np.int64) + at).tolist()
+    if ends[-1] != len(content):
+        raise ValueError(f"{ends[-1]} bytes were written")
+    view = memoryview(content)
+    return head[:number].tolist(), [view[a:b] for a, b in zip((at, *ends), ends)]
+
+
+_DAMAGE = (struct.error, ValueError, KeyError, IndexError)
+
+_HEADERS: dict[bytes, _Header] = {}
+"""The headers met so far, of which there are few."""

@@ -10,6 +10,7 @@ For example, 1 000 elements of 500 keys in 1 page cost one read and one write in
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
@@ -18,12 +19,15 @@ from flinkish.runtime.state.page_codec import PageCodec
 
 
 class PageStore(Protocol):
-    """The pages of one key group."""
+    """The pages of one key group.
 
-    def get(self, page: bytes) -> bytes | None:
+    Who knows the digest of a content passes it: a store may have kept what it read or wrote before.
+    """
+
+    def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
         """The content of the page, or None if there is no such page."""
 
-    def put(self, page: bytes, content: bytes) -> None:
+    def put(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
         """Write the page."""
 
     def remove(self, page: bytes) -> None:
@@ -37,11 +41,11 @@ class DictPageStore:
         self.pages: dict[bytes, bytes] = {}
         self.gets = self.puts = self.removes = self.bytes = 0
 
-    def get(self, page: bytes) -> bytes | None:
+    def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
         self.gets += 1
         return self.pages.get(page)
 
-    def put(self, page: bytes, content: bytes) -> None:
+    def put(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
         self.puts += 1
         self.bytes += len(content) - len(self.pages.get(page, b""))
         self.pages[page] = content
@@ -55,6 +59,14 @@ class DictPageStore:
         calls = self.gets, self.puts, self.removes
         self.gets = self.puts = self.removes = 0
         return calls
+
+
+DIGEST_SIZE = 8
+
+
+def digest_of(content: bytes) -> bytes:
+    """What tells one content of a page from all others."""
+    return hashlib.blake2b(content, digest_size=DIGEST_SIZE).digest()
 
 
 TABLES = {
@@ -80,9 +92,9 @@ class PageSpace:
         self._prefix = f"{uid}\0{kind}{name}\0".encode()
         self.codec = PageCodec(uid, TABLES[kind], name)
 
-    def read(self, page: bytes) -> bytes:
+    def read(self, page: bytes, digest: bytes | None = None) -> bytes:
         """The content of ``page``. Raises CorruptCheckpointError if it is missing."""
-        content = self.store.get(self._prefix + page)
+        content = self.store.get(self._prefix + page, digest)
         if content is None:
             raise CorruptCheckpointError(
                 f"{self.codec.owner}: page {page!r} is missing from the state store. The store and"
@@ -90,9 +102,9 @@ class PageSpace:
             )
         return content
 
-    def write(self, page: bytes, content: bytes) -> None:
+    def write(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
         """Write ``page``; ``content`` is encoded already."""
-        self.store.put(self._prefix + page, content)
+        self.store.put(self._prefix + page, content, digest)
 
     def remove(self, page: bytes) -> None:
         """Remove ``page``, which is there."""

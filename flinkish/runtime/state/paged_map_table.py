@@ -1,6 +1,6 @@
 """``PagedMapStateTable``: map state in pages; small maps share pages, a big map has its own.
 
-A small map is a dict inside the page of its key. When it grows beyond ``MOST_SMALL`` entries, or its bytes
+A small map is a dict inside the block of its key. When it grows beyond ``MOST_SMALL`` entries, or its bytes
 fill a page, it becomes a *big* map: the page of the key then holds, in place of the dict, a tuple of the
 big map's number and the catalogue of its pages.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from flinkish.api.errors import UnstableKeyError
 from flinkish.runtime.records.keys import KeyHashes
-from flinkish.runtime.state.backend import MapStateTable, Page
+from flinkish.runtime.state.backend import Block, MapStateTable
 from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 from flinkish.runtime.state.paged_tables import hashes_of_keys, hashes_of_named
@@ -61,7 +61,7 @@ class PagedMapStateTable(MapStateTable, Paged):
             home, name = self._home(key, namespace)
             catalogue = self._flush_big(pages)
             if catalogue is not home.read(self._hashes[key])[name][1]:
-                home.write(self._hashes[key])[name] = (number, catalogue)
+                home.write(self._hashes[key], name)[name] = (number, catalogue)
         self._reset(self._flush_homes())
         return self._catalogue
 
@@ -84,16 +84,16 @@ class PagedMapStateTable(MapStateTable, Paged):
         if type(entry) is tuple:
             mapHash = self._stable_hash(mapKey)
             if mapHash is not None:
-                self._big_map(key, namespace, entry).write(mapHash)[mapKey] = value
+                self._big_map(key, namespace, entry).write(mapHash, mapKey)[mapKey] = value
                 return
             entry = dict(self.items(key, namespace))
             self.clear(key, namespace)
-        page = home.write(keyHash)
+        block = home.write(keyHash, name)
         if entry is None:
-            page[name] = {mapKey: value}
+            block[name] = {mapKey: value}
         else:
             entry[mapKey] = value
-            page[name] = entry
+            block[name] = entry
 
     def remove(self, key: Any, namespace: Any, mapKey: Any) -> None:
         home, name = self._home(key, namespace)
@@ -102,17 +102,17 @@ class PagedMapStateTable(MapStateTable, Paged):
         if type(entry) is tuple:
             self._remove_big(key, namespace, self._big_map(key, namespace, entry), mapKey)
         elif entry is not None and mapKey in entry:
-            page = home.write(keyHash)
+            block = home.write(keyHash, name)
             del entry[mapKey]
             if not entry:
-                del page[name]
+                del block[name]
 
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
         home, name = self._home(key, namespace)
         entry = home.read(self._hashes[key]).get(name)
         if type(entry) is tuple:
             pages = self._big_map(key, namespace, entry).all()
-            return chain.from_iterable(list(page.items()) for page in pages)
+            return chain.from_iterable(list(block.items()) for block in pages)
         return iter(list(entry.items()) if entry else ())
 
     def isEmpty(self, key: Any, namespace: Any) -> bool:
@@ -126,14 +126,14 @@ class PagedMapStateTable(MapStateTable, Paged):
             if type(entry) is tuple:
                 self._dropped.append(self._big_map(key, namespace, entry))
                 del self._big[key, namespace]
-            del home.write(self._hashes[key])[name]
+            del home.write(self._hashes[key], name)[name]
 
     def maps(self) -> Iterator[tuple[Any, Any]]:
-        for page in self._void.all():
-            for key in list(page):
+        for block in self._void.all():
+            for key in list(block):
                 yield key, None
-        for page in self._named.all():
-            yield from list(page)
+        for block in self._named.all():
+            yield from list(block)
 
     def __len__(self) -> int:
         return len(self._void) + len(self._named)
@@ -177,9 +177,9 @@ class PagedMapStateTable(MapStateTable, Paged):
     def _remove_big(self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any) -> None:
         mapHash = self._stable_hash(mapKey)
         if mapHash is not None and mapKey in pages.read(mapHash):
-            page = pages.write(mapHash)
-            del page[mapKey]
-            if not page and not len(pages):
+            block = pages.write(mapHash, mapKey)
+            del block[mapKey]
+            if not block and not len(pages):
                 self.clear(key, namespace)
 
     def _flush_big(self, pages: HashedPages) -> Catalogue | None:
@@ -190,9 +190,10 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     def _flush_homes(self) -> tuple[Any, ...] | None:
         for home in (self._void, self._named):
-            for page in home.dirty():
-                for name in [name for name, entry in page.items() if len(entry) > MOST_SMALL]:
-                    self._promote(page, name)
+            for block in home.touched():
+                for name in block.touched:
+                    if len(block.get(name, ())) > MOST_SMALL:
+                        self._promote(block, name)
         void, named = self._void.flush(), self._named.flush()
         if void is None and named is None:
             return None
@@ -201,22 +202,24 @@ class PagedMapStateTable(MapStateTable, Paged):
         catalogue = (maps, pages, void, named, self._big_pages, self._next_number)
         return self._catalogue if catalogue == self._catalogue else catalogue
 
-    def _promote_heavy(self, page: Page) -> bool:
-        """Called for a page with too many bytes: turn its heaviest maps into big ones."""
+    def _promote_heavy(self, block: Block) -> bool:
+        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big ones."""
         encode = self._space.codec.encodeEntries
-        small = [name for name, entry in page.items() if type(entry) is dict and len(entry) > 1]
-        heavy = [name for name in small if len(encode(page[name])) > TARGET_BYTES]
-        promoted = [self._promote(page, name) for name in heavy]
+        small = [name for name, entry in block.items() if type(entry) is dict and len(entry) > 1]
+        heavy = [name for name in small if len(encode(block[name])) > TARGET_BYTES]
+        promoted = [self._promote(block, name) for name in heavy]
         return any(promoted)
 
-    def _promote(self, page: Page, name: Any) -> bool:
-        entries = page[name]
+    def _promote(self, block: Block, name: Any) -> bool:
+        entries = block[name]
         try:
-            hashes_of_keys(entries)
+            hashes = hashes_of_keys(entries)
         except UnstableKeyError:
             return False
         pages = self._new_big(self._next_number)
-        pages.write(0).update(entries)
-        page[name] = (self._next_number, self._flush_big(pages))
+        blocks, index = pages.writeAll(list(entries), hashes)
+        for (mapKey, value), i in zip(entries.items(), index):
+            blocks[i][mapKey] = value
+        block[name] = (self._next_number, self._flush_big(pages))
         self._next_number += 1
         return True

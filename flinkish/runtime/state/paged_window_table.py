@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.state.backend import Page, WindowTable
+from flinkish.runtime.state.backend import Block, WindowTable
 from flinkish.runtime.state.hashed_pages import TARGET_ENTRIES, Catalogue, HashedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 from flinkish.runtime.state.paged_tables import hashes_of_keys
@@ -47,8 +47,10 @@ class PagedWindowTable(WindowTable, Paged):
         self._reset(self._encode() if changed else self._catalogue)
         return self._catalogue
 
-    def pages(self, window: Any, hashes: Hashes) -> tuple[Sequence[Page], Sequence[int]]:
-        return self._pages(window, hashes).writeAll(hashes)
+    def blocks(
+        self, window: Any, keys: Sequence[Any], hashes: Hashes
+    ) -> tuple[Sequence[Block], Sequence[int]]:
+        return self._pages(window, hashes).writeAll(keys, hashes)
 
     def windows(self) -> list[Any]:
         return [window for window in self._windows() if self.size(window)]
@@ -56,7 +58,7 @@ class PagedWindowTable(WindowTable, Paged):
     def items(self, window: Any) -> Iterator[tuple[Any, Any]]:
         if window not in self._windows():
             return iter(())
-        return chain.from_iterable(page.items() for page in self._pages(window).all())
+        return chain.from_iterable(block.items() for block in self._pages(window).all())
 
     def remove(self, window: Any) -> None:
         if window in self._windows():

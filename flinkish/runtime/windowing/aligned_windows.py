@@ -37,7 +37,7 @@ from flinkish.runtime.records.records import (
 )
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
-from flinkish.runtime.state.backend import Page
+from flinkish.runtime.state.backend import Block
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.windowing.panes import (
@@ -69,24 +69,24 @@ def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
 
 
 class AlignedContents(ABC):
-    """How elements are added to the pages of a window, and read from them when it fires.
+    """How elements are added to the blocks of a window, and read from them when it fires.
 
-    A page maps keys to contents; as in Flink, None means that there are none.
+    A block maps keys to contents; as in Flink, None means that there are none.
     """
 
     @abstractmethod
-    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        """Add each value to the contents of its key in its page."""
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Add each value to the contents of its key in its block."""
 
     @abstractmethod
     def addRuns(
         self,
-        pages: Iterable[Page],
+        blocks: Iterable[Block],
         keys: Iterable[Any],
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        """For each key, add the next ``count`` of ``values`` to its contents in its page."""
+        """For each key, add the next ``count`` of ``values`` to its contents in its block."""
 
     @abstractmethod
     def elements(self, contents: Any) -> Sequence[Any] | None:
@@ -102,32 +102,32 @@ class Accumulators(AlignedContents):
         self._add = function.add
         self._result = function.getResult
 
-    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
         add, create = self._add, self._create
-        for page, key, value in zip(pages, keys, values):
-            kept = page.get(key)
+        for block, key, value in zip(blocks, keys, values):
+            kept = block.get(key)
             kept = add(value, create() if kept is None else kept)
             if kept is None:
                 check_no_accumulator(self._function, "add")
-            page[key] = kept
+            block[key] = kept
 
     def addRuns(
         self,
-        pages: Iterable[Page],
+        blocks: Iterable[Block],
         keys: Iterable[Any],
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
         add, create = self._add, self._create
-        for page, key, count in zip(pages, keys, counts):
-            kept = page.get(key)
+        for block, key, count in zip(blocks, keys, counts):
+            kept = block.get(key)
             if kept is None:
                 kept = create()
             for value in islice(values, count):
                 kept = add(value, kept)
                 if kept is None:
                     check_no_accumulator(self._function, "add")
-            page[key] = kept
+            block[key] = kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         result = None if contents is None else self._result(contents)
@@ -145,28 +145,28 @@ class Reductions(AlignedContents):
         self._reduce = reduce
         self._overlap = overlap
 
-    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
         reduce = self._reduce
-        for page, key, value in zip(pages, keys, values):
-            so_far = page.get(key)
+        for block, key, value in zip(blocks, keys, values):
+            so_far = block.get(key)
             if so_far is None:
                 kept = copied(value) if self._overlap else value
             else:
                 kept = reduce(so_far, value)
-            page[key] = kept
+            block[key] = kept
             if kept is None:
                 check_no_reduction(so_far, value)
 
     def addRuns(
         self,
-        pages: Iterable[Page],
+        blocks: Iterable[Block],
         keys: Iterable[Any],
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
         reduce = self._reduce
-        for page, key, count in zip(pages, keys, counts):
-            kept = page.get(key)
+        for block, key, count in zip(blocks, keys, counts):
+            kept = block.get(key)
             for value in islice(values, count):
                 if kept is None:
                     kept = copied(value) if self._overlap else value
@@ -174,7 +174,7 @@ class Reductions(AlignedContents):
                     so_far, kept = kept, reduce(kept, value)
                     if kept is None:
                         check_no_reduction(so_far, value)
-            page[key] = kept
+            block[key] = kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         return None if contents is None else (contents,)
@@ -186,25 +186,25 @@ class ListedElements(AlignedContents):
     def __init__(self, copies: bool) -> None:
         self._copies = copies
 
-    def add(self, pages: Iterable[Page], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        for page, key, value in zip(pages, keys, values):
-            kept = page.get(key)
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        for block, key, value in zip(blocks, keys, values):
+            kept = block.get(key)
             if kept is None:
-                page[key] = [value]
+                block[key] = [value]
             else:
                 kept.append(value)
 
     def addRuns(
         self,
-        pages: Iterable[Page],
+        blocks: Iterable[Block],
         keys: Iterable[Any],
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        for page, key, count in zip(pages, keys, counts):
-            kept = page.get(key)
+        for block, key, count in zip(blocks, keys, counts):
+            kept = block.get(key)
             if kept is None:
-                kept = page[key] = []
+                kept = block[key] = []
             kept.extend(islice(values, count))
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
@@ -221,7 +221,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     element for a window that has fired already, within the allowed lateness, is handled by
     itself, as it fires the window again.
 
-    A window has pages of its own in state, read when it fires and removed when it expires.
+    A window has blocks of its own in state, read when it fires and removed when it expires.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -335,12 +335,13 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         assert self._fold is not None
         schema = accumulators_of(folded).schema
         entries = list(self._columns.accumulators(folded))
-        pages, index = self._table.pages(window, self._hashes.column([key for key, _ in entries]))
-        for page, (key, accumulator) in zip(_each(pages, index), entries):
-            kept = page.get(key)
+        keys = [key for key, _ in entries]
+        blocks, index = self._table.blocks(window, keys, self._hashes.column(keys))
+        for block, (key, accumulator) in zip(_each(blocks, index), entries):
+            kept = block.get(key)
             if kept is not None:
                 accumulator = self._fold.joined(schema, kept, accumulator)
-            page[key] = accumulator
+            block[key] = accumulator
 
     def _settle(self, window: TimeWindow) -> bool:
         """Fold what came to a window of columns; False if it is kept key by key now, or was before."""
@@ -380,10 +381,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             members = values if positions is None else taken(values, positions)
             if window in self._columns:
                 self._keep_by_key(window)
-            pages, index = self._table.pages(window, hashes)
+            blocks, index = self._table.blocks(window, keys, hashes)
             remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
             with self._naming(members, remaining):
-                self._contents.addRuns(_each(pages, index), keys, counts.tolist(), remaining)
+                self._contents.addRuns(_each(blocks, index), keys, counts.tolist(), remaining)
             self._note(window)
 
     def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
@@ -413,10 +414,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 taken(values, positions),
                 hashes[positions],
             )
-        pages, index = self._table.pages(window, hashes)
+        blocks, index = self._table.blocks(window, keys, hashes)
         remaining = iter(values)
         with self._naming(values, remaining):
-            self._contents.add(_each(pages, index), keys, remaining)
+            self._contents.add(_each(blocks, index), keys, remaining)
         self._note(window)
 
     def _naming(
@@ -453,11 +454,11 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
         if window in self._columns:
             self._keep_by_key(window)
-        pages, index = self._table.pages(window, key_hash)
-        page = pages[index[0]]
-        self._contents.add((page,), (key,), (value,))
+        blocks, index = self._table.blocks(window, (key,), key_hash)
+        block = blocks[index[0]]
+        self._contents.add((block,), (key,), (value,))
         self._note(window)
-        return page[key]
+        return block[key]
 
     def _add_and_fire(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> None:
         elements = self._contents.elements(self._add_singly(window, key, value, key_hash))
@@ -586,9 +587,9 @@ def _of_rows(records: Records) -> Records:
     )
 
 
-def _each(pages: Sequence[Page], index: Iterable[int]) -> Iterator[Page]:
-    """The page of every index."""
-    return repeat(pages[0]) if len(pages) == 1 else map(pages.__getitem__, index)
+def _each(blocks: Sequence[Block], index: Iterable[int]) -> Iterator[Block]:
+    """The block of every index."""
+    return repeat(blocks[0]) if len(blocks) == 1 else map(blocks.__getitem__, index)
 
 
 _NUMPY_FROM = MIN_TIMESTAMP // 2

@@ -19,7 +19,7 @@ from flinkish.deployment.savepoint.metadata import SavepointMetadata, flinkish_v
 from flinkish.deployment.vertex_plans import is_by_split
 from flinkish.graph.identities import Identities, NodeIdentity, missing
 from flinkish.graph.job_graph import JobGraph, JobVertex
-from flinkish.runtime.state.page_codec import FORMAT
+from flinkish.runtime.state.page_codec import FORMAT, OLDEST_FORMAT
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 
@@ -187,10 +187,10 @@ def _read_plan(storage: CheckpointStorage) -> dict[str, Any] | None:
         written, by = plan["version"], plan.get("flinkish", "one before 0.1")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _cut_off(_file(storage), error, _ANEW) from None
-    if written != FORMAT:
+    if not OLDEST_FORMAT <= written <= FORMAT:
         raise IncompatibleCheckpointError(
             f"the checkpoint {storage.path} is of format {written}, written by flinkish {by}. This"
-            f" flinkish, {flinkish_version()}, reads and writes format {FORMAT}: go on with flinkish {by}, or"
+            f" flinkish, {flinkish_version()}, reads formats {OLDEST_FORMAT} to {FORMAT}: go on with flinkish {by}, or"
             " begin anew with another checkpoint directory."
         )
     needed = (

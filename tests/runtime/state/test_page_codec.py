@@ -45,7 +45,7 @@ def test_what_cannot_be_pickled_is_named():
 
 def test_another_version_is_told():
     codec = PageCodec("operator", "values", "state")
-    message = r"operator: state 'state': a page of state is of format 1, .* reads format 2"
+    message = r"operator: state 'state': a page of state is of format 1, .* reads formats 2 to 3"
     with pytest.raises(IncompatibleCheckpointError, match=message):
         codec.decodeEntries(b"\x01" + codec.encodeEntries({})[1:])
 
@@ -94,7 +94,9 @@ def test_a_page_that_is_cut_off_is_told():
 @pytest.mark.parametrize(("version", "words"), [(b"\x01", "1"), (b"\x63", "99")])
 def test_a_directory_of_another_version_is_told(version, words):
     data = version + encode_directory({})[1:]
-    with pytest.raises(IncompatibleCheckpointError, match=f"is of format {words}, .* format 2"):
+    with pytest.raises(
+        IncompatibleCheckpointError, match=f"is of format {words}, .* formats 2 to 3"
+    ):
         decode_directory(data)
 
 

@@ -18,6 +18,7 @@ from flinkish.api.errors import (
 )
 from flinkish.runtime.records.keys import KeyHashes, stable_hash
 from flinkish.runtime.state import (
+    blocks,
     hashed_pages,
     paged_column_table,
     paged_keyed_column_table,
@@ -33,12 +34,19 @@ from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 GROUPS = 3
 
 
-@pytest.fixture(autouse=True, scope="module")
-def small_pages():
-    """Limits so low that a few entries split pages and make maps big."""
+@pytest.fixture(autouse=True, scope="module", params=[(3, 4), (8, 12)])
+def small_pages(request):
+    """Limits so low that a few entries split pages and blocks, and make maps big; most changes are written by
+    themselves."""
+    target, most = request.param
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hashed_pages, "TARGET_ENTRIES", 3)
-        patch.setattr(hashed_pages, "MOST_ENTRIES", 4)
+        patch.setattr(hashed_pages, "TARGET_ENTRIES", target)
+        patch.setattr(hashed_pages, "MOST_ENTRIES", most)
+        patch.setattr(hashed_pages, "BLOCK_ENTRIES", 2)
+        patch.setattr(hashed_pages, "CACHED_FROM", 1)
+        patch.setattr(blocks, "BLOCK_ENTRIES", 2)
+        patch.setattr(blocks, "CHANGES_FROM", 1)
+        patch.setattr(blocks, "CHANGES_SHARE", 0.5)
         patch.setattr(hashed_pages, "TARGET_BYTES", 300)
         patch.setattr(hashed_pages, "MOST_BYTES", 400)
         patch.setattr(paged_window_table, "TARGET_ENTRIES", 3)
@@ -215,7 +223,7 @@ def test_a_window_table_is_as_on_the_heap(operations):
                 table.remove(*arguments)
                 continue
             window, keys = arguments
-            pages, index = table.pages(window, HASHES.column(keys))
+            pages, index = table.blocks(window, keys, HASHES.column(keys))
             assert all(type(i) is int for i in index)
             for key, i in zip(keys, index):
                 if operation == "add":
@@ -534,7 +542,7 @@ def test_the_directory_is_plain_and_empty_when_nothing_is_held():
     backend = PagedKeyedStateBackend("operator")
     store = DictPageStore()
     backend.load(store, None)
-    backend.windowTable("w").pages(Unstable(1), HASHES.column([1]))[0][0][1] = 2
+    backend.windowTable("w").blocks(Unstable(1), [1], HASHES.column([1]))[0][0][1] = 2
     backend.timerQueue("t").add(1, "key", None)
     directory = backend.flush()
     assert b"Unstable" in pickle.dumps(directory)

@@ -85,7 +85,7 @@ def test_another_format_names_both_versions(env, tmp_path, fields, by):
     plan.write_text(json.dumps(fields))
     message = refused(env, tmp_path, tmp_path / "checkpoint", IncompatibleCheckpointError)
     assert f"is of format {fields['version']}, written by flinkish {by}. This flinkish" in message
-    assert "reads and writes format 2" in message
+    assert "reads formats 2 to 3" in message
 
 
 @pytest.mark.slow("runs six jobs")

@@ -1,0 +1,314 @@
+"""``Blocks``: the entries of one page in small groups, of which a batch decodes only those that it touches.
+
+A call of Spark's state costs as much as moving some ten KB, so pages are large (``HashedPages``). To unpickle and
+write such a page for a few of its entries would cost more than the call. So its entries are in blocks, as in the
+files of a log-structured store: the bits of the hash behind those that chose the page choose the block, and a block
+that was not touched is written again as the bytes that were read. For example, a page has depth 3 and 4 blocks: the
+hash ...01 101 is in the page 101, and there in block 01.
+
+As long as few entries have changed since the blocks were written, these stay as they are, and only the changes are
+written, as a page of their own (``_Changes``). A batch that touches a thousandth of the entries of each page
+writes a hundredth of the bytes, and all of them every so many batches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flinkish.runtime.records.records import Hashes
+from flinkish.runtime.state.backend import Block
+from flinkish.runtime.state.page_codec import ENTRIES, NAMED_ENTRIES, PageCodec
+
+BLOCK_ENTRIES = 64
+BLOCK_BYTES = 8 * 1024
+"""The most entries of a block on average, and about the most bytes."""
+
+MOST_BITS = 10
+"""The most blocks of a page, as a power of two."""
+
+CHANGES_FROM = 8 * 1024
+CHANGES_SHARE = 16
+"""Changes are written by themselves beside blocks of so many bytes, while they are a 16th of the entries and of the
+bytes at most."""
+
+
+class StoredBlock(Block):
+    """A block that knows which of its entries may have changed; who changes one says so."""
+
+    __slots__ = ("touched",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[Any, None] = {}
+        """The names of those entries."""
+
+
+class Blocks:
+    """The blocks of a page, 2 to the power of ``bits``. Hashes are those of ``mixed``.
+
+    ``mask`` and ``depth`` say which block a hash is in: ``hash >> depth & mask``. So a stored page keeps its depth.
+    """
+
+    __slots__ = (
+        "_changes",
+        "_codec",
+        "_counts",
+        "_encoded",
+        "_named",
+        "_rewritten",
+        "_sizes",
+        "_stored",
+        "depth",
+        "mask",
+        "opened",
+    )
+
+    def __init__(self, codec: PageCodec, named: bool, depth: int, bits: int) -> None:
+        """Of a page without entries."""
+        self._codec = codec
+        self._named = named
+        self.depth = depth
+        self.mask = (1 << bits) - 1
+        self._counts = [0] * (1 << bits)
+        self._encoded: list[bytes | memoryview] = [b""] * (1 << bits)
+        self._changes: _Changes | None = None
+        """What ``_counts`` and ``_encoded`` lack."""
+        self._stored = 0
+        """How many entries there were."""
+        self.opened: dict[int, StoredBlock] = {}
+        """The blocks that are decoded, by their numbers."""
+        self._sizes: dict[int, int] = {}
+        """The numbers of entries that these had."""
+        self._rewritten: set[int] = set()
+        """The blocks in which any entry may have changed, whatever they say."""
+
+    @classmethod
+    def of(
+        cls, codec: PageCodec, named: bool, depth: int, content: bytes, changes: bytes | None
+    ) -> Blocks:
+        """Those of a stored page, and what changed since they were written."""
+        counts, encoded = codec.splitBlocks(content)
+        blocks = cls(codec, named, depth, len(encoded).bit_length() - 1)
+        blocks._encoded[:] = encoded
+        if counts is None:
+            counts = [len(blocks.block(0))]
+        blocks._counts = counts
+        if changes is None:
+            blocks._stored = sum(counts)
+        else:
+            blocks._stored, blocks._changes = _Changes.of(codec, named, changes)
+        return blocks
+
+    @property
+    def bits(self) -> int:
+        """The number of bits of the hash that choose a block."""
+        return self.mask.bit_length()
+
+    def isTouched(self) -> bool:
+        """Whether an entry may have changed."""
+        return bool(self._rewritten) or any(block.touched for block in self.opened.values())
+
+    def rewrite(self, numbers: Sequence[int]) -> list[StoredBlock]:
+        """The blocks of those numbers, for changing any of their entries."""
+        self._rewritten.update(numbers)
+        return [self.block(number) for number in numbers]
+
+    def block(self, number: int) -> StoredBlock:
+        """A block by its number."""
+        block = self.opened.get(number)
+        if block is None:
+            block = StoredBlock()
+            if self._encoded[number]:
+                self._codec.decodeBlock(self._encoded[number], block, self._named)
+            if self._changes is not None:
+                self._changes.apply(number, block)
+            self.opened[number] = block
+            self._sizes[number] = len(block)
+        return block
+
+    def all(self) -> Iterator[StoredBlock]:
+        """Every block that is not empty."""
+        for number in range(self.mask + 1):
+            block = self.block(number)
+            if block:
+                yield block
+
+    def added(self) -> int:
+        """How many entries there are more than were stored."""
+        return sum(map(len, self.opened.values())) - sum(self._sizes.values())
+
+    def count(self) -> int:
+        """How many entries there are."""
+        return self._stored + self.added()
+
+    def encodeChanges(self) -> bytes | None:
+        """Take what changed to what had changed before, and encode that. None if it is so much, beside the blocks,
+        that these are to be written."""
+        size, count = sum(map(len, self._encoded)), self.count()
+        most = count // CHANGES_SHARE
+        touched = sum(len(block.touched) for block in self.opened.values())
+        if self._rewritten or size < CHANGES_FROM or touched > most:
+            return None
+        changes = _Changes.none() if self._changes is None else self._changes
+        for number, block in self.opened.items():
+            if block.touched:
+                changes.take(number, block)
+        if len(changes.numbers) > most:
+            return None
+        content = changes.encode(self._codec, self._named, count)
+        return content if len(content) * CHANGES_SHARE <= size else None
+
+    def encode(self) -> int:
+        """Encode the blocks that changed since they were written. Returns the bytes of all."""
+        numbers = {number for number, block in self.opened.items() if block.touched}
+        numbers |= self._rewritten
+        if self._changes is not None:
+            numbers.update(self._changes.numbers)
+        for number in numbers:
+            block = self.block(number)
+            self._counts[number] = len(block)
+            self._encoded[number] = self._codec.encodeBlock(block, self._named) if block else b""
+            block.touched.clear()
+        self._changes = None
+        self._rewritten.clear()
+        return sum(map(len, self._encoded))
+
+    def relieve(self, relieve: Callable[[Block], bool]) -> bool:
+        """Let ``relieve`` remove entries of the blocks; whether it did."""
+        relieved = [number for number in range(self.mask + 1) if relieve(self.block(number))]
+        self._rewritten.update(relieved)
+        return bool(relieved)
+
+    def fit(self, count: int, size: int, hashesOf: Callable[[Block], Hashes]) -> None:
+        """Divide the entries into as many blocks as so many entries of so many bytes need."""
+        by_size = min(bits_for(size, BLOCK_BYTES), count.bit_length())
+        wanted = min(max(bits_for(count, BLOCK_ENTRIES), by_size), MOST_BITS)
+        # A page that is about to shrink or grow across a boundary is not divided anew each time
+        if wanted > self.bits or wanted < self.bits - 1:
+            self.divide(wanted, hashesOf)
+
+    def divide(self, bits: int, hashesOf: Callable[[Block], Hashes]) -> None:
+        """Divide the entries into 2 to the power of ``bits`` blocks, and encode these."""
+        count = self.count()
+        if bits < self.bits:
+            found = [StoredBlock() for _ in range(1 << bits)]
+            for number in range(self.mask + 1):
+                found[number & (1 << bits) - 1].update(self.block(number))
+        else:
+            whole: Block = {}
+            for block in self.all():
+                whole.update(block)
+            parts = mixed(hashesOf(whole)) >> np.uint32(self.depth) & np.uint32((1 << bits) - 1)
+            found = list(_partition(whole, parts, 1 << bits))
+        self.mask = (1 << bits) - 1
+        self._counts = [0] * len(found)
+        self._encoded = [b""] * len(found)
+        self._stored = count
+        self.opened = dict(enumerate(found))
+        self._sizes = dict(enumerate(map(len, found)))
+        self._rewritten = set(self.opened)
+        self.encode()
+
+    def split(self, bits: int) -> list[Blocks] | None:
+        """The pages in which the next ``bits`` of the hash are 0, 1, ..., of which there are at most as many as
+        blocks. None if all entries would stay together."""
+        parts = []
+        for part in range(1 << bits):
+            child = Blocks(self._codec, self._named, self.depth + bits, self.bits - bits)
+            numbers = range(part, self.mask + 1, 1 << bits)
+            child._counts = [self._counts[number] for number in numbers]
+            child._encoded = [self._encoded[number] for number in numbers]
+            child._stored = sum(child._counts)
+            parts.append(child)
+        return parts if sum(part._stored > 0 for part in parts) > 1 else None
+
+    def content(self) -> bytes:
+        """The page as it is stored; what changed is encoded already."""
+        return self._codec.joinBlocks(self._counts, self._encoded, self._named)
+
+
+class _Changes:
+    """The entries of a page that changed since its blocks were written, in the order of their blocks."""
+
+    __slots__ = ("_names", "_removed", "_values", "numbers")
+
+    def __init__(
+        self, numbers: array[int], names: list[Any], values: list[Any], removed: bytearray
+    ) -> None:
+        self.numbers = numbers
+        """The block of each."""
+        self._names = names
+        self._values = values
+        self._removed = removed
+        """1 for each entry that is no longer there."""
+
+    @classmethod
+    def none(cls) -> _Changes:
+        """Those of a page that did not change."""
+        return cls(array("H"), [], [], bytearray())
+
+    @classmethod
+    def of(cls, codec: PageCodec, named: bool, content: bytes) -> tuple[int, _Changes]:
+        """The number of entries of the page, and its changes."""
+        count, numbers, removed, names, *namespaces, values = codec.decode(content)
+        if named:
+            names = list(zip(names, *namespaces))
+        return count, cls(array("H", numbers), names, values, bytearray(removed))
+
+    def encode(self, codec: PageCodec, named: bool, count: int) -> bytes:
+        """The bytes of ``of``."""
+        names = list(map(list, zip(*self._names))) if named and self._names else [self._names]
+        if len(names) < named + 1:
+            names.append([])
+        sections = ("count", "blocks", "removed", *(NAMED_ENTRIES if named else ENTRIES))
+        numbers, removed = self.numbers.tolist(), bytes(self._removed)
+        return codec.encode(sections, (count, numbers, removed, *names, self._values))
+
+    def apply(self, number: int, block: Block) -> None:
+        """Make in a block the changes of its entries."""
+        begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
+        for at in range(begin, end):
+            if self._removed[at]:
+                block.pop(self._names[at], None)
+            else:
+                block[self._names[at]] = self._values[at]
+
+    def take(self, number: int, block: StoredBlock) -> None:
+        """Take what the touched entries of a block are now."""
+        begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
+        changed = list(dict.fromkeys(chain(self._names[begin:end], block.touched)))
+        self.numbers[begin:end] = array("H", [number]) * len(changed)
+        self._names[begin:end] = changed
+        self._values[begin:end] = [block.get(name) for name in changed]
+        self._removed[begin:end] = bytes(name not in block for name in changed)
+
+
+def mixed(hashes: Hashes) -> Hashes:
+    """The hashes with their upper half in the lower too, of which pages and blocks take bits."""
+    return hashes ^ hashes >> np.uint32(16)
+
+
+def bits_for(size: int, target: int) -> int:
+    """The number of bits that divide ``size`` into parts of at most about ``target``."""
+    return max(0, (size - 1) // target).bit_length()
+
+
+def _partition(
+    entries: Block, parts: NDArray[np.integer[Any]], number: int
+) -> Iterator[StoredBlock]:
+    """The entries by part, each part in their order."""
+    items: list[tuple[Any, Any]] = list(entries.items())
+    order: list[int] = np.argsort(parts, kind="stable").tolist()
+    start = 0
+    for size in np.bincount(parts, minlength=number).tolist():
+        block = StoredBlock()
+        block.update([items[i] for i in order[start : start + size]])
+        yield block
+        start += size
