@@ -19,6 +19,9 @@ from flinkish.runtime.task.gates import FrameRow
 
 RESTORED_GATE = -2
 
+PARTS_AT_ONCE = 32
+"""The parts of state whose entries are in memory together, each of up to 2,000 entries or 1 MB."""
+
 
 def restored_row(
     levels: Mapping[str, int], uid: str, keyGroup: int, content: bytes, number: int, clock: int
@@ -34,7 +37,7 @@ def restored_state(
     directory says of it, as a batch would have left it."""
     backend.load(store, None)
     chain, gates = None, None
-    for row in sorted(rows, key=lambda row: (row.slice, row.sequence)):
+    for number, row in enumerate(sorted(rows, key=lambda row: (row.slice, row.sequence)), 1):
         # Spark's rows have a bytearray
         content = bytes(row.frame)
         table, state, *_ = Envelope.of(content)
@@ -42,4 +45,8 @@ def restored_state(
             chain, gates = decoded(uid, table, state, content)
         else:
             restore_keyed(backend, uid, content)
+        if number % PARTS_AT_ONCE == 0:
+            written = backend.flush()
+            backend.endBatch()
+            backend.load(store, written)
     return {"backend": backend.flush(), "chain": pickled(chain), "gates": gates}
