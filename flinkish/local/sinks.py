@@ -118,8 +118,7 @@ class FileWriter(LocalSink):
         ending = "txt" if self._format == "text" else self._format
         unfinished = directory / f".part-00000.{ending}"
         if self._format == "parquet":
-            batches = [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
-            pq.write_table(pa.Table.from_batches(batches), unfinished)
+            pq.write_table(pa.Table.from_batches(_batches(runs)), unfinished)
         else:
             lines = self._lines(runs)
             if self._header(runs):
@@ -130,7 +129,7 @@ class FileWriter(LocalSink):
 
     def _lines(self, runs: Sequence[Records]) -> list[str]:
         if self._format == "csv" and not self._options:
-            batches = [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
+            batches = _batches(runs)
             if len(batches) == len(runs) and all(csv_fits(batch.schema) for batch in batches):
                 return [line for batch in batches for line in csv_column(batch).to_pylist()]
         return mapped(self._name, self._line(), _values(runs))
@@ -146,6 +145,11 @@ class FileWriter(LocalSink):
         if self._options.get("header", "").lower() != "true" or not isinstance(values, RowColumns):
             return ""
         return csv_line(values.batch.schema.names, separator=self._options.get("sep", ","))
+
+
+def _batches(runs: Sequence[Records]) -> list[pa.RecordBatch]:
+    """The runs that are columns."""
+    return [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
 
 
 class UserSinkWriter(LocalSink):

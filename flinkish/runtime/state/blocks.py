@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Block
-from flinkish.runtime.state.page_codec import ENTRIES, NAMED_ENTRIES, PageCodec
+from flinkish.runtime.state.page_codec import ENTRIES, NAMED_ENTRIES, PageCodec, name_sections
 
 BLOCK_ENTRIES = 64
 BLOCK_BYTES = 8 * 1024
@@ -113,7 +113,11 @@ class Blocks:
 
     def isTouched(self) -> bool:
         """Whether an entry may have changed."""
-        return bool(self._rewritten) or any(block.touched for block in self.opened.values())
+        return bool(self._rewritten or self.touched())
+
+    def touched(self) -> dict[int, StoredBlock]:
+        """The blocks that say that entries may have changed."""
+        return {number: block for number, block in self.opened.items() if block.touched}
 
     def rewrite(self, numbers: Sequence[int]) -> list[StoredBlock]:
         """The blocks of those numbers, for changing any of their entries."""
@@ -153,13 +157,13 @@ class Blocks:
         that these are to be written."""
         size, count = sum(map(len, self._encoded)), self.count()
         most = count // CHANGES_SHARE
-        touched = sum(len(block.touched) for block in self.opened.values())
-        if self._rewritten or size < CHANGES_FROM or touched > most:
+        touched = self.touched()
+        names = sum(len(block.touched) for block in touched.values())
+        if self._rewritten or size < CHANGES_FROM or names > most:
             return None
         changes = _Changes.none() if self._changes is None else self._changes
-        for number, block in self.opened.items():
-            if block.touched:
-                changes.take(number, block)
+        for number, block in touched.items():
+            changes.take(number, block)
         if len(changes.numbers) > most:
             return None
         content = changes.encode(self._codec, self._named, count)
@@ -167,8 +171,7 @@ class Blocks:
 
     def encode(self) -> int:
         """Encode the blocks that changed since they were written. Returns the bytes of all."""
-        numbers = {number for number, block in self.opened.items() if block.touched}
-        numbers |= self._rewritten
+        numbers = self._rewritten | self.touched().keys()
         if self._changes is not None:
             numbers.update(self._changes.numbers)
         for number in numbers:
@@ -264,9 +267,7 @@ class _Changes:
 
     def encode(self, codec: PageCodec, named: bool, count: int) -> bytes:
         """The bytes of ``of``."""
-        names = list(map(list, zip(*self._names))) if named and self._names else [self._names]
-        if len(names) < named + 1:
-            names.append([])
+        names = name_sections(self._names, named)
         sections = ("count", "blocks", "removed", *(NAMED_ENTRIES if named else ENTRIES))
         numbers, removed = self.numbers.tolist(), bytes(self._removed)
         return codec.encode(sections, (count, numbers, removed, *names, self._values))

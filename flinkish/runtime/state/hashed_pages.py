@@ -181,8 +181,7 @@ class HashedPages:
 
     def touched(self) -> list[StoredBlock]:
         """The blocks of which entries may have changed by ``write`` since ``load``."""
-        opened = (page.opened.values() for page in self._pages.values())
-        return [block for blocks in opened for block in blocks if block.touched]
+        return [block for page in self._pages.values() for block in page.touched().values()]
 
     def numPages(self) -> int:
         """How many pages are in the store."""

@@ -75,7 +75,7 @@ class Envelope(NamedTuple):
         """The envelope of a page. Raises IncompatibleCheckpointError if it has the format of another
         version of flinkish."""
         header, at = _opened(content)
-        blocks = _blocks_of(content, at)[1] if header.inBlocks else [memoryview(content)[at:]]
+        _, blocks = _blocks_of(header, content, at)
         sections = [
             dict(zip(header.sections, _sections(block, len(header.sections))))
             for block in blocks
@@ -89,10 +89,6 @@ class _Header(NamedTuple):
     state: str
     encoding: str
     sections: tuple[str, ...]
-
-    @property
-    def inBlocks(self) -> bool:
-        return self.encoding == _BLOCKS
 
 
 class PageCodec:
@@ -141,10 +137,7 @@ class PageCodec:
 
     def encodeBlock(self, block: Block, named: bool = False) -> bytes:
         """The bytes of a block of entries, for ``joinBlocks``."""
-        if not named:
-            return self._pickled((list(block), list(block.values())))
-        keys, namespaces = map(list, zip(*block)) if block else ([], [])
-        return self._pickled((keys, namespaces, list(block.values())))
+        return self._pickled((*name_sections(block, named), list(block.values())))
 
     def decodeBlock(self, content: bytes | memoryview, block: Block, named: bool = False) -> None:
         """Put the entries of ``encodeBlock`` into ``block``."""
@@ -168,9 +161,7 @@ class PageCodec:
         is a single block, the number of entries is not known without decoding it."""
         try:
             header, at = self._opened(content)
-            return (
-                _blocks_of(content, at) if header.inBlocks else (None, [memoryview(content)[at:]])
-            )
+            return _blocks_of(header, content, at)
         except _DAMAGE as error:
             raise self._not_whole(content, error) from error
 
@@ -275,6 +266,14 @@ def check_format(version: int, what: str) -> None:
         )
 
 
+def name_sections(names: Iterable[Any], named: bool) -> list[list[Any]]:
+    """The sections of the names of entries: keys, or if ``named`` keys and namespaces."""
+    if not named:
+        return [list(names)]
+    pairs = list(names)
+    return [[key for key, _ in pairs], [namespace for _, namespace in pairs]]
+
+
 def _items(parts: list[Any]) -> Iterable[tuple[Any, Any]]:
     if len(parts) == len(ENTRIES):
         return zip(*parts)
@@ -312,9 +311,13 @@ def _sections(view: memoryview, number: int) -> list[memoryview]:
     return parts
 
 
-def _blocks_of(content: bytes, at: int) -> tuple[list[int], list[memoryview]]:
-    """The numbers of entries, and the blocks, of a page whose header ends there. Raises ValueError or
-    struct.error if it is incomplete."""
+def _blocks_of(
+    header: _Header, content: bytes, at: int
+) -> tuple[list[int] | None, list[memoryview]]:
+    """The numbers of entries, and the blocks, of a page whose header ends there; see ``splitBlocks``. Raises
+    ValueError or struct.error if it is incomplete."""
+    if header.encoding != _BLOCKS:
+        return None, [memoryview(content)[at:]]
     (number,) = _LENGTH.unpack_from(content, at)
     at += _LENGTH.size
     head = np.frombuffer(content, _LENGTHS, 2 * number, at)

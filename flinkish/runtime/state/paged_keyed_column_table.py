@@ -18,6 +18,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import HASH, KeyedColumnTable, first_due
+from flinkish.runtime.state.blocks import mixed
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
 ROWS_A_PAGE = 4_000
@@ -164,7 +165,7 @@ def _by_page(rows: pa.RecordBatch, pages: int) -> Iterator[tuple[int, pa.RecordB
 
 
 def _page_numbers(hashes: Hashes, pages: int) -> NDArray[np.uint32]:
-    return (hashes ^ hashes >> np.uint32(16)) & np.uint32(pages - 1)
+    return mixed(hashes) & np.uint32(pages - 1)
 
 
 def _joined_by_schema(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -33,6 +33,12 @@ class Job:
         """End the batch and begin another."""
         self.backend.load(self.store, self.backend.flush())
 
+    def fill(self) -> None:
+        """A batch that puts many entries."""
+        for key in range(ENTRIES):
+            self.table.put(key, None, key)
+        self.batch()
+
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -52,9 +58,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def job() -> Job:
     """A page of many entries."""
     job = Job()
-    for key in range(ENTRIES):
-        job.table.put(key, None, key)
-    job.batch()
+    job.fill()
     assert len(job.store.pages) == 1
     job.store.takeCalls()
     return job
@@ -258,9 +262,7 @@ class MapState:
 def test_a_page_that_was_read_is_not_read_again():
     state, cache = MapState(), PageCache(1 << 20)
     job = Job(MapStatePageStore(state, 3, cache))
-    for key in range(ENTRIES):
-        job.table.put(key, None, key)
-    job.batch()
+    job.fill()
     assert job.table.get(77, None) == 77
     assert state.reads == 0, "it was written here"
 
@@ -274,9 +276,7 @@ def test_a_page_of_another_version_is_told():
     """A state store that is not of the directory."""
     state, cache = MapState(), PageCache(1 << 20)
     job = Job(MapStatePageStore(state, 3, cache))
-    for key in range(ENTRIES):
-        job.table.put(key, None, key)
-    job.batch()
+    job.fill()
     before = dict(state.pages)
     for key in range(ENTRIES):
         job.table.put(key, None, -key)
