@@ -60,6 +60,14 @@ class Marks:
         """The same marks at other positions."""
         return Marks(positions, self.kinds, self.watermarks, self.splits)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Marks], position: int) -> Marks:
+        """The marks of ``parts``, none of which are of splits, in their order after ``position`` records."""
+        assert not any(part.splits for part in parts)
+        kinds = np.concatenate([part.kinds for part in parts])
+        watermarks = np.concatenate([part.watermarks for part in parts])
+        return cls(np.full(len(kinds), position, dtype=np.int64), kinds, watermarks)
+
 
 class MarksBuilder:
     """Collects marks in order."""

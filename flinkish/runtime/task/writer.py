@@ -171,24 +171,55 @@ class KeyedRecordWriter(RecordWriter):
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
         self._fold = fold
+        self._folded: list[Records] = []
+        """Runs that were folded one by one, and are written as one when the slice ends."""
+        self._marks_among: list[Marks] = []
         self._keys = KeyColumn(keySelector, f"keyBy after {operator}", columns)
 
     def trim(self) -> None:
         self._keys.trim()
 
+    def finish(self) -> list[FrameRow]:
+        self._cut()
+        self._write_folded()
+        return self.rows()
+
     def _partition(self, records: Records, marks: Marks) -> None:
+        if self._folded and not len(records):
+            self._marks_among.append(marks)
+            return
         keys, hashes = self._keys.of(records.values)
         keyed = Records(records.values, records.timestamps, keys, hashes)
         folded = None if self._fold is None else self._fold.of(keyed)
         if folded is None:
-            keyed = self._encoded(keyed)
-        else:
-            # The watermark counts at the end of the batch, wherever it is
-            keyed, marks = folded, marks.at(np.minimum(marks.positions, len(folded)))
+            self._write_folded()
+            self._distribute(self._encoded(keyed), marks)
+            return
+        self._folded.append(folded)
+        self._marks_among.append(marks)
+        if sum(map(len, self._folded)) >= RECORDS_A_FRAME:
+            self._write_folded()
+
+    def _write_folded(self) -> None:
+        runs, marks = self._folded, self._marks_among
+        if not runs:
+            return
+        self._folded, self._marks_among = [], []
+        if len(runs) > 1:
+            assert self._fold is not None
+            joined = self._fold.joined(runs)
+            runs = runs if joined is None else [joined]
+        *before, last = runs
+        for run in before:
+            self._distribute(run, NO_MARKS)
+        # The watermark counts at the end of the batch, wherever it is
+        self._distribute(last, Marks.joined(marks, len(last)))
+
+    def _distribute(self, records: Records, marks: Marks) -> None:
         if len(self._keyGroups) == 1:
-            self._add(self._keyGroups[0], Frame(keyed, marks))
+            self._add(self._keyGroups[0], Frame(records, marks))
         else:
-            self._spread(keyed, marks)
+            self._spread(records, marks)
 
     def _encoded(self, records: Records) -> Records:
         """``records`` with the column of their keys encoded, if that takes less space."""

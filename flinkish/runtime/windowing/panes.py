@@ -7,7 +7,7 @@ panes, and an element that is folded into its pane once is folded into four wind
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
 from flinkish.runtime.tracing.column_fold import ColumnFold
 
 Positions = NDArray[np.intp]
@@ -177,6 +177,28 @@ class PaneFold:
             hash_of_code[code],
             counts[present],
         )
+
+    def joined(self, parts: Sequence[Records]) -> Records | None:
+        """What ``of`` gave for elements that follow each other, as one run. None where columns cannot hold it."""
+        runs = [part.values.batch for part in parts if isinstance(part.values, RowColumns)]
+        if any(run.schema != runs[0].schema for run in runs):
+            return None
+        run = concatenated(runs)
+        timestamps = np.concatenate([part.timestamps for part in parts])
+        hashes = np.concatenate([part.hashes for part in parts if part.hashes is not None])
+        counts = np.concatenate([part.counts for part in parts if part.counts is not None])
+        keys, distinct = grouped(run.column(0))
+        panes = np.unique(timestamps, return_inverse=True)[1]
+        _, first, groups = np.unique(
+            panes * len(distinct) + keys, return_index=True, return_inverse=True
+        )
+        combined = self.fold.combine(accumulators_of(run), groups, len(first))
+        if combined is None:
+            return None
+        values = folded_run(run.column(0).take(pa.array(first)), combined)
+        added = np.zeros(len(first), dtype=np.int64)
+        np.add.at(added, groups, counts)
+        return Records(values, timestamps[first], ColumnKeys(values, 0), hashes[first], added)
 
 
 def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:

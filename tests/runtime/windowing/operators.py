@@ -72,6 +72,8 @@ class WindowOperatorDriver:
         self._state: Any = DictPageStore() if paged else {}
         self._directory: Any = None
         self.output: list[tuple[Any, ...]] = []
+        self.rowsFolded = self.rowsJoined = 0
+        """Of what was folded: the rows of its two parts, and of these as one."""
         self._start(None)
 
     def process(self, elements: Sequence[Element]) -> None:
@@ -87,9 +89,24 @@ class WindowOperatorDriver:
             keys = ColumnKeys(values, 0)
         records = Records(values, timestamps, keys, hashes)
         if self._fold is not None and elements:
-            records = self._fold.of(records) or records
+            records = self._folded(records) or records
         self.operator.processRecords(records)
         self.operator.output.flush()
+
+    def _folded(self, records: Records) -> Records | None:
+        """``records`` folded in two parts, and these as one."""
+        assert self._fold is not None
+        half = len(records) // 2
+        halves = records.slice(0, half), records.slice(half, len(records))
+        parts = [self._fold.of(part) for part in halves if len(part)]
+        folded = [part for part in parts if part is not None]
+        if not folded or len(folded) < len(parts):
+            return None
+        joined = self._fold.joined(folded)
+        if joined is not None:
+            self.rowsFolded += sum(map(len, folded))
+            self.rowsJoined += len(joined)
+        return joined
 
     def watermark(self, timestamp: int) -> None:
         """A watermark comes in."""

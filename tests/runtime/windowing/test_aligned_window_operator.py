@@ -125,6 +125,54 @@ def test_gives_the_same_of_columns_with_many_elements_a_key(
         assert (moment.timers > 0, moment.entries > 0) <= (other.timers > 0, other.entries > 0)
 
 
+def _at_once(start: int, elements: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    return [(key, number, start + time) for key, number, time in elements]
+
+
+at_once = st.builds(
+    _at_once,
+    st.integers(-30, 70),
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 11)),
+        min_size=24,
+        max_size=60,
+    ),
+)
+"""Elements of few panes, which are worth to be folded before the shuffle."""
+
+
+@st.composite
+def of_panes(draw: st.DrawFn) -> WindowOperatorDescription:
+    slide = draw(st.integers(6, 20))
+    size = slide * draw(st.integers(1, 3))
+    assigner = SlidingEventTimeWindows.of(size, slide, draw(st.integers(0, slide - 1)))
+    description = WindowOperatorDescription(assigner, EventTimeTrigger.create())
+    return replace(description, **draw(st.sampled_from(OF_COLUMNS)))
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@given(description=of_panes(), steps=st.lists(at_once | at_once | steps, max_size=8))
+def test_gives_the_same_of_what_was_folded_before_the_shuffle(
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    aligned = WindowOperatorDriver(AlignedWindowOperator, description, paged, True, folds=True)
+    general = WindowOperatorDriver(WindowOperator, description)
+    of_columns, expected = run(aligned, steps), run(general, steps)
+    assert [(by_time(m), m.due) for m in of_columns] == [(by_time(m), m.due) for m in expected]
+
+
+@pytest.mark.parametrize("function", [OF_COLUMNS[0], *OF_COLUMNS[3:6]])
+def test_what_is_folded_before_the_shuffle_is_folded_once_more(function: dict[str, Any]) -> None:
+    description = WindowOperatorDescription(
+        TumblingEventTimeWindows.of(10), EventTimeTrigger.create(), **function
+    )
+    driver = WindowOperatorDriver(AlignedWindowOperator, description, columns=True, folds=True)
+    driver.process([(key, (key, n), n) for n in range(20) for key in "ab"])
+    assert (driver.rowsFolded, driver.rowsJoined) == (4, 4)
+    driver.process([(key, (key, n), n % 10) for n in range(20) for key in "ab"])
+    assert (driver.rowsFolded, driver.rowsJoined) == (8, 6)
+
+
 def test_an_error_names_the_element_of_columns() -> None:
     def fragile(a, b):
         return a if b[1] < 7 else a / 0
