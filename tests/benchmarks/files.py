@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 
 from tests.benchmarks.inputs import INPUTS
 from tests.benchmarks.jobs import Job
@@ -36,10 +37,11 @@ class Workload:
 
 @contextmanager
 def fresh_directory(name: str, root: Path = BUILD) -> Iterator[Path]:
-    """An empty directory that is gone afterwards."""
-    directory = root / "outputs" / name
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
+    """An empty directory that is gone afterwards; never the same, as Spark still writes into the checkpoint of a
+    query for a moment after its end, and a query refuses a checkpoint that is not empty."""
+    outputs = root / "outputs"
+    outputs.mkdir(parents=True, exist_ok=True)
+    directory = Path(mkdtemp(prefix=f"{name}-", dir=outputs))
     try:
         yield directory
     finally:
