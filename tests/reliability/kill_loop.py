@@ -26,6 +26,7 @@ from typing import Any
 
 from tests.reliability.killed_job import Run
 from tests.reliability.processes import ROOT, gone, kill, launched, tree_of, victims
+from tests.watched import drop
 
 KINDS = {"tree": 7, "jvm": 8, "driver": 4, "worker": 46, "workers": 20, "planner": 15}
 """Who is killed, and how often in a hundred: what needs no new JVM is quick."""
@@ -52,13 +53,6 @@ def lines_of(seed: int, number: int) -> str:
 
 END = "end,-1,1000000000\n"
 """It carries event time past all windows and timers."""
-
-
-def drop(directory: Path, name: str, text: str) -> None:
-    """Let a file appear, whole, later than all there are."""
-    draft = directory / f".{name}"
-    draft.write_text(text)
-    draft.rename(directory / name)
 
 
 class Feeder:

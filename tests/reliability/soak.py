@@ -30,9 +30,10 @@ from statistics import median
 from typing import Any
 
 from flinkish.deployment.savepoint.metadata import METADATA
-from tests.reliability.kill_loop import PATIENCE, drop, rows_of, wait_for
+from tests.reliability.kill_loop import PATIENCE, rows_of, wait_for
 from tests.reliability.processes import gone, kill, launched, tree_of, victims
 from tests.reliability.soak_job import CLOCKED, OUT_OF_ORDER, WINDOW, Run
+from tests.watched import drop
 
 SAMPLE_SECONDS = 5.0
 

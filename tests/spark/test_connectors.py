@@ -15,6 +15,7 @@ import flinkish as fl
 from flinkish.api.errors import FlinkishError, IllegalArgumentError
 from flinkish.api.types.row import Row
 from tests.spark.waiting import wait_for
+from tests.watched import drop
 
 
 def lines_of(directory):
@@ -96,13 +97,13 @@ def test_a_streaming_dataframe(env, spark, tmp_path):
 
 def test_a_watched_directory(env, tmp_path):
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "1.txt").write_text("one\n")
+    drop(tmp_path / "in", "1.txt", "one\n")
     seen = []
     source = fl.FileSource.forLines(str(tmp_path / "in")).monitorContinuously()
     env.fromSource(source).forEachBatch(lambda values, _: seen.extend(values))
     client = env.executeAsync("watching")
     wait_for(lambda: seen == ["one"])
-    (tmp_path / "in" / "2.txt").write_text("two\n")
+    drop(tmp_path / "in", "2.txt", "two\n")
     wait_for(lambda: seen == ["one", "two"])
     assert client.getJobStatus() is fl.JobStatus.RUNNING
     with pytest.raises(TimeoutError, match="'watching' still runs"):

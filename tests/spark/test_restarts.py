@@ -12,6 +12,7 @@ import pytest
 
 import flinkish as fl
 from tests.spark.waiting import wait_for
+from tests.watched import drop
 
 pytestmark = pytest.mark.recovery
 
@@ -236,14 +237,14 @@ def test_an_unbounded_job_goes_on_with_its_timers(env, tmp_path):
 
     lines = tmp_path / "in"
     lines.mkdir()
-    (lines / "a.txt").write_text("a\n")
+    drop(lines, "a.txt", "a\n")
     source = fl.FileSource.forLines(str(lines)).monitorContinuously()
     seen = []
     stream = env.fromSource(source, fl.WatermarkStrategy.noWatermarks()).keyBy(lambda v: v)
     stream.process(Later()).forEachBatch(lambda values, batch: seen.extend(values))
     client = env.executeAsync()
     wait_for(lambda: "late" in seen)
-    (lines / "b.txt").write_text("b\n")
+    drop(lines, "b.txt", "b\n")
     wait_for(lambda: len(seen) == 4)
     client.cancel()
     assert seen == ["a", "late", "b", "late"]

@@ -17,6 +17,7 @@ from flinkish.testing import StreamTestHarness
 from tests.runtime.time.test_processing_time import Heartbeat
 from tests.runtime.time.test_time_seen import SeesTime
 from tests.spark.waiting import wait_for
+from tests.watched import drop
 
 
 def word_source(directory):
@@ -68,7 +69,7 @@ def test_the_clock_goes_on_without_elements_and_after_a_restart(env, tmp_path):
         keyed.process(Slow()).forEachBatch(beats)
         return env.executeAsync()
 
-    (tmp_path / "in" / "1.txt").write_text("a\nb\nb\n")
+    drop(tmp_path / "in", "1.txt", "a\nb\nb\n")
     client = started()
     wait_for(
         lambda: len(windows.values) == 2 and len(timeouts.values) == 2 and len(beats.values) >= 6
@@ -78,7 +79,7 @@ def test_the_clock_goes_on_without_elements_and_after_a_restart(env, tmp_path):
     assert sorted(windows.values) == sorted(timeouts.values) == [("a", 1), ("b", 2)]
     assert len(ticks(checkpoint)) <= 3, "the files of ticks that were heard are gone"
 
-    (tmp_path / "in" / "2.txt").write_text("b\n")
+    drop(tmp_path / "in", "2.txt", "b\n")
     before = len(beats.values)
     client = started()
     wait_for(
@@ -122,7 +123,7 @@ def test_an_input_that_falls_idle_does_not_hold_windows_back(env, tmp_path):
 
     def lines(name):
         source = word_source(tmp_path / name)
-        (tmp_path / name / "1.txt").write_text(f"{name} 1\n")
+        drop(tmp_path / name, "1.txt", f"{name} 1\n")
         return env.fromSource(source, strategy.withIdleness(fl.Time.milliseconds(500)), name)
 
     seen = []
@@ -133,7 +134,7 @@ def test_an_input_that_falls_idle_does_not_hold_windows_back(env, tmp_path):
     try:
         wait_for(lambda: client.getMetrics().get("TumblingEventTimeWindows"))
         assert seen == []
-        (tmp_path / "busy" / "2.txt").write_text("busy 25\n")
+        drop(tmp_path / "busy", "2.txt", "busy 25\n")
         wait_for(lambda: len(seen) == 2)
         assert client.getJobStatus() is fl.JobStatus.RUNNING
     finally:
@@ -158,7 +159,7 @@ def test_a_bounded_job_with_processing_time_windows_ends_by_itself(env):
 def test_a_job_that_needs_no_clock_runs_no_empty_batches(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     source = word_source(tmp_path / "in")
-    (tmp_path / "in" / "1.txt").write_text("a\n")
+    drop(tmp_path / "in", "1.txt", "a\n")
     seen = []
     counts = env.fromSource(source).map(lambda w: (w, 1)).keyBy(lambda e: e[0]).sum(1)
     counts.forEachBatch(lambda values, _: seen.extend(values))

@@ -88,7 +88,11 @@ class FileSource(Source[T_co]):
         return FileSource("parquet", path, _given(schema, "forParquet"), options)
 
     def monitorContinuously(self) -> FileSource[T_co]:
-        """Go on watching the directory for new files: the source does not end by itself."""
+        """Go on watching the directory for new files: the source does not end by itself.
+
+        A file is read once, when it is first seen, so it must appear whole: write it under a name that
+        begins with a dot, then rename it. What is added to a file later is not read, as in Flink.
+        """
         return replace(self, monitored=True)
 
     def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
