@@ -77,8 +77,9 @@ public final class Bench {
         if (checkpoints) {
             configuration.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(1));
             configuration.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
-            configuration.set(
-                    CheckpointingOptions.CHECKPOINTS_DIRECTORY, new File(output, "checkpoints").toURI().toString());
+            // A directory for each run, as Flink goes on removing old checkpoints after the job's end
+            Path directory = Files.createTempDirectory(Files.createDirectories(Path.of(output).getParent()), "checkpoints");
+            configuration.set(CheckpointingOptions.CHECKPOINTS_DIRECTORY, directory.toUri().toString());
         }
         StreamExecutionEnvironment env =
                 StreamExecutionEnvironment.createLocalEnvironment(PARALLELISM, configuration);
