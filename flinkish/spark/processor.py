@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 if TYPE_CHECKING:
     from flinkish.spark.stage_run import StageRun
@@ -21,6 +22,10 @@ GROUP = "group"
 
 PAGES = "pages"
 """The name of the state that the pages are in."""
+
+_PAGE = StructType([StructField("page", BinaryType())])
+_CONTENT = StructType([StructField("content", BinaryType())])
+"""Schemas given as text would be sent to the JVM to be parsed, by every task of every batch."""
 
 
 class StageProcessor(StatefulProcessor):
@@ -41,7 +46,7 @@ class StageProcessor(StatefulProcessor):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._pages = handle.getMapState(PAGES, "page binary", "content binary")
+        self._pages = handle.getMapState(PAGES, _PAGE, _CONTENT)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         if self._stage is None:
