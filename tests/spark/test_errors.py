@@ -145,6 +145,23 @@ def test_an_old_java_is_one_sentence(monkeypatch, tmp_path, version, shown):
         check_java()
 
 
+def test_a_java_that_does_not_start_is_quoted(monkeypatch, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho \"Unrecognized VM option 'Xy'\" >&2\nexit 1\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(
+        JavaNotFoundError, match=r"does not tell.*Unrecognized VM option 'Xy'.*JAVA_TOOL_OPTIONS"
+    ):
+        check_java()
+
+
+def test_options_for_java_do_not_hide_its_version(monkeypatch):
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dx=y")
+    check_java()
+
+
 def test_without_java_a_job_says_so():
     program = (
         "import flinkish as fl\n"

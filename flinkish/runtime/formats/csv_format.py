@@ -19,7 +19,7 @@ from pyarrow import csv
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import shown
 from flinkish.runtime.formats.base import FileSplit, ReadResult
-from flinkish.runtime.formats.lines import LineBlock, line_blocks
+from flinkish.runtime.formats.lines import NEWLINE, LineBlock, line_blocks
 from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
 from flinkish.runtime.formats.text_format import NOT_UTF8
 from flinkish.runtime.formats.text_values import FloatType, NotOfType, ValueType
@@ -97,14 +97,14 @@ class CsvFormat(RowsOfLines):
         if len(quotes) % 2:
             return False
         opening, closing = quotes[::2], quotes[1::2]
-        padded = np.concatenate([[_NEWLINE], data, [_NEWLINE]])
+        padded = np.concatenate([[NEWLINE], data, [NEWLINE]])
         before, after = padded[opening], padded[closing + 2]
         doubled = np.zeros(len(opening) + 1, dtype=bool)
         if self.escape == self.quote:
             doubled[1:-1] = opening[1:] == closing[:-1] + 1
         separator = ord(self.separator)
-        opens = (before == separator) | (before == _NEWLINE) | doubled[:-1]
-        closes = (after == separator) | (after == _NEWLINE) | doubled[1:]
+        opens = (before == separator) | (before == NEWLINE) | doubled[:-1]
+        closes = (after == separator) | (after == NEWLINE) | doubled[1:]
         return bool(opens.all() and closes.all())
 
     def _needs_checks(self, text: bytes) -> bool:
@@ -223,9 +223,6 @@ class CsvFormat(RowsOfLines):
 
     def _schema(self) -> pa.Schema:
         return pa.schema([(name, kind.arrow) for name, kind in zip(self.names, self.types)])
-
-
-_NEWLINE = np.uint8(ord("\n"))
 
 
 def _without_blank_lines(text: bytes) -> tuple[bytes, int]:

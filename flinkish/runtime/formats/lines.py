@@ -20,7 +20,8 @@ from flinkish.runtime.formats.files import chunks, decompressed_chunks, opened
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEARBY = 1 << 16
-_NEWLINE = ord("\n")
+NEWLINE = np.uint8(ord("\n"))
+"""The byte that ends a line."""
 
 
 class Line(NamedTuple):
@@ -44,7 +45,7 @@ class LineBlock:
     def count(self) -> int:
         """How many lines there are."""
         # bytes.count searches from one to the next, which takes five times as long where lines are short
-        ends = int(np.count_nonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE))
+        ends = int(np.count_nonzero(np.frombuffer(self.data, np.uint8) == NEWLINE))
         if b"\r" in self.data:
             ends += self.data.count(b"\r") - self.data.count(b"\r\n")
         return ends + (not self.data.endswith((b"\n", b"\r")) and self.data != b"")

@@ -192,10 +192,9 @@ class PaneFold:
         _, first, groups = np.unique(
             panes * len(distinct) + keys, return_index=True, return_inverse=True
         )
-        combined = self.fold.combine(accumulators_of(run), groups, len(first))
-        if combined is None:
+        values = combined_run(self.fold, run, run.column(0).take(pa.array(first)), groups)
+        if values is None:
             return None
-        values = folded_run(run.column(0).take(pa.array(first)), combined)
         added = np.zeros(len(first), dtype=np.int64)
         np.add.at(added, groups, counts)
         return Records(values, timestamps[first], ColumnKeys(values, 0), hashes[first], added)
@@ -206,6 +205,15 @@ def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:
     fields = [(field.name, field.type) for field in folded.schema]
     schema = pa.schema([(KEY, keys.type), *fields], metadata=folded.schema.metadata)
     return RowColumns(pa.RecordBatch.from_arrays([keys, *folded.columns], schema=schema))
+
+
+def combined_run(
+    fold: ColumnFold, run: pa.RecordBatch, keys: pa.Array, groups: Positions
+) -> RowColumns | None:
+    """A folded run with its rows combined by group; ``keys`` are those of the groups. None where columns
+    cannot hold it."""
+    combined = fold.combine(accumulators_of(run), groups, len(keys))
+    return None if combined is None else folded_run(keys, combined)
 
 
 def accumulators_of(run: pa.RecordBatch) -> pa.RecordBatch:

@@ -32,7 +32,7 @@ from flinkish.runtime.records.rows import (
 from flinkish.runtime.records.shapes import shape_of, with_shape
 from flinkish.runtime.state.backend import ColumnTable
 from flinkish.runtime.tracing.column_fold import ColumnFold
-from flinkish.runtime.windowing.panes import accumulators_of, folded_run
+from flinkish.runtime.windowing.panes import accumulators_of, combined_run, folded_run
 
 _KEY_COLUMN = b"flinkish.key"
 """In the schema of a run of elements: the number of the column that is their key."""
@@ -207,8 +207,8 @@ class WindowColumns:
             )
         run = concatenated(runs)
         codes, distinct = grouped(run.column(0))
-        combined = self._fold.combine(accumulators_of(run), codes, len(distinct))
-        return None if combined is None else folded_run(distinct, combined).batch
+        combined = combined_run(self._fold, run, distinct, codes)
+        return None if combined is None else combined.batch
 
 
 def are_elements(run: pa.RecordBatch) -> bool:

@@ -300,8 +300,14 @@ def check_java() -> None:
     if found:
         major, minor = found.groups()
         version = int(minor or 0) if major == "1" else int(major)
+    if not version:
+        raise JavaNotFoundError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, and {java} does not tell its version. What it prints:"
+            f" {output.strip()[:500]!r}. Correct JAVA_TOOL_OPTIONS if it is about options, or set JAVA_HOME to"
+            f" a Java {OLDEST_JAVA}."
+        )
     if version < OLDEST_JAVA:
         raise JavaNotFoundError(
-            f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version or 'unknown'}:"
+            f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}:"
             f" install Java {OLDEST_JAVA} or set JAVA_HOME to one."
         )

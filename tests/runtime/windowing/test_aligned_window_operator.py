@@ -106,16 +106,15 @@ of_two_keys = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(-3
 many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
 
 
-@pytest.mark.parametrize("folds", [False, True])
 @pytest.mark.parametrize("paged", [False, True])
 @given(
     description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS]),
     steps=st.lists(many_a_key | steps, max_size=8),
 )
 def test_gives_the_same_of_columns_with_many_elements_a_key(
-    paged: bool, folds: bool, description: WindowOperatorDescription, steps: list[Any]
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
-    aligned = WindowOperatorDriver(AlignedWindowOperator, description, paged, True, folds)
+    aligned = WindowOperatorDriver(AlignedWindowOperator, description, paged, True)
     general = WindowOperatorDriver(WindowOperator, description)
     of_columns, expected = run(aligned, steps), run(general, steps)
     assert [(by_time(m), m.due) for m in of_columns] == [(by_time(m), m.due) for m in expected]
