@@ -105,6 +105,11 @@ def test_a_watched_directory(env, tmp_path):
     wait_for(lambda: seen == ["one"])
     drop(tmp_path / "in", "2.txt", "two\n")
     wait_for(lambda: seen == ["one", "two"])
+    with (tmp_path / "in" / "3.txt").open("w") as file:
+        # The directory is listed meanwhile
+        time.sleep(0.2)
+        file.write("three\n")
+    wait_for(lambda: seen == ["one", "two", "three"])
     assert client.getJobStatus() is fl.JobStatus.RUNNING
     with pytest.raises(TimeoutError, match="'watching' still runs"):
         client.getJobExecutionResult(timeout=0.1)

@@ -91,7 +91,8 @@ class FileSource(Source[T_co]):
         """Go on watching the directory for new files: the source does not end by itself.
 
         A file is read once, when it is first seen, so it must appear whole: write it under a name that
-        begins with a dot, then rename it. What is added to a file later is not read, as in Flink.
+        begins with a dot, then rename it. What is added to a file later is not read, as in Flink; in a
+        directory of this machine's file system a warning tells of it.
         """
         return replace(self, monitored=True)
 

@@ -116,6 +116,13 @@ class FileToRead:
 LISTING_PAUSE = 5
 """The pause before a directory is listed again, as a multiple of the time that listing took."""
 
+FRESH_SECONDS = 60
+"""A file that was changed less than so long before it was planned is looked at for as long again: it may be
+one that is still being written."""
+
+GROWTH_PAUSE = 1.0
+"""The pause between two such looks, in seconds."""
+
 
 class FilePlanner(SourcePlanner):
     """The files at ``path``, each once, oldest first.
@@ -123,7 +130,8 @@ class FilePlanner(SourcePlanner):
     ``path`` is a file, a directory with all below it, or a pattern; names that begin with ``_`` or
     ``.`` are skipped. A step has up to ``filesPerBatch`` files, None for all, and no more than
     ``bytesPerBatch`` in them unless it is a single file. Files older than the newest by more than ``maxAge`` ms are skipped; None: none are. Unless ``monitored``, the source ends when
-    all files have been read; a job restarted after that reads the files that came since. ``splits`` tells
+    all files have been read; a job restarted after that reads the files that came since. A watched file is planned
+    once it has a byte, and if it grows later a warning tells of it, as the rest is not read. ``splits`` tells
     whether the file of a path may be cut into ranges for several of ``parallelism`` tasks.
     """
 
@@ -151,6 +159,9 @@ class FilePlanner(SourcePlanner):
         self._had_ended = False
         self._frozen = False
         self._next_look = 0.0
+        self._fresh: list[tuple[float, FileToRead]] = []
+        """Files that may still be being written, each with the time until which it is looked at."""
+        self._next_growth_look = 0.0
 
     @classmethod
     def of(
@@ -177,6 +188,8 @@ class FilePlanner(SourcePlanner):
         count = self._next_count()
         files, self._waiting = self._waiting[:count], self._waiting[count:]
         self._take(files)
+        if self._monitored:
+            self._note_fresh(files)
         if not self._waiting and not self._monitored:
             # Marking this step as the last saves an empty batch.
             self._look()
@@ -266,14 +279,42 @@ class FilePlanner(SourcePlanner):
         began = time.monotonic()
         if self._frozen or (self._monitored and began < self._next_look):
             return
+        self._look_for_growth(began)
         waiting = {file.path for file in self._waiting}
         found = [file for file in files_at(self._path, self._seen) if file.path not in waiting]
+        if self._monitored:
+            # One that is being written is empty at first
+            found = [file for file in found if file.size]
         if self._maxAge is not None:
             found = self._young(found)
         self._waiting += sorted(found, key=lambda file: file.order)
         # Spark asks a hundred times a second, and a large directory takes a while to list.
         ended = time.monotonic()
         self._next_look = ended + LISTING_PAUSE * (ended - began)
+
+    def _note_fresh(self, files: Sequence[FileToRead]) -> None:
+        until = time.monotonic() + FRESH_SECONDS
+        oldest = time.time_ns() - FRESH_SECONDS * 1_000_000_000
+        self._fresh += [(until, file) for file in files if file.changed > oldest]
+
+    def _look_for_growth(self, now: float) -> None:
+        """Warn of files that are no longer as long as they were when they were planned."""
+        if not self._fresh or now < self._next_growth_look:
+            return
+        self._next_growth_look = now + GROWTH_PAUSE
+        fresh, self._fresh = self._fresh, []
+        for until, file in fresh:
+            for found in _file(file.path, file.path):
+                if found.size != file.size:
+                    warnings.warn(
+                        f"FileSource of {self._path}: {file.path} had {file.size} bytes when it was read, and has"
+                        f" {found.size} now. A file is read once, so what came later is not read. Let files appear"
+                        " whole: write each under a name that begins with a dot, then rename it.",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
+                elif now < until:
+                    self._fresh.append((until, file))
 
     def _young(self, found: list[FileToRead]) -> list[FileToRead]:
         assert self._maxAge is not None

@@ -145,6 +145,48 @@ def test_a_file_that_comes_later_and_is_older_is_read_when_it_is_there(tmp_path)
     assert names(planner.plan()) == ["a"]
 
 
+def _looks_again(planner):
+    planner._next_look = planner._next_growth_look = 0.0
+    return planner.plan()
+
+
+def test_a_file_that_grows_after_it_was_planned_is_warned_of_once(tmp_path, recwarn):
+    (tmp_path / "whole").write_text("a\n")
+    (tmp_path / "slow").write_text("a")
+    planner = files(tmp_path, monitored=True)
+    assert len(planner.plan().pieces) == 2
+    assert _looks_again(planner) is None
+    assert not recwarn
+    (tmp_path / "slow").write_text("a\n")
+    with pytest.warns(RuntimeWarning, match=r"slow had 1 bytes when it was read, and has 2 now"):
+        assert _looks_again(planner) is None
+    (tmp_path / "slow").write_text("a\nb\n")
+    (tmp_path / "whole").unlink()
+    recwarn.clear()
+    assert _looks_again(planner) is None
+    assert not recwarn
+
+
+def test_a_watched_file_without_bytes_waits_until_it_has_some(tmp_path, recwarn):
+    (tmp_path / "a").write_text("")
+    assert names(files(tmp_path).plan()) == ["a"]
+    planner = files(tmp_path, monitored=True)
+    assert planner.plan() is None
+    (tmp_path / "a").write_text("a\n")
+    assert names(_looks_again(planner)) == ["a"]
+    assert _looks_again(planner) is None
+    assert not recwarn
+
+
+def test_files_that_were_written_long_ago_are_not_looked_at_again(tmp_path, recwarn):
+    file = write(tmp_path, "old", 1)
+    planner = files(tmp_path, monitored=True)
+    assert names(planner.plan()) == ["old"]
+    file.write_text("more\n")
+    assert _looks_again(planner) is None
+    assert not recwarn
+
+
 @given(
     sizes=st.lists(st.integers(0, 300 * MEGABYTE), min_size=1, max_size=12),
     texts=st.lists(st.booleans(), min_size=12, max_size=12),
