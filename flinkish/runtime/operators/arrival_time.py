@@ -351,10 +351,12 @@ class ArrivalTimeOperator(OneInputOperator):
             with self.userCodeOf(lambda: value):
                 for value, timestamp in zip(records.values, records.timestamps.tolist()):
                     self._process_element(value, timestamp)
-        # After the run, as of a periodic generator: no element is below the watermark, so no window
-        # can tell, and downstream has a run and not as many as there are elements.
+        # After the run, or at the end of the slice, as of a periodic generator: no element is below the watermark, so
+        # no window can tell, and downstream has a run and not as many as there are elements. A partition that begins
+        # late in a slice is not behind what others have reached in it.
         self.output.flush()
-        self._emit_watermark()
+        if not self._emits_after_slices:
+            self._emit_watermark()
 
     def _process_columns(self, records: Records) -> bool:
         """Process a run of columns whose times are columns too; False if it must be done one by one."""
@@ -492,11 +494,11 @@ class ArrivalTimeOperator(OneInputOperator):
 
     def onPeriodicEmit(self) -> None:
         self._looked = self.clock.getCurrentProcessingTime()
+        if not self._ended:
+            self._partitions.estimate(self._looked)
+        self._emit_watermark()
         if self._ended:
             self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
-            return
-        self._partitions.estimate(self._looked)
-        self._emit_watermark()
 
     def nextProcessingTimeTimer(self) -> int | None:
         if not self._partitions.estimates or self._emitter.watermark == MAX_TIMESTAMP:

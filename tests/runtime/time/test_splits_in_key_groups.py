@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -212,7 +212,30 @@ arrivals = st.lists(
 )
 
 
+_BEGINS_BEHIND_ITS_KEY_GROUP = [
+    [("s1", 0, 10), ("s2", 0, 0)],
+    [("s0", 0, 0), ("s0", 0, 10), ("s2", 0, 10)],
+]
+
+
 @settings(max_examples=100)
+@example(
+    _BEGINS_BEHIND_ITS_KEY_GROUP,
+    2,
+    1,
+    [],
+    frozenset(),
+    fl.ArrivalTimeStrategy(
+        timestampAssigner=lambda e, timestamp: e[2],
+        arrivalTime=lambda e, timestamp: e[1],
+        earlyArrivalTolerance=None,
+        lateArrivalTolerance=None,
+        lateArrivalPolicy=fl.OrderingPolicy.DROP,
+        outOfOrderTolerance=0,
+        outOfOrderPolicy=fl.OrderingPolicy.DROP,
+        inputPartition=split_of,
+    ),
+)
 @given(
     arrivals,
     GROUPS,
