@@ -134,31 +134,34 @@ def test_no_java_is_one_sentence(monkeypatch, tmp_path):
         check_java()
 
 
+def java_that_runs(script, monkeypatch, directory):
+    """JAVA_HOME is ``directory``, with a java that is a shell script."""
+    java = directory / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(directory))
+
+
 @pytest.mark.parametrize(("version", "shown"), [('"1.8.0_392"', "8"), ('"11.0.21"', "11")])
 def test_an_old_java_is_one_sentence(monkeypatch, tmp_path, version, shown):
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text(f"#!/bin/sh\necho 'openjdk version {version}' >&2\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    java_that_runs(f"echo 'openjdk version {version}' >&2", monkeypatch, tmp_path)
     with pytest.raises(JavaNotFoundError, match=f"is Java {shown}: install Java 17"):
         check_java()
 
 
 def test_a_java_that_does_not_start_is_quoted(monkeypatch, tmp_path):
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho \"Unrecognized VM option 'Xy'\" >&2\nexit 1\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    java_that_runs("echo \"Unrecognized VM option 'Xy'\" >&2; exit 1", monkeypatch, tmp_path)
     with pytest.raises(
         JavaNotFoundError, match=r"does not tell.*Unrecognized VM option 'Xy'.*JAVA_TOOL_OPTIONS"
     ):
         check_java()
 
 
-def test_options_for_java_do_not_hide_its_version(monkeypatch):
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dx=y")
+def test_options_for_java_do_not_hide_its_version(monkeypatch, tmp_path):
+    said = "echo 'Picked up JAVA_TOOL_OPTIONS: -Dx=y' >&2"
+    version = "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2"
+    java_that_runs(f"{said}; {version}", monkeypatch, tmp_path)
     check_java()
 
 

@@ -304,17 +304,19 @@ class FilePlanner(SourcePlanner):
         self._next_growth_look = now + GROWTH_PAUSE
         fresh, self._fresh = self._fresh, []
         for until, file in fresh:
-            for found in _file(file.path, file.path):
-                if found.size != file.size:
-                    warnings.warn(
-                        f"FileSource of {self._path}: {file.path} had {file.size} bytes when it was read, and has"
-                        f" {found.size} now. A file is read once, so what came later is not read. Let files appear"
-                        " whole: write each under a name that begins with a dot, then rename it.",
-                        RuntimeWarning,
-                        stacklevel=2,
-                    )
-                elif now < until:
-                    self._fresh.append((until, file))
+            found = next(_file(file.path, file.path), None)
+            if found is None:
+                continue
+            if found.size != file.size:
+                warnings.warn(
+                    f"FileSource of {self._path}: {file.path} had {file.size} bytes when it was read, and has"
+                    f" {found.size} now. A file is read once, so what came later is not read. Let files appear"
+                    " whole: write each under a name that begins with a dot, then rename it.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            elif now < until:
+                self._fresh.append((until, file))
 
     def _young(self, found: list[FileToRead]) -> list[FileToRead]:
         assert self._maxAge is not None

@@ -296,16 +296,14 @@ def check_java() -> None:
         )
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)(?:\.(\d+))?', output)
-    version = 0
-    if found:
-        major, minor = found.groups()
-        version = int(minor or 0) if major == "1" else int(major)
-    if not version:
+    if found is None:
         raise JavaNotFoundError(
             f"Spark needs Java {OLDEST_JAVA} or newer, and {java} does not tell its version. What it prints:"
             f" {output.strip()[:500]!r}. Correct JAVA_TOOL_OPTIONS if it is about options, or set JAVA_HOME to"
             f" a Java {OLDEST_JAVA}."
         )
+    major, minor = found.groups()
+    version = int(minor or 0) if major == "1" else int(major)
     if version < OLDEST_JAVA:
         raise JavaNotFoundError(
             f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}:"

@@ -11,6 +11,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
 from tests.spark.waiting import wait_for
+from tests.watched import drop
 
 LATE = fl.OutputTag("late")
 PYSPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
@@ -18,11 +19,7 @@ PYSPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
 def write(directory, name, changed, lines):
     directory.mkdir(exist_ok=True)
-    # Files appear whole, by renaming.
-    draft = directory / f".{name}"
-    draft.write_text("".join(f"{line}\n" for line in lines))
-    os.utime(draft, (changed, changed))
-    draft.rename(directory / name)
+    drop(directory, name, "".join(f"{line}\n" for line in lines), changed)
 
 
 def windows_of(env, directory, note, checkpoint):
