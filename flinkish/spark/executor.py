@@ -66,6 +66,7 @@ from flinkish.spark.session.session import (
     set_job_settings,
 )
 from flinkish.spark.session.shared_directory import check_shared
+from flinkish.spark.session.worker_memory import set_worker_memory
 from flinkish.spark.session.worker_python import set_quiet_worker_python
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
@@ -111,6 +112,7 @@ class SparkPipelineExecutor:
                 session = session_for(environment._sparkSession)
                 at_end.enter_context(quiet_loggers(session))
                 set_quiet_worker_python(session)
+                set_worker_memory()
                 give_package(session)
                 storage = CheckpointStorage(session, directory)
                 storage.create()
@@ -168,6 +170,7 @@ class SparkPipelineExecutor:
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
         session = session_for(environment._sparkSession)
+        set_worker_memory()
         give_package(session)
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
