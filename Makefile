@@ -106,7 +106,7 @@ bench-kafka: $(READY) maven
 	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))
 
 # Every job once on few elements: whether all sides still run and agree, with Flink where it can be had.
-bench-smoke: BENCH := --elements 5000 --files 3 --java-runs 1 --warm-up 2 --session-warm-up 2
+bench-smoke: BENCH := --elements 5000 --files 3 --runs 1 --warm-up 2 --session-warm-up 2
 bench-smoke: bench
 
 # The documentation site in build/site; any warning is an error. The theme's notice about MkDocs 2 is no warning of ours.

@@ -34,7 +34,7 @@ def bench(spark: SparkSession, root: Path) -> Bench:
         sides=("flinkish", "Spark"),
         workload=Workload(files=2, elements=1_000),
         batches=(1_000, 2_000),
-        javaRuns=1,
+        runs=1,
         patience=600,
         root=root,
         spark=spark,

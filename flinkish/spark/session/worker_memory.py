@@ -2,7 +2,7 @@
 
 A frame makes and frees arrays of some MiB. glibc gives such a block back to the system at once, or when the free end
 of its heap is long enough, and the system clears the same pages anew for the next frame. Both limits rise by
-themselves, each to where it is set here, but only with the largest block that was freed, and the arrays of a frame
+themselves, at most to what is set here, but only with the largest block that was freed, and the arrays of a frame
 are many.
 """
 
