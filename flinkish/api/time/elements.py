@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
@@ -16,6 +17,15 @@ MIN_TIMESTAMP: Final = -(2**63)
 
 MAX_TIMESTAMP: Final = 2**63 - 1
 """Java's ``Long.MAX_VALUE``: the watermark after the last element."""
+
+
+def earliest(times: Iterable[int | None]) -> int | None:
+    """The least of ``times`` (ms), of which None says that there is none.
+
+    >>> earliest([None, 2000, 1000])
+    1000
+    """
+    return min((time for time in times if time is not None), default=None)
 
 
 @stored_as("StreamRecord")

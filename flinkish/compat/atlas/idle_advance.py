@@ -15,7 +15,7 @@ from flinkish.api.eventtime.watermarks import (
     WatermarkStrategy,
 )
 from flinkish.api.time.durations import TimeLike, to_milliseconds
-from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
+from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark, earliest
 
 T = TypeVar("T")
 
@@ -128,9 +128,7 @@ class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
             noting.emitWatermark(Watermark(ended + advance.allowedLateness - 1))
 
     def nextPeriodicEmit(self) -> int | None:
-        own = self._due()
-        inner = self._generator.nextPeriodicEmit()
-        return min((due for due in (own, inner) if due is not None), default=None)
+        return earliest((self._due(), self._generator.nextPeriodicEmit()))
 
     def note(self, watermark: int) -> None:
         """A watermark has been emitted."""

@@ -21,6 +21,7 @@ from flinkish.api.functions.two_input import KeyedCoProcessFunction
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import constant_key
+from flinkish.api.time.elements import earliest
 from flinkish.compat.streaminsight.events import (
     TICK,
     EdgeEvent,
@@ -153,7 +154,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
         timers: TimerService,
     ) -> None:
         start = max(leftEvent.startTime, rightEvent.startTime)
-        end = _earlier(leftEvent.endTime, rightEvent.endTime)
+        end = earliest((leftEvent.endTime, rightEvent.endTime))
         if end is not None and end <= start:
             return
         if self.where(leftEvent.payload, rightEvent.payload):
@@ -176,7 +177,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
         ends = self._ends(pair)
         if ends is None:
             return  # one of the two has ended before
-        end = _earlier(*ends)
+        end = earliest(ends)
         if end is not None and end <= pair.start:
             return
         # Time is past the start, so a lifetime that is still open lasts for a tick at least
@@ -189,7 +190,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
     def _finish(self, time: int, out: Collector[Any]) -> None:
         """End the pairs of which one has ended at ``time``."""
         for numbers, pair in list(self.begun.entries()):
-            end = _earlier(*(self._ends(pair) or ()))
+            end = earliest(self._ends(pair) or ())
             if end == time:
                 out.collect(EdgeEvent.createEnd(pair.start, end, pair.payload))
                 self.begun.remove(numbers)
@@ -204,10 +205,6 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
 
 def _append(lists: MapState[int, list[T]], time: int, value: T) -> None:
     lists.put(time, [*(lists.get(time) or []), value])
-
-
-def _earlier(*ends: int | None) -> int | None:
-    return min((end for end in ends if end is not None), default=None)
 
 
 def committed(events: DataStream[TemporalEvent[T]]) -> SingleOutputStreamOperator[TemporalEvent[T]]:

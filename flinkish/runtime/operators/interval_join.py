@@ -12,6 +12,7 @@ from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.join import JoinContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.time.elements import earliest
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.join_columns import (
@@ -77,7 +78,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
     def nextEventTimeTimer(self) -> int | None:
         times = [buffer.columns.nextDue() for buffer in self._buffers.values()]
         times.append(super().nextEventTimeTimer())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     def numEventTimeTimers(self) -> int:
         in_columns = sum(len(buffer.columns) for buffer in self._buffers.values())

@@ -22,7 +22,13 @@ from flinkish.api.plan.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.time.durations import fits_long
-from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from flinkish.api.time.elements import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    Watermark,
+    WatermarkStatus,
+    earliest,
+)
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.output import Output
@@ -271,8 +277,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def nextProcessingTimeTimer(self) -> int | None:
         with user_method_of(self.name, "nextPeriodicEmit()"):
-            looks = [self._look(generation) for generation in self._running()]
-        return min((look for look in looks if look is not None), default=None)
+            return earliest([self._look(generation) for generation in self._running()])
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
         """When the clock is wanted: by the generator, or to see whether what feeds it is idle."""

@@ -22,7 +22,7 @@ from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
-from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, earliest
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
@@ -564,8 +564,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def _earliest_due(self) -> int | None:
         due, now = self._lifetime.due, self.currentWatermark
-        times = (due(window, now) for window in self._open_windows)
-        return min((time for time in times if time is not None), default=None)
+        return earliest(due(window, now) for window in self._open_windows)
 
     # ------------------------------------------------------------------ what is pending
 

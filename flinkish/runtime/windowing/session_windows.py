@@ -14,6 +14,7 @@ import numpy as np
 
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.keyed import keys_of
@@ -109,7 +110,7 @@ class SessionWindowOperator(WindowOperator):
         times = [super().nextEventTimeTimer()]
         if self._columns is not None:
             times.append(self._columns.nextDue())
-        return min((time for time in times if time is not None), default=None)
+        return earliest(times)
 
     # ------------------------------------------------------------------ elements
 
