@@ -52,7 +52,6 @@ from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.interrupts import plain_interrupts
-from flinkish.spark.session.package_archive import give_package
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
@@ -66,8 +65,7 @@ from flinkish.spark.session.session import (
     set_job_settings,
 )
 from flinkish.spark.session.shared_directory import check_shared
-from flinkish.spark.session.worker_memory import set_worker_memory
-from flinkish.spark.session.worker_python import set_quiet_worker_python
+from flinkish.spark.session.workers import prepare_workers
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
@@ -111,9 +109,7 @@ class SparkPipelineExecutor:
             with plain_interrupts(), quiet_py4j():
                 session = session_for(environment._sparkSession)
                 at_end.enter_context(quiet_loggers(session))
-                set_quiet_worker_python(session)
-                set_worker_memory()
-                give_package(session)
+                prepare_workers(session)
                 storage = CheckpointStorage(session, directory)
                 storage.create()
                 plan = CheckpointPlan(storage)
@@ -170,8 +166,7 @@ class SparkPipelineExecutor:
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
         session = session_for(environment._sparkSession)
-        set_worker_memory()
-        give_package(session)
+        prepare_workers(session)
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()
@@ -197,7 +192,7 @@ class SparkPipelineExecutor:
         """The answer of ``query`` as a DataFrame."""
         with plain_interrupts(), quiet_py4j():
             session = session_for(environment._sparkSession)
-            set_quiet_worker_python(session)
+            prepare_workers(session)
             return read_savepoint(session, savepointPath, query)
 
     def writeSavepoint(
@@ -211,7 +206,7 @@ class SparkPipelineExecutor:
         with plain_interrupts(), quiet_py4j():
             session = session_for(environment._sparkSession)
             with quiet_loggers(session):
-                set_quiet_worker_python(session)
+                prepare_workers(session)
                 try:
                     write_savepoint(session, config, changes, savepointPath)
                 except Exception as error:

@@ -25,10 +25,20 @@ pytestmark = [
 
 JOB = ROOT / "tests" / "cluster" / "clicks_job.py"
 
+ACCOUNTS = ROOT / "tests" / "cluster" / "accounts_job.py"
+
 FILES = 5
 
 PATIENCE = 400.0
 """Seconds for a job whose processes are killed, on a machine with other things to do."""
+
+
+def assert_without_flinkish(cluster: StandaloneCluster, directory: Path) -> None:
+    """The executors do not find flinkish by themselves."""
+    alone = [str(cluster.python), "-c", "import pyspark, pandas, flinkish"]
+    variables = cluster.environment(PYTHONPATH="")
+    found = subprocess.run(alone, env=variables, cwd=directory, capture_output=True)
+    assert b"No module named 'flinkish'" in found.stderr
 
 
 def write_input(directory: Path) -> None:
@@ -75,18 +85,31 @@ def await_batch(directory: Path, number: int, job: subprocess.Popen[str]) -> Non
         time.sleep(0.02)
 
 
+def test_a_savepoint_is_made_and_read_by_sessions_that_have_run_no_job(tmp_path):
+    cluster = StandaloneCluster(tmp_path / "cluster", workers=1)
+    try:
+        assert_without_flinkish(cluster, tmp_path)
+        for step in ("make", "read"):
+            command = [sys.executable, str(ACCOUNTS), step, str(tmp_path), cluster.master]
+            ended = subprocess.run(
+                command, env=cluster.environment(), capture_output=True, text=True, timeout=PATIENCE
+            )
+            assert ended.returncode == 0, ended.stderr[-5000:]
+    finally:
+        cluster.close()
+    assert json.loads((tmp_path / "accounts.json").read_text()) == {
+        "balances": [["ada", 70], ["bob", 50]],
+        "timers": [["ada", 970], ["ada", 1100], ["bob", 1050]],
+    }
+
+
 def test_an_executor_and_a_worker_are_killed_while_a_job_of_the_main_script_runs(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     write_input(whole)
     write_input(killed)
     cluster = StandaloneCluster(tmp_path / "cluster")
     try:
-        # The executors do not find flinkish by themselves
-        alone = [str(cluster.python), "-c", "import pyspark, pandas, flinkish"]
-        variables = cluster.environment(PYTHONPATH="")
-        found = subprocess.run(alone, env=variables, cwd=tmp_path, capture_output=True)
-        assert b"No module named 'flinkish'" in found.stderr
-
+        assert_without_flinkish(cluster, tmp_path)
         command = [sys.executable, str(JOB), str(killed), cluster.master]
         with (tmp_path / "job.log").open("w") as log:
             job = subprocess.Popen(

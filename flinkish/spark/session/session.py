@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 
 
-_JAVA_OPTIONS = (
-    f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
-    # Without its scheduler's thread, say, a JVM lives on in which no job ever ends.
-    "-XX:+ExitOnOutOfMemoryError",
-)
-
-
 _STATE_STORE = "spark.sql.streaming.stateStore"
 
 
@@ -153,7 +146,7 @@ def _local_session() -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", f"{_driver_megabytes()}m")
-        .config("spark.driver.extraJavaOptions", " ".join(_JAVA_OPTIONS))
+        .config("spark.driver.extraJavaOptions", _java_options())
         # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config(map=SHORT_HISTORY)
@@ -164,6 +157,17 @@ def _local_session() -> SparkSession:
         return builder.getOrCreate()
     finally:
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+def _java_options() -> str:
+    return " ".join(
+        (
+            # Made here: executors import this module from an archive, whose path is a relative one.
+            f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+            # Without its scheduler's thread, say, a JVM lives on in which no job ever ends.
+            "-XX:+ExitOnOutOfMemoryError",
+        )
+    )
 
 
 def _driver_megabytes() -> int:

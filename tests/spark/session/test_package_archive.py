@@ -39,6 +39,29 @@ def test_the_package_is_imported_from_the_archive_in_its_compiled_form(tmp_path)
     assert not [name for name in names if "__pycache__" in name]
 
 
+ALL_IMPORTED = """
+import importlib, pkgutil, sys
+
+sys.path.insert(0, "./flinkish.zip")
+import flinkish
+
+found = pkgutil.walk_packages(flinkish.__path__, "flinkish.")
+names = [name for _, name, _ in found if not name.endswith(".__main__")]
+for name in names:
+    importlib.import_module(name)
+assert "flinkish.spark.session.session" in names and flinkish.__file__.startswith("./flinkish.zip")
+"""
+
+
+def test_all_modules_are_imported_from_an_archive_at_a_relative_path(tmp_path):
+    # As executors have it, in whose own directory files lie that a session was given
+    write_archive(tmp_path / "flinkish.zip")
+    done = subprocess.run(
+        [sys.executable, "-c", ALL_IMPORTED], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("master", "here"),
     [
