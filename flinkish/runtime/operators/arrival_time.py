@@ -19,9 +19,9 @@ from flinkish.api.eventtime.arrival_time import (
     OrderingPolicy,
 )
 from flinkish.api.plan.operators import ArrivalTimeDescription
-from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.timestamps import WatermarkEmitter
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
 from flinkish.runtime.records.records import Records, Timestamps, visible_timestamp
 from flinkish.runtime.records.shapes import VALUE
 from flinkish.runtime.reports import InputReport, split_name
@@ -276,12 +276,10 @@ class ArrivalPartitions:
         return any(order.estimates for order in self._orders.values())
 
 
-class ArrivalTimeOperator(OneInputOperator):
+class ArrivalTimeOperator(WatermarkAssignerOperator):
     """Judges every element, and counts what it finds: ``earlyElements``, ``lateElements``,
     ``outOfOrderElements`` and ``droppedElements``; the gauge ``watermarkDelay`` is the clock less the
     watermark in ms.
-
-    Watermarks from upstream end here, except the last one.
     """
 
     def __init__(self, context: OperatorContext, description: ArrivalTimeDescription) -> None:
@@ -298,35 +296,28 @@ class ArrivalTimeOperator(OneInputOperator):
         self.looksAhead = self._partition is not None
         tag = strategy.deadLetters
         self._dead_letters = None if tag is None else tag.getId()
-        self._interval = context.autoWatermarkInterval
-        self._emits_after_slices = context.emitsAfterSlices
         self._early = self.metrics.counter("earlyElements")
         self._late = self.metrics.counter("lateElements")
         self._out_of_order = self.metrics.counter("outOfOrderElements")
         self._dropped = self.metrics.counter("droppedElements")
         self.metrics.gauge("watermarkDelay", self._watermark_delay)
-        self._emitter = WatermarkEmitter(self.output)
         self.restore(None)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._ended = False
         if snapshot is None:
             self._partitions = ArrivalPartitions(self._strategy)
-            self._emitter.restore(MIN_TIMESTAMP, False)
             self._looked = self.clock.getCurrentProcessingTime()
         else:
             # Checkpoints had one order before there were partitions
             one = {None: snapshot["order"]} if "order" in snapshot else None
             self._partitions = ArrivalPartitions(self._strategy, one or snapshot["partitions"])
-            self._emitter.restore(*snapshot["emitter"])
             self._looked = snapshot["looked"]
 
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
             "partitions": self._partitions.snapshot(),
-            "emitter": self._emitter.snapshot(),
             "looked": self._looked,
         }
 
@@ -355,7 +346,7 @@ class ArrivalTimeOperator(OneInputOperator):
         # no window can tell, and downstream has a run and not as many as there are elements. A partition that begins
         # late in a slice is not behind what others have reached in it.
         self.output.flush()
-        if not self._emits_after_slices:
+        if not self.emitsAfterSlices:
             self._emit_watermark()
 
     def _process_columns(self, records: Records) -> bool:
@@ -474,41 +465,23 @@ class ArrivalTimeOperator(OneInputOperator):
 
     # ------------------------------------------------------------------ time
 
-    def processWatermark(self, timestamp: int) -> None:
-        if timestamp == MAX_TIMESTAMP:
-            # In a batch it comes behind what is told of its last elements
-            self._ended = True
-            if not self._emits_after_slices:
-                self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
-
-    def processWatermarks(self, timestamps: Sequence[int]) -> None:
-        self.processWatermark(timestamps[-1])
-
-    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """The status of the input ends here too: without elements time goes on by the clock."""
-
     def advanceProcessingTime(self, now: int) -> None:
         # In a batch the elements come first: they were there before the clock says that none came.
-        if not self._emits_after_slices and 0 < self._interval <= now - self._looked:
+        if not self.emitsAfterSlices and 0 < self.autoWatermarkInterval <= now - self._looked:
             self.onPeriodicEmit()
 
     def onPeriodicEmit(self) -> None:
         self._looked = self.clock.getCurrentProcessingTime()
-        if not self._ended:
+        if not self.inputEnded:
             self._partitions.estimate(self._looked)
         self._emit_watermark()
-        if self._ended:
-            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+        self.emitEnd()
 
     def nextProcessingTimeTimer(self) -> int | None:
-        if not self._partitions.estimates or self._emitter.watermark == MAX_TIMESTAMP:
+        if not self._partitions.estimates or self.emitter.watermark == MAX_TIMESTAMP:
             return None
         interval: Any = self._strategy.estimateInterval
         return self._looked + int(interval)
-
-    @property
-    def reportedWatermark(self) -> int:
-        return self._emitter.watermark
 
     def splits(self) -> Iterable[InputReport]:
         return () if self._partition is None else self._partitions.reports()
@@ -517,12 +490,12 @@ class ArrivalTimeOperator(OneInputOperator):
         if not len(self._partitions):
             return None
         watermark = self._partitions.watermark
-        return self._emitter.joined((MIN_TIMESTAMP if watermark is None else watermark - 1, False))
+        return self.emitter.joined((MIN_TIMESTAMP if watermark is None else watermark - 1, False))
 
     def _emit_watermark(self) -> None:
         watermark = self._partitions.watermark
         if watermark is not None:
-            self._emitter.emitWatermark(Watermark(watermark - 1))
+            self.emitter.emitWatermark(Watermark(watermark - 1))
 
     def _watermark_delay(self) -> float:
         watermark = self._partitions.watermark

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
@@ -23,15 +22,13 @@ from flinkish.api.plan.operators import (
 )
 from flinkish.api.time.durations import fits_long
 from flinkish.api.time.elements import (
-    MAX_TIMESTAMP,
     MIN_TIMESTAMP,
-    Watermark,
     WatermarkStatus,
     earliest,
 )
 from flinkish.api.types.fields import field_read
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.output import Output
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
 from flinkish.runtime.records.copies import copied, keeps_nothing
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
@@ -50,11 +47,8 @@ _SMALLEST_SLICE = 16
 """Columns of fewer elements cost more than the elements as objects."""
 
 
-class TimestampsAndWatermarksOperator(OneInputOperator):
-    """Flink's operator of this name.
-
-    Watermarks from upstream end here, except the last one, which says that the input has ended.
-    """
+class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
+    """Flink's operator of this name."""
 
     def __init__(
         self, context: OperatorContext, description: TimestampsAndWatermarksDescription
@@ -69,19 +63,13 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         self._columns = self.traced(self._extract, 2)
         # In BATCH nothing is late, and the only watermark is the last
         self._strategy = WatermarkStrategy.noWatermarks() if context.batch else strategy
-        self._interval = context.autoWatermarkInterval
-        self._emits_after_slices = context.emitsAfterSlices
-        self._emitter = WatermarkEmitter(self.output)
         self.restore(None)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
-        self._ended = False
         if snapshot is None:
-            self._emitter.restore(MIN_TIMESTAMP, False)
-            self._nextEmit = self.clock.getCurrentProcessingTime() + self._interval
+            self._nextEmit = self.clock.getCurrentProcessingTime() + self.autoWatermarkInterval
         else:
-            self._emitter.restore(*snapshot["emitter"])
             self._nextEmit = snapshot["nextEmit"]
         self._restore_generators(None if snapshot is None else snapshot["generators"])
 
@@ -89,7 +77,6 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         return {
             **super().snapshot(),
             "generators": self._snapshot_generators(),
-            "emitter": self._emitter.snapshot(),
             "nextEmit": self._nextEmit,
         }
 
@@ -106,7 +93,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processOf(self._generation, self._emitter, records)
+        self.processOf(self._generation, self.emitter, records)
 
     def processOf(
         self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
@@ -204,7 +191,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """The same for columns, which stay columns between two watermarks."""
         value: Any = None
-        with self.userCodeOf(lambda: value), self._emitter.held() as held:
+        with self.userCodeOf(lambda: value), self.emitter.held() as held:
             for held.position, (value, timestamp) in enumerate(
                 zip(records.values, records.timestamps.tolist())
             ):
@@ -223,22 +210,9 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
         if sent < len(records):
             self.output.emitRecords(records.slice(sent, len(records)))
 
-    def processWatermark(self, timestamp: int) -> None:
-        if timestamp == MAX_TIMESTAMP:
-            # In a batch it comes behind what the generators emit for its last elements
-            self._ended = True
-            if not self._emits_after_slices:
-                self._emit_end()
-
-    def processWatermarks(self, timestamps: Sequence[int]) -> None:
-        self.processWatermark(timestamps[-1])
-
-    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """The status of the input ends here too: the generator decides."""
-
     def advanceProcessingTime(self, now: int) -> None:
         # In a batch the elements come first: they were there before the clock says that none came.
-        if self._interval <= 0 or self._emits_after_slices:
+        if self.autoWatermarkInterval <= 0 or self.emitsAfterSlices:
             return
         if now >= self._nextEmit:
             self.onPeriodicEmit()
@@ -250,30 +224,22 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
             wanted = [generation.nextPeriodicEmit() for generation in self._running()]
         return any(time is not None and now >= time for time in wanted)
 
-    @property
-    def reportedWatermark(self) -> int:
-        return self._emitter.watermark
-
     def onPeriodicEmit(self) -> None:
         now = self.clock.getCurrentProcessingTime()
-        self._nextEmit = now + self._interval
+        self._nextEmit = now + self.autoWatermarkInterval
         self._ask_generators(now)
-        self._emit_end()
-
-    def _emit_end(self) -> None:
-        if self._ended:
-            self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
+        self.emitEnd()
 
     def _ask_generators(self, now: int) -> None:
         with user_method_of(self.name, "onPeriodicEmit()"):
             self._emit_periodically(now)
 
     def _emit_periodically(self, now: int) -> None:
-        self._generation.onPeriodicEmit(self._emitter, now)
+        self._generation.onPeriodicEmit(self.emitter, now)
 
     def _running(self) -> Iterable[WatermarkGeneration]:
         """The generators whose input is not idle."""
-        return () if self._emitter.idle else (self._generation,)
+        return () if self.emitter.idle else (self._generation,)
 
     def nextProcessingTimeTimer(self) -> int | None:
         with user_method_of(self.name, "nextPeriodicEmit()"):
@@ -282,7 +248,7 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
     def _look(self, generation: WatermarkGeneration) -> int | None:
         """When the clock is wanted: by the generator, or to see whether what feeds it is idle."""
         wanted = generation.nextPeriodicEmit()
-        if wanted is not None and wanted <= self._nextEmit - self._interval:
+        if wanted is not None and wanted <= self._nextEmit - self.autoWatermarkInterval:
             wanted = self._nextEmit  # it has been asked since then
         if generation.idleness is not None:
             idle = max(generation.idleness.due() or 0, self._nextEmit)
@@ -301,69 +267,6 @@ class TimestampsAndWatermarksOperator(OneInputOperator):
                 " int(seconds * 1000), that 64 bits hold."
             )
         return checked
-
-
-class HeldSignals:
-    """The watermarks and statuses of a run, each with the position of the element that it follows."""
-
-    def __init__(self) -> None:
-        self.position = 0
-        self.signals: list[tuple[int, int | WatermarkStatus]] = []
-
-    def emitWatermark(self, timestamp: int) -> None:
-        """Hold a watermark."""
-        self.signals.append((self.position, timestamp))
-
-    def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """Hold a status."""
-        self.signals.append((self.position, status))
-
-
-class WatermarkEmitter(WatermarkOutput):
-    """Lets only rising watermarks through, and statuses that change (Flink: the class of this name)."""
-
-    def __init__(self, output: Output) -> None:
-        self._output: Output | HeldSignals = output
-        self.watermark = MIN_TIMESTAMP
-        self.idle = False
-
-    @contextmanager
-    def held(self) -> Iterator[HeldSignals]:
-        """Within the block, hold what is let through."""
-        output, held = self._output, HeldSignals()
-        self._output = held
-        try:
-            yield held
-        finally:
-            self._output = output
-
-    def emitWatermark(self, watermark: Watermark) -> None:
-        if watermark.timestamp > self.watermark:
-            self.watermark = watermark.timestamp
-            self.markActive()
-            self._output.emitWatermark(watermark.timestamp)
-
-    def markIdle(self) -> None:
-        if not self.idle:
-            self.idle = True
-            self._output.emitWatermarkStatus(WatermarkStatus.IDLE)
-
-    def markActive(self) -> None:
-        if self.idle:
-            self.idle = False
-            self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
-
-    def joined(self, current: tuple[int, bool]) -> JoinedSplits:
-        """Splits whose watermark and idleness are ``current``, and what was let through of that."""
-        return JoinedSplits(*current, self.snapshot())
-
-    def snapshot(self) -> tuple[int, bool]:
-        """What ``restore`` takes."""
-        return self.watermark, self.idle
-
-    def restore(self, watermark: int, idle: bool) -> None:
-        """Go on from there."""
-        self.watermark, self.idle = watermark, idle
 
 
 class _Split(NamedTuple):
@@ -420,7 +323,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def _restore_generators(self, snapshot: Any) -> None:
         generations, joined, *finished = ({}, None) if snapshot is None else snapshot
         self._finished: set[str] = set(*finished)
-        self._multiplexer = WatermarkOutputMultiplexer(self._emitter)
+        self._multiplexer = WatermarkOutputMultiplexer(self.emitter)
         self._multiplexer.restore(joined)
         self._splits: dict[Any, _Split] = {}
         for number, (split, generation) in enumerate(generations.items()):
@@ -495,7 +398,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         self._multiplexer.onPeriodicEmit()
 
     def _running(self) -> Iterable[WatermarkGeneration]:
-        if self._emitter.idle:
+        if self.emitter.idle:
             return []
         return [
             split.generation
@@ -513,7 +416,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         )
 
     def joinedSplits(self) -> JoinedSplits | None:
-        return self._emitter.joined(self._multiplexer.status.current()) if self._splits else None
+        return self.emitter.joined(self._multiplexer.status.current()) if self._splits else None
 
     def _register(self, names: Sequence[Any]) -> None:
         for name in names:

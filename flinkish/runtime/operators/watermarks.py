@@ -1,0 +1,119 @@
+"""What the operators share that make the watermarks of their output themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flinkish.api.eventtime.watermarks import WatermarkOutput
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.time.watermarks import JoinedSplits
+
+
+class HeldSignals:
+    """The watermarks and statuses of a run, each with the position of the element that it follows."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.signals: list[tuple[int, int | WatermarkStatus]] = []
+
+    def emitWatermark(self, timestamp: int) -> None:
+        """Hold a watermark."""
+        self.signals.append((self.position, timestamp))
+
+    def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """Hold a status."""
+        self.signals.append((self.position, status))
+
+
+class WatermarkEmitter(WatermarkOutput):
+    """Lets only rising watermarks through, and statuses that change (Flink: the class of this name)."""
+
+    def __init__(self, output: Output) -> None:
+        self._output: Output | HeldSignals = output
+        self.watermark = MIN_TIMESTAMP
+        self.idle = False
+
+    @contextmanager
+    def held(self) -> Iterator[HeldSignals]:
+        """Within the block, hold what is let through."""
+        output, held = self._output, HeldSignals()
+        self._output = held
+        try:
+            yield held
+        finally:
+            self._output = output
+
+    def emitWatermark(self, watermark: Watermark) -> None:
+        if watermark.timestamp > self.watermark:
+            self.watermark = watermark.timestamp
+            self.markActive()
+            self._output.emitWatermark(watermark.timestamp)
+
+    def markIdle(self) -> None:
+        if not self.idle:
+            self.idle = True
+            self._output.emitWatermarkStatus(WatermarkStatus.IDLE)
+
+    def markActive(self) -> None:
+        if self.idle:
+            self.idle = False
+            self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
+
+    def joined(self, current: tuple[int, bool]) -> JoinedSplits:
+        """Splits whose watermark and idleness are ``current``, and what was let through of that."""
+        return JoinedSplits(*current, self.snapshot())
+
+    def snapshot(self) -> tuple[int, bool]:
+        """What ``restore`` takes."""
+        return self.watermark, self.idle
+
+    def restore(self, watermark: int, idle: bool) -> None:
+        """Go on from there."""
+        self.watermark, self.idle = watermark, idle
+
+
+class WatermarkAssignerOperator(OneInputOperator):
+    """An operator whose output has watermarks of its own.
+
+    Those from upstream end here, except the last one, which says that the input has ended. Where ``onPeriodicEmit``
+    is called at the end of each slice, that one comes there, behind the watermarks of the last elements.
+    """
+
+    def __init__(self, context: OperatorContext) -> None:
+        super().__init__(context)
+        self.autoWatermarkInterval = context.autoWatermarkInterval
+        self.emitsAfterSlices = context.emitsAfterSlices
+        self.emitter = WatermarkEmitter(self.output)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self.inputEnded = False
+        self.emitter.restore(*((MIN_TIMESTAMP, False) if snapshot is None else snapshot["emitter"]))
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "emitter": self.emitter.snapshot()}
+
+    def processWatermark(self, timestamp: int) -> None:
+        if timestamp == MAX_TIMESTAMP:
+            self.inputEnded = True
+            if not self.emitsAfterSlices:
+                self.emitEnd()
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        self.processWatermark(timestamps[-1])
+
+    def processWatermarkStatus(self, status: WatermarkStatus) -> None:
+        """The status of the input ends here too: what its elements say decides."""
+
+    def emitEnd(self) -> None:
+        """Emit the last watermark, if the input has ended."""
+        if self.inputEnded:
+            self.emitter.emitWatermark(Watermark.MAX_WATERMARK)
+
+    @property
+    def reportedWatermark(self) -> int:
+        return self.emitter.watermark
