@@ -58,7 +58,10 @@ class Batches:
 
 def session() -> SparkSession:
     """The session of both sides."""
-    return session_for(None)
+    spark = session_for(None)
+    # A batch each; the usual hundred would forget the first of a long run
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 10_000)
+    return spark
 
 
 def run_flinkish(

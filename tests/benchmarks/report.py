@@ -138,7 +138,8 @@ Flink in Java, on the same elements in the same run, and fails where two sides g
 CSV files, and writes its results to CSV files.
 
 Figures are **seconds a million elements**, without start and warm-up, of the best of as many runs as each side has
-(`--runs`). A ratio says how many times as long as flinkish the other side takes: above 1 flinkish is quicker.
+(`--runs`; PyFlink has one). A ratio says how many times as long as flinkish the other side takes: above 1 flinkish is
+quicker.
 
 - flinkish and Spark share a session, with RocksDB, the settings of flinkish and a checkpoint on disk each batch. Files
   are read in order, one or more a batch. Each job runs on 40 small files first, the first job on 400 more, and neither
