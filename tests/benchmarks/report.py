@@ -142,9 +142,9 @@ Figures are **seconds a million elements**, without start and warm-up, of the be
 quicker.
 
 - flinkish and Spark share a session, with RocksDB, the settings of flinkish and a checkpoint on disk each batch. Files
-  are read in order, one or more a batch. Each job runs on 40 small files first, the first job on 400 more, and neither
-  these batches count nor the first of the others: a stream runs for days, and for some minutes of that the JVM compiles
-  what has run often, on half a core.
+  are read in order, one or more a batch. Each job runs on 40 small files first, the first job on some hundreds more
+  (`--session-warm-up`), and neither these batches count nor the first of the others: a stream runs for days, and for
+  some minutes of that the JVM compiles what has run often, on half a core.
 - Java Flink is apache-flink in one JVM for each job: parallelism 2, heap state, object reuse, its files in order and
   parsed from bytes, and a first run that does not count. Each file is cut in two that alternate, so that both tasks
   read elements of the same time and no window stays open for one of them. Its time is from the first record read to
@@ -163,6 +163,6 @@ Seconds a batch, the median, where a file of 100 elements is a batch, and where 
 """
 _PYFLINK = """\
 The first job, in process mode, parallelism 2, without checkpoints, on as many elements as it says; the start does not
-count. The figure of flinkish is that of the first table.
+count. The figure of flinkish is that of its largest batches.
 
 """
