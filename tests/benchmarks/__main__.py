@@ -46,6 +46,7 @@ class Counted:
     first: int
     """The first batch that does."""
     seconds: Callable[[micro_batches.Batches], float]
+    """The figure of a run."""
 
 
 @dataclass
@@ -131,7 +132,7 @@ class Bench:
                 row.unfinished[side] = self._not_done
                 continue
             for number, (_, results) in enumerate(runs, 1):
-                digests[f"{side}, {files} a batch, run {number}"] = results
+                digests[f"{side}, {row.batch:,} a batch, run {number}"] = results
             best = min((batches for batches, _ in runs), key=counted.seconds)
             row.seconds[side] = counted.seconds(best)
             if side == "flinkish":

@@ -252,7 +252,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             wanted = self._nextEmit  # it has been asked since then
         if generation.idleness is not None:
             idle = max(generation.idleness.due() or 0, self._nextEmit)
-            wanted = idle if wanted is None else min(idle, wanted)
+            wanted = earliest((wanted, idle))
         return wanted
 
     def _checked(self, timestamp: Any) -> int:
