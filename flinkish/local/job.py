@@ -438,9 +438,8 @@ class LocalJobClient(JobClient):
         return self._job.metrics.metrics()
 
     def getJobDetails(self) -> JobDetails:
-        ended = self._startTime + self._runtime if self._ended.is_set() else None
         return self._job.view.details(
-            self._id, self._name, self.getJobStatus(), self._startTime, ended
+            self._id, self._name, self.getJobStatus(), self._startTime, self._runtime
         )
 
     def cancel(self) -> None:

@@ -82,7 +82,7 @@ class SparkJobClient(JobClient):
         """Set when the job is to stop: no query is started any more."""
         self._began = time.monotonic()
         self._startTime = clock()
-        self._runtime: int | None = None
+        self._runtime = 0
         self._ended = threading.Event()
         self._lock = threading.Lock()
         with self.cancelledOnInterrupt(), interrupts_held():
@@ -101,8 +101,9 @@ class SparkJobClient(JobClient):
         return self._metrics.metrics()
 
     def getJobDetails(self) -> JobDetails:
-        ended = None if self._runtime is None else self._startTime + self._runtime
-        return self._view.details(self._id, self._name, self._status, self._startTime, ended)
+        return self._view.details(
+            self._id, self._name, self._status, self._startTime, self._runtime
+        )
 
     def cancel(self) -> None:
         self._stop()
@@ -177,9 +178,8 @@ class SparkJobClient(JobClient):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
         if self._error is not None:
             raise self._error
-        runtime, metrics = self._runtime or 0, self._metrics.metrics()
-        restarts = self._monitor.numRestarts
-        return JobExecutionResult(self._name, self._id, runtime, metrics, restarts)
+        metrics, restarts = self._metrics.metrics(), self._monitor.numRestarts
+        return JobExecutionResult(self._name, self._id, self._runtime, metrics, restarts)
 
     @contextmanager
     def cancelledOnInterrupt(self) -> Iterator[None]:

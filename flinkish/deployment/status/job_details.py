@@ -59,10 +59,11 @@ class JobDetailsView:
         self._single = {v.uid: vertex_plan(v).single for v in graph.vertices if not v.head.isSource}
 
     def details(
-        self, jid: str, name: str, status: JobStatus, startTime: int, endTime: int | None
+        self, jid: str, name: str, status: JobStatus, startTime: int, runtime: int
     ) -> JobDetails:
-        """What is known by now."""
+        """What is known by now; ``runtime`` (ms) counts once the job has ended."""
         monitor = self._monitor
+        endTime = startTime + runtime if status.isGloballyTerminalState() else None
         batches = monitor.history.batches
         metrics = {found.uid: found for found in monitor.metrics.metrics().values()}
         last = batches[-1] if batches and monitor.completed else None
@@ -73,7 +74,8 @@ class JobDetailsView:
             status,
             startTime,
             endTime,
-            clock(),
+            # The runtime is of a monotonic clock, which can be ahead of the one that tells the time
+            max(clock(), endTime or startTime),
             self._settings.parallelism,
             self._settings.maxParallelism,
             tuple(

@@ -8,6 +8,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.connectors.source import CollectionSource
+from flinkish.deployment.status import job_details
 from tests.spark.waiting import wait_for
 
 AT = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
@@ -28,6 +29,18 @@ def windows(env, directory=None):
     source = env.fromCollection(data).assignTimestampsAndWatermarks(AT)
     windowed = source.keyBy(lambda e: e[0]).window(fl.TumblingEventTimeWindows.of(5))
     return windowed.reduce(lambda a, b: b).name("windows").uid("windows")
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["spark", "local"])
+def test_no_clock_shows_a_time_before_the_end_of_the_job(env, local, monkeypatch):
+    env.setLocalExecution(local)
+    windows(env).forEachBatch(lambda values, batch: None)
+    client = env.executeAsync("behind")
+    client.getJobExecutionResult()
+    started = client.getJobDetails().startTime
+    monkeypatch.setattr(job_details, "clock", lambda: started - 1)
+    details = client.getJobDetails()
+    assert details.now == details.endTime >= started
 
 
 def test_a_job_that_ended_knows_its_graph_its_batches_and_its_records(env, tmp_path):
