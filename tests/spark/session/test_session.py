@@ -9,6 +9,7 @@ import time
 import py4j
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
 
 import flinkish as fl
 from flinkish.spark.session.session import (
@@ -199,6 +200,8 @@ def test_the_job_names_its_query_and_a_second_one_gets_a_number(spark):
 def test_no_worker_can_print_a_trace_of_its_own(env, spark):
     """Not even of the process that looks for data sources of Python, which the JVM starts by itself."""
     assert list(env.fromSequence(1, 3).executeAndCollect()) == [1, 2, 3]
+    with pytest.raises(Py4JJavaError, match="DATA_SOURCE_NOT_FOUND"):
+        spark.read.format("a source that is not there").load()
     daemons = [p.command for p in tree_of(os.getpid()) if "lookup_data_sources" in p.command]
     assert daemons
     assert all("worker_daemon.py" in command for command in daemons)
