@@ -45,7 +45,7 @@ from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.checkpoint_state import restore_path
 from flinkish.spark.control import ControlStream
-from flinkish.spark.failures import translated
+from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
@@ -61,11 +61,10 @@ from flinkish.spark.session.session import (
     job_settings,
     jvm_gone_error,
     jvm_is_gone,
-    session_for,
     set_job_settings,
 )
 from flinkish.spark.session.shared_directory import check_shared
-from flinkish.spark.session.workers import prepare_workers
+from flinkish.spark.session.workers import prepared_session
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
@@ -101,15 +100,13 @@ class SparkPipelineExecutor:
         batch = runs_as_batch(StreamGraph.of(sinks), config.runtimeMode)
         # A batch has no checkpoints, as in Flink
         given = None if batch else environment.getCheckpointConfig().getCheckpointStorage()
-        directory, clean_up = _checkpoint_directory(given)
-        session: SparkSession | None = None
-        at_end = ExitStack()
-        at_end.callback(clean_up)
-        try:
-            with plain_interrupts(), quiet_py4j():
-                session = session_for(environment._sparkSession)
+        with plain_interrupts(), quiet_py4j():
+            session = prepared_session(environment._sparkSession)
+            directory, clean_up = _checkpoint_directory(given)
+            at_end = ExitStack()
+            at_end.callback(clean_up)
+            try:
                 at_end.enter_context(quiet_loggers(session))
-                prepare_workers(session)
                 storage = CheckpointStorage(session, directory)
                 storage.create()
                 plan = CheckpointPlan(storage)
@@ -146,15 +143,12 @@ class SparkPipelineExecutor:
                         at_end.close,
                         retention,
                     )
-        except BaseException as error:
-            at_end.close()
-            if (
-                session is None
-                or isinstance(error, (FlinkishError, KeyboardInterrupt))
-                or not jvm_is_gone(session)
-            ):
-                raise
-            raise jvm_gone_error() from None
+            except BaseException as error:
+                at_end.close()
+                known = isinstance(error, (FlinkishError, KeyboardInterrupt))
+                if known or not jvm_is_gone(session):
+                    raise
+                raise jvm_gone_error() from None
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
@@ -165,8 +159,7 @@ class SparkPipelineExecutor:
         directory, clean_up = _checkpoint_directory(given)
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
-        session = session_for(environment._sparkSession)
-        prepare_workers(session)
+        session = prepared_session(environment._sparkSession)
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()
@@ -191,8 +184,7 @@ class SparkPipelineExecutor:
     ) -> DataFrame:
         """The answer of ``query`` as a DataFrame."""
         with plain_interrupts(), quiet_py4j():
-            session = session_for(environment._sparkSession)
-            prepare_workers(session)
+            session = prepared_session(environment._sparkSession)
             return read_savepoint(session, savepointPath, query)
 
     def writeSavepoint(
@@ -204,13 +196,12 @@ class SparkPipelineExecutor:
         """Write a savepoint that is made as ``changes`` say."""
         config = environment.getConfig()
         with plain_interrupts(), quiet_py4j():
-            session = session_for(environment._sparkSession)
+            session = prepared_session(environment._sparkSession)
             with quiet_loggers(session):
-                prepare_workers(session)
                 try:
                     write_savepoint(session, config, changes, savepointPath)
                 except Exception as error:
-                    raise translated(error, config.elementsHiddenInErrors) from None
+                    raise session_error(session, error, config.elementsHiddenInErrors) from None
 
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
@@ -361,9 +352,8 @@ def _bring(
     try:
         savepoint.bring(savepoint.restoration(graph, settings, allowed), storage)
     except Exception as error:
-        if jvm_is_gone(session):
-            raise
-        raise translated(error, environment.getConfig().elementsHiddenInErrors) from None
+        hidden = environment.getConfig().elementsHiddenInErrors
+        raise session_error(session, error, hidden) from None
 
 
 def _graph(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from flinkish.api import errors
 from flinkish.api.errors import (
@@ -13,6 +14,10 @@ from flinkish.api.errors import (
     JobExecutionError,
     MalformedRecordError,
 )
+from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
 # Raised when files of RocksDB, changelogs, or logs of sources cannot be read
@@ -24,6 +29,13 @@ _PROCESS_ENDED = re.compile(
     r"|terminated with exception: *(?:Broken pipe|Stream closed|Connection reset[^\n]*?)? *(?:SQLSTATE|$)"
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
+
+
+def session_error(
+    session: SparkSession, error: BaseException, elementsHidden: bool = False
+) -> BaseException:
+    """What to raise for ``error``, which came from ``session``: that its JVM is gone, else ``translated``."""
+    return jvm_gone_error() if jvm_is_gone(session) else translated(error, elementsHidden)
 
 
 def translated(error: BaseException, elementsHidden: bool = False) -> BaseException:

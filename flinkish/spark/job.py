@@ -18,7 +18,7 @@ from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import clock
 from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.retention import CheckpointRetention
-from flinkish.spark.failures import translated
+from flinkish.spark.failures import session_error, translated
 from flinkish.spark.query_run import QueryRun
 from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
@@ -244,9 +244,7 @@ class SparkJobClient(JobClient):
         try:
             savepoints.write(directory, self._name)
         except Exception as error:
-            if jvm_is_gone(self._session):
-                raise jvm_gone_error() from None
-            raise translated(error, self._elements_hidden) from None
+            raise session_error(self._session, error, self._elements_hidden) from None
 
     def _run_to_the_end(self) -> tuple[JobStatus, BaseException | None]:
         """Run the query, and again after failures as far as the strategy allows: how the job ended."""

@@ -40,12 +40,19 @@ def part(name):
     print("said " + json.dumps(said), flush=True)
 
 
-def environment():
+def environment(session=None):
     return (
-        fl.StreamExecutionEnvironment.getExecutionEnvironment()
+        fl.StreamExecutionEnvironment.getExecutionEnvironment(session)
         .setParallelism(2)
         .setMaxParallelism(2)
     )
+
+
+class Unread(fl.KeyedStateBootstrapFunction):
+    """Keeps nothing."""
+
+    def processElement(self, value, ctx):
+        pass
 
 
 def slow(name):
@@ -213,6 +220,10 @@ with part("hidden") as said:
     list(env.fromData("my secret").keyBy(lambda e: e).map(int).executeAndCollect())
 
 with part("no jvm") as said:
+    from pyspark.sql import SparkSession
+
+    there = SparkSession.getActiveSession()
+    accounts = fl.OperatorTransformation.bootstrapWith(keyed).keyBy(lambda e: e[0])
     env = environment()
     env.fromData(*keyed).keyBy(lambda e: e[0]).map(slow("jvm")).print()
     client = env.executeAsync()
@@ -228,10 +239,25 @@ with part("no jvm") as said:
     except fl.JobExecutionError as error:
         said["result"] = str(error)
     client.cancel()
-    try:
-        environment().fromData(1).executeAndCollect(1)
-    except fl.JobExecutionError as error:
-        said["next"] = str(error)
+    uses = {
+        "job": lambda: environment().fromData(1).executeAndCollect(1),
+        "job in that session": lambda: environment(there).fromData(1).executeAndCollect(1),
+        "toDataFrame": lambda: environment(there).fromData(1).toDataFrame("n long"),
+        "SavepointReader": lambda: fl.SavepointReader.read(there, DIRECTORY).readTimers(
+            "uid", keyType=str
+        ),
+        "SavepointWriter": lambda: (
+            fl.SavepointWriter.newSavepoint(environment(there), 8)
+            .withOperator("uid", accounts.transform(Unread()))
+            .write(f"{DIRECTORY}/made")
+        ),
+    }
+    said["next"] = {}
+    for name, use in uses.items():
+        try:
+            use()
+        except fl.JobExecutionError as error:
+            said["next"][name] = str(error)
     said["seconds"] = time.monotonic() - at
     workers = [pid for pid, command in before.items() if "pyspark" in command and pid != jvm]
     said["workers"] = len(workers)

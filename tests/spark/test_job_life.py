@@ -126,7 +126,14 @@ def test_errors_show_no_elements_if_they_are_hidden(life):
 def test_the_death_of_the_jvm_is_an_error_and_leaves_no_worker(life):
     said = life.said["no jvm"]
     assert "the JVM that Spark runs in is gone" in said["result"]
-    assert "Restart Python" in said["next"]
+    assert list(said["next"]) == [
+        "job",
+        "job in that session",
+        "toDataFrame",
+        "SavepointReader",
+        "SavepointWriter",
+    ]
+    assert all("Restart Python" in error for error in said["next"].values())
     assert said["seconds"] < 10
     assert said["workers"] > 0
     assert said["left"] == 0

@@ -1,10 +1,11 @@
-"""What every use of a session needs of its Python workers before it starts the first of them."""
+"""The session that a job, a DataFrame or a savepoint is made in, ready to start Python workers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from flinkish.spark.session.package_archive import give_package
+from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone, session_for
 from flinkish.spark.session.worker_memory import set_worker_memory
 from flinkish.spark.session.worker_python import set_quiet_worker_python
 
@@ -12,12 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def prepare_workers(session: SparkSession) -> None:
-    """Let the workers of ``session`` find the flinkish of this process, print nothing and keep memory.
+def prepared_session(sparkSession: SparkSession | None) -> SparkSession:
+    """``session_for(sparkSession)``, whose workers find the flinkish of this process, print nothing and keep
+    memory.
 
-    Spark has a daemon of workers for each environment that they are started with, so whoever starts workers calls
-    this first, always with the same outcome.
+    Spark has a daemon of workers for each environment that they are started with, so whatever starts workers has
+    its session from here. Raises JobExecutionError if the session's JVM is gone.
     """
+    session = session_for(sparkSession)
+    if jvm_is_gone(session):
+        raise jvm_gone_error()
     set_quiet_worker_python(session)
     set_worker_memory()
     give_package(session)
+    return session
