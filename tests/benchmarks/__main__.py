@@ -11,9 +11,9 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +49,48 @@ class Counted:
     """The figure of a run."""
 
 
+@dataclass(frozen=True)
+class Run:
+    """One run of a job on one side."""
+
+    seconds: float
+    results: Digest
+    steps: str = ""
+    """Where the time of flinkish's batches went."""
+
+
+@dataclass
+class Figure:
+    """What is measured of one side, for ``rows``: the best of its runs, after one that does not count."""
+
+    side: str
+    rows: Sequence[Row]
+    measured: Callable[[], Run | None]
+    """Runs the job once. None: it was not done in time."""
+    runs: list[Run] = field(default_factory=list)
+    ended: bool = False
+    """Whether a run was not done in time, after which there are no more."""
+
+    def run(self) -> None:
+        found = None if self.ended else self.measured()
+        if found is None:
+            self.ended = True
+        else:
+            self.runs.append(found)
+
+    def show(self, unfinished: str) -> None:
+        """Put the figure into the rows, or ``unfinished`` where no run counts."""
+        best = min(self.runs[1:], key=lambda run: run.seconds, default=None)
+        for row in self.rows:
+            if best is None:
+                row.unfinished[self.side] = unfinished
+                continue
+            row.seconds[self.side] = best.seconds
+            row.results = str(best.results)
+            if self.side == "flinkish":
+                row.steps = best.steps
+
+
 @dataclass
 class Bench:
     """One run: what it reads, which sides take part, and where its files are."""
@@ -58,7 +100,7 @@ class Bench:
     batches: Sequence[int]
     """The sizes of a batch, in elements."""
     runs: int
-    """How often a job runs on each side; its figure is that of the best run."""
+    """How many runs of a job count on each side; its figure is that of the best."""
     patience: float
     """The seconds after which a job on Spark or Flink is ended."""
     root: Path
@@ -76,16 +118,15 @@ class Bench:
             self.sessionWarmUp = None
         if job.group == "smallest":
             return [self._smallest(job)]
-        digests: dict[str, Digest] = {}
         # Nexmark is not about the size of batches, so one is enough.
         sizes = self.batches[:1] if job.group == "nexmark" else self.batches
         self._warm_up(job, self.warmUp)
-        rows = [self._micro_batches(job, size, digests) for size in sizes]
-        if self.classPath is not None:
-            self._java(job, self.classPath, rows, digests)
-        check_equal(job.name, digests)
-        for row in rows:
-            row.results = str(next(iter(digests.values())))
+        rows = [Row(job.title, job.group, size) for size in sizes]
+        figures = [figure for row in rows for figure in self._of_batches(job, row)]
+        with ExitStack() as stack:
+            if self.classPath is not None:
+                figures += self._of_java(job, rows, self.classPath, stack)
+            self._in_turn(job, figures)
         return rows
 
     def _warm_up(self, job: Job, workload: Workload) -> None:
@@ -96,89 +137,79 @@ class Bench:
             with fresh_directory(f"{job.name}-{side}", self.root) as output:
                 run(self.spark, job, inputs, 1, output)
 
-    def _micro_batches(self, job: Job, size: int, digests: dict[str, Digest]) -> Row:
-        """flinkish and Spark with batches of one size."""
-        row = Row(job.title, job.group, size)
-        files = max(size // self.workload.elements, 1)
+    def _of_batches(self, job: Job, row: Row) -> list[Figure]:
+        """flinkish and Spark with batches of the size of ``row``."""
+        files = max(row.batch // self.workload.elements, 1)
         batches = -(-self.workload.files // files)
         first = max(batches // 3, 1) if batches > 1 else 0
         millions = (self.workload.total - first * files * self.workload.elements) / 1e6
         counted = Counted(first, lambda found: found.wall(first, batches) / millions)
-        inputs = self.workload.inputs(job, self.root)
-        digests.update(self._compare(row, job, inputs, files, counted))
-        return row
+        return self._on_spark(job, row, self.workload, files, counted)
 
     def _smallest(self, job: Job) -> Row:
         """flinkish and Spark with batches of a few elements."""
         row = Row(job.title, job.group)
         counted = Counted(SMALL_WARM_UP, lambda found: found.a_batch(SMALL_WARM_UP))
-        inputs = SMALL.inputs(job, self.root)
-        check_equal(job.name, self._compare(row, job, inputs, 1, counted))
+        self._in_turn(job, self._on_spark(job, row, SMALL, 1, counted))
         return row
 
-    def _compare(
-        self,
-        row: Row,
-        job: Job,
-        inputs: Mapping[str, Path],
-        files: int,
-        counted: Counted,
-    ) -> dict[str, Digest]:
-        """Put the best run of each side into ``row``; what all runs gave."""
-        digests: dict[str, Digest] = {}
-        for side, run in self._sides(job):
-            runs = list(self._runs(job, side, partial(run, self.spark, job, inputs, files)))
-            if not runs:
-                row.unfinished[side] = self._not_done
-                continue
-            for number, (_, results) in enumerate(runs, 1):
-                digests[f"{side}, {row.batch:,} a batch, run {number}"] = results
-            best = min((batches for batches, _ in runs), key=counted.seconds)
-            row.seconds[side] = counted.seconds(best)
-            if side == "flinkish":
-                row.steps = best.largest_steps(counted.first)
-        return digests
+    def _on_spark(
+        self, job: Job, row: Row, workload: Workload, files: int, counted: Counted
+    ) -> list[Figure]:
+        inputs = workload.inputs(job, self.root)
 
-    def _runs(
-        self, job: Job, side: str, run: Callable[[Path], micro_batches.Batches | None]
-    ) -> Iterator[tuple[micro_batches.Batches, Digest]]:
-        """The runs of a side until one was not done in time, and their results."""
-        for _ in range(self.runs):
+        def measured(side: str, run: micro_batches.Side) -> Run | None:
             with fresh_directory(f"{job.name}-{side}", self.root) as output:
-                found = run(output)
+                found = run(self.spark, job, inputs, files, output)
                 if found is None:
-                    return
+                    return None
                 results = digest(output / "results", job.results)
-            yield found, results
+            return Run(counted.seconds(found), results, found.largest_steps(counted.first))
+
+        return [Figure(side, [row], partial(measured, side, run)) for side, run in self._sides(job)]
+
+    def _of_java(
+        self, job: Job, rows: Sequence[Row], classPath: str, stack: ExitStack
+    ) -> list[Figure]:
+        inputs = self.workload.inputs(job, self.root)
+        directory = stack.enter_context(fresh_directory(f"{job.name}-java", self.root))
+        output = directory / "output"
+        java = stack.enter_context(flink.JavaFlink(classPath, job, inputs, output, self.patience))
+
+        def measured(kind: str) -> Run | None:
+            seconds = java.run(kind)
+            if seconds is None:
+                return None
+            results = digest(output / kind / "results", job.results)
+            return Run(seconds / self.workload.total * 1e6, results)
+
+        return [
+            Figure(side, rows, partial(measured, kind))
+            for side, kind in ((JAVA, flink.PLAIN), (CHECKPOINTED, flink.CHECKPOINTED))
+        ]
+
+    def _in_turn(self, job: Job, figures: Sequence[Figure]) -> None:
+        """Measure ``figures`` and put them into their rows. Each runs once and then each again, as a shared machine
+        is quicker at times. Raises DifferentResultsError if two runs differ."""
+        for _ in range(1 + self.runs):
+            for figure in figures:
+                figure.run()
+        check_equal(
+            job.name,
+            {
+                f"{figure.side}, {figure.rows[0].batch:,} a batch, run {number}": run.results
+                for figure in figures
+                for number, run in enumerate(figure.runs)
+            },
+        )
+        for figure in figures:
+            figure.show(f"not done after {self.patience:.0f} s")
 
     def _sides(self, job: Job) -> list[tuple[str, micro_batches.Side]]:
         sides: list[tuple[str, micro_batches.Side]] = [("flinkish", micro_batches.run_flinkish)]
         if "Spark" in self.sides and job.spark is not None:
             sides.append(("Spark", partial(micro_batches.run_spark, patience=self.patience)))
         return sides
-
-    @property
-    def _not_done(self) -> str:
-        return f"not done after {self.patience:.0f} s"
-
-    def _java(
-        self, job: Job, classPath: str, rows: Sequence[Row], digests: dict[str, Digest]
-    ) -> None:
-        inputs = self.workload.inputs(job, self.root)
-        with fresh_directory(f"{job.name}-java", self.root) as directory:
-            output = directory / "output"
-            runs = flink.run_java(classPath, job, inputs, output, self.runs, self.patience)
-            for side, seconds, results in (
-                (JAVA, runs.plain, flink.PLAIN),
-                (CHECKPOINTED, runs.checkpointed, flink.CHECKPOINTED),
-            ):
-                if seconds is not None:
-                    digests[side] = digest(output / results, job.results)
-                for row in rows:
-                    if seconds is None:
-                        row.unfinished[side] = self._not_done
-                    else:
-                        row.seconds[side] = seconds / self.workload.total * 1e6
 
     def pyflink(self, python: Path, rows: Sequence[Row]) -> list[Row]:
         """PyFlink's row, beside what flinkish takes for the same job in ``rows``."""
@@ -305,7 +336,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--runs",
         type=int,
         default=2,
-        help="of each job on each side, of which the best counts: %(default)s",
+        help="of each job on each side that count, of which the best is shown: %(default)s",
     )
     parser.add_argument(
         "--patience",

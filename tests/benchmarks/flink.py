@@ -12,10 +12,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.files import BUILD, ROOT
 from tests.benchmarks.inputs import elements_of, halves_of
@@ -30,20 +32,12 @@ OPENED = ("java.base/java.util", "java.base/java.lang", "java.base/java.time", "
 """Packages that Flink's serializers look into."""
 
 
-PLAIN, CHECKPOINTED = "plain/results", "checkpointed/results"
-"""Where the results of the last run of each kind are, below the output directory."""
+PLAIN, CHECKPOINTED = "plain", "checkpointed"
+"""How a job runs in Java, and the directory of its output."""
 
 
 class MissingError(Exception):
     """Why Flink cannot run on this machine."""
-
-
-@dataclass(frozen=True)
-class FlinkRuns:
-    """Seconds of the best run, without checkpoints and with one every second; None: not done in time."""
-
-    plain: float | None
-    checkpointed: float | None
 
 
 def install() -> Path:
@@ -86,22 +80,70 @@ def compile_jobs() -> str:
     return f"{classes}{os.pathsep}{jars}/*"
 
 
-def run_java(
-    classPath: str, job: Job, inputs: Mapping[str, Path], output: Path, runs: int, patience: float
-) -> FlinkRuns:
-    """Run the job's twin, ``runs`` times that count with and without checkpoints; results are below ``output``, in
-    PLAIN and CHECKPOINTED. After ``patience`` seconds it is ended, and what it has not done is None."""
-    command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseParallelGC", "-Dlog4j2.level=OFF"]
-    command += [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
-    command += ["-cp", classPath, "Bench", job.name, str(output), str(runs)]
-    command += [f"{name}={halves_of(directory)}" for name, directory in inputs.items()]
-    lines = _lines(command, output.parent / f"{output.name}.log", patience)
-    times: dict[bool, list[float]] = {False: [], True: []}
-    for line in lines:
-        if line.startswith("{"):
-            run = json.loads(line)
-            times[run["checkpoints"]].append(run["seconds"])
-    return FlinkRuns(min(times[False], default=None), min(times[True], default=None))
+class JavaFlink:
+    """A JVM in which the Java twin of a job runs as often as it is asked to; a context manager, that ends it.
+
+    Results of a run are in ``output/KIND/results``. After ``patience`` seconds a run is ended.
+    """
+
+    def __init__(
+        self,
+        classPath: str,
+        job: Job,
+        inputs: Mapping[str, Path],
+        output: Path,
+        patience: float,
+    ) -> None:
+        command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseParallelGC", "-Dlog4j2.level=OFF"]
+        command += [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
+        command += ["-cp", classPath, "Bench", job.name, str(output)]
+        command += [f"{name}={halves_of(directory)}" for name, directory in inputs.items()]
+        self._patience = patience
+        self._log = output.parent / f"{output.name}.log"
+        self._late = False
+        with self._log.open("w") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> JavaFlink:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        _end(self._process)
+
+    def run(self, kind: str) -> float | None:
+        """The seconds of a run, PLAIN or CHECKPOINTED. None: it was not done in time, and no other will be."""
+        if self._late:
+            return None
+        timer = threading.Timer(self._patience, self._end_late)
+        timer.start()
+        try:
+            return self._seconds_of(kind)
+        finally:
+            timer.cancel()
+
+    def _seconds_of(self, kind: str) -> float | None:
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answers is not None
+        with suppress(BrokenPipeError):
+            print(kind, file=asked, flush=True)
+        for line in answers:
+            if line.startswith("{"):
+                return float(json.loads(line)["seconds"])
+        if self._late:
+            return None
+        raise RuntimeError(f"java failed:\n{_tail(self._log)}")
+
+    def _end_late(self) -> None:
+        self._late = True
+        _end(self._process)
 
 
 def run_pyflink(python: Path, inputs: Mapping[str, Path], output: Path, patience: float) -> float:
@@ -121,14 +163,22 @@ def _lines(command: list[str], log: Path, patience: float) -> list[str]:
         try:
             began = time.monotonic()
             if process.wait(patience):
-                tail = "\n".join(log.read_text().splitlines()[-15:])
                 raise RuntimeError(
-                    f"{command[0]} failed after {time.monotonic() - began:.0f} s:\n{tail}"
+                    f"{command[0]} failed after {time.monotonic() - began:.0f} s:\n{_tail(log)}"
                 )
         except subprocess.TimeoutExpired:
             pass
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            _end(process)
     return printed.read_text().splitlines()
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """End a process, and all that it started, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text().splitlines()[-15:])

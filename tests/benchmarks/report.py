@@ -138,17 +138,17 @@ Flink in Java, on the same elements in the same run, and fails where two sides g
 CSV files, and writes its results to CSV files.
 
 Figures are **seconds a million elements**, without start and warm-up, of the best of as many runs as each side has
-(`--runs`; PyFlink has one). A ratio says how many times as long as flinkish the other side takes: above 1 flinkish is
-quicker.
+(`--runs`; PyFlink has one). The sides run in turn, and a first run of each does not count. A ratio says how many times as
+long as flinkish the other side takes: above 1 flinkish is quicker.
 
 - flinkish and Spark share a session, with RocksDB, the settings of flinkish and a checkpoint on disk each batch. Files
   are read in order, one or more a batch. Each job runs on 40 small files first, the first job on some hundreds more
   (`--session-warm-up`), and neither these batches count nor the first of the others: a stream runs for days, and for
   some minutes of that the JVM compiles what has run often, on half a core.
 - Java Flink is apache-flink in one JVM for each job: parallelism 2, heap state, object reuse, its files in order and
-  parsed from bytes, and a first run that does not count. Each file is cut in two that alternate, so that both tasks
-  read elements of the same time and no window stays open for one of them. Its time is from the first record read to
-  the last result written. With checkpoints: one to disk every second.
+  parsed from bytes. Each file is cut in two that alternate, so that both tasks read elements of the same time and no
+  window stays open for one of them. Its time is from the first record read to the last result written. With
+  checkpoints: one to disk every second.
 - `make bench JOBS="tumbling sessions" ELEMENTS=1000000` runs some jobs at one size, and leaves this page as it is."""
 
 _NEXMARK = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ import pyarrow.csv
 import pytest
 
 from tests.benchmarks import lookups
-from tests.benchmarks.__main__ import Bench
+from tests.benchmarks.__main__ import Bench, Figure, Run
 from tests.benchmarks.files import Workload
+from tests.benchmarks.flink import CHECKPOINTED as CHECKPOINTED_RUN
+from tests.benchmarks.flink import PLAIN, JavaFlink
 from tests.benchmarks.inputs import INPUTS, LATENESS, Input, elements_of, halves_of
 from tests.benchmarks.jobs import JOBS, chosen
 from tests.benchmarks.report import CHECKPOINTED, JAVA, PYFLINK, Row, page
@@ -86,6 +89,68 @@ def test_a_side_that_differs_fails_the_run(
     monkeypatch.setattr(micro_batches, "run_spark", other)
     with pytest.raises(DifferentResultsError, match=r"^rows: .*flinkish.*results.*; Spark"):
         run.measure(JOBS["rows"])
+
+
+def test_the_best_of_the_runs_that_count_is_shown_and_the_first_does_not() -> None:
+    results = Digest(3, 7)
+    found = iter([Run(1.0, results), Run(3.0, results), Run(2.0, results), None])
+    rows = [Row("a job", "table", size) for size in (1_000, 2_000)]
+    figure = Figure("Spark", rows, lambda: next(found))
+    figure.run()
+    figure.show("too slow")
+    assert [row.cell("Spark") for row in rows] == ["too slow", "too slow"]
+    # The fourth is not done in time, and a fifth would be one more than there are
+    for _ in range(4):
+        figure.run()
+    figure.show("too slow")
+    assert [row.cell("Spark") for row in rows] == ["2.00", "2.00"]
+
+
+# ---------------------------------------------------------------- Java
+
+
+def java(
+    directory: Path, script: str, patience: float, monkeypatch: pytest.MonkeyPatch
+) -> JavaFlink:
+    """A side whose ``java`` is a shell script."""
+    program = directory / "java"
+    program.write_text(f"#!/bin/sh\n{script}")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+    return JavaFlink("classes", JOBS["tumbling"], {}, directory / "output", patience)
+
+
+def test_each_run_in_java_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = """
+    while read kind
+    do
+        echo "a line of Flink's"
+        case $kind in
+            plain) echo '{"seconds": 1.5}' ;;
+            checkpointed) echo '{"seconds": 2.5}' ;;
+        esac
+    done
+    """
+    with java(tmp_path, script, 60, monkeypatch) as flink:
+        assert [flink.run(kind) for kind in (PLAIN, CHECKPOINTED_RUN, PLAIN)] == [1.5, 2.5, 1.5]
+
+
+def test_a_run_in_java_that_is_not_done_in_time_is_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = """
+    read kind && echo '{"seconds": 1.5}'
+    read kind && sleep 600
+    """
+    with java(tmp_path, script, 2, monkeypatch) as flink:
+        assert [flink.run(PLAIN) for _ in range(3)] == [1.5, None, None]
+
+
+def test_java_that_fails_fails_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "read kind; echo 'no such job' >&2; exit 1"
+    side = java(tmp_path, script, 60, monkeypatch)
+    with side as flink, pytest.raises(RuntimeError, match="no such job"):
+        flink.run(PLAIN)
 
 
 # ---------------------------------------------------------------- inputs and results

@@ -1,5 +1,7 @@
+import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -29,10 +31,10 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.filesystem.bucketassigners.BasePathBucketAssigner;
 
 /**
- * Runs one job in this JVM, again and again, and prints a line of JSON for each run.
+ * Runs one job in this JVM for each line that it reads, and prints a line of JSON for each run.
  *
- * <p>Arguments: job, output directory, number of runs that count, and {@code name=directory} for each input. The
- * first run, which is not counted, warms up. Results are in {@code plain/results} and {@code checkpointed/results}.
+ * <p>Arguments: job, output directory, and {@code name=directory} for each input. A line is {@code plain} or
+ * {@code checkpointed}, and the results of its run are below the directory of that name.
  * The time is from when the first record is read until the last result is written, so that neither the start of the
  * cluster nor its end counts.
  */
@@ -53,19 +55,16 @@ public final class Bench {
 
     public static void main(String[] arguments) throws Exception {
         Map<String, String> inputs = new TreeMap<>();
-        for (int i = 3; i < arguments.length; i++) {
+        for (int i = 2; i < arguments.length; i++) {
             String[] input = arguments[i].split("=", 2);
             inputs.put(input[0], input[1]);
         }
-        int runs = Integer.parseInt(arguments[2]);
-        run(arguments[0], arguments[1] + "/plain", inputs, false);
-        for (boolean checkpoints : new boolean[] {false, true}) {
-            for (int i = 0; i < runs; i++) {
-                String output = arguments[1] + (checkpoints ? "/checkpointed" : "/plain");
-                double seconds = run(arguments[0], output, inputs, checkpoints);
-                System.out.printf("{\"checkpoints\": %s, \"seconds\": %.4f}%n", checkpoints, seconds);
-                System.out.flush();
-            }
+        BufferedReader asked = new BufferedReader(new InputStreamReader(System.in));
+        for (String kind = asked.readLine(); kind != null; kind = asked.readLine()) {
+            String output = arguments[1] + "/" + kind;
+            double seconds = run(arguments[0], output, inputs, kind.equals("checkpointed"));
+            System.out.printf("{\"seconds\": %.4f}%n", seconds);
+            System.out.flush();
         }
     }
 
