@@ -80,8 +80,7 @@ def _exit(edge: JobEdge, files: Mapping[str, PartFiles]) -> ExitPlan:
 
 
 def _window(edge: JobEdge) -> WindowOperatorDescription | None:
-    # Before the end of the batch a watermark would come between elements
-    if not edge.folded or edge.target.head.isSink:
+    if edge.target.head.isSink:
         return None
     operator = edge.target.head.operator
     return operator if isinstance(operator, WindowOperatorDescription) else None

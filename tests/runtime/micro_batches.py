@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 import cloudpickle
+import pyarrow as pa
 
 from flinkish import StreamExecutionEnvironment
 from flinkish.api.connectors.sink import PrintSink
@@ -26,6 +27,7 @@ from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow, Slice
@@ -55,7 +57,7 @@ class MicroBatches:
     """A job of one source; ``build`` returns the stream, or streams, to look at.
 
     ``keepsTasks``: what is opened stays open, as in one worker that serves all partitions. ``batch``: it runs
-    in BATCH.
+    in BATCH. ``columns``: elements, which are Rows with the same fields, come as columns, as those of files do.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class MicroBatches:
         parallelism: int = 1,
         keepsTasks: bool = False,
         batch: bool = False,
+        columns: bool = False,
     ) -> None:
         environment = StreamExecutionEnvironment()
         source = environment.fromSource(CollectionSource(()))
@@ -85,6 +88,7 @@ class MicroBatches:
         self.metrics = MetricsTotals()
         self.attributeChanges: list[AttributeChange] = []
         self._batch = 0
+        self._columns = columns
         self._kept = TaskStore() if keepsTasks else None
 
     def run(self, batches: Sequence[Batch]) -> list[list[Result]]:
@@ -106,7 +110,7 @@ class MicroBatches:
                         for mark in run:
                             task.split(mark)  # type: ignore[arg-type]
                     else:
-                        rows.extend(task.process(_records(run)))  # type: ignore[arg-type]
+                        rows.extend(task.process(_records(run, self._columns)))  # type: ignore[arg-type]
                 written, reports = task.finish()
                 rows.extend(written)
                 self.metrics.add(reports)
@@ -192,9 +196,12 @@ class MicroBatches:
             self._kept.keep(_key(name), task)
 
 
-def _records(elements: Iterable[Element]) -> Records:
+def _records(elements: Iterable[Element], columns: bool) -> Records:
     values, stamps = zip(*elements)
-    return Records(list(values), timestamps_of([NO_TIMESTAMP if t is None else t for t in stamps]))
+    rows: Sequence[Any] = list(values)
+    if columns:
+        rows = RowColumns(pa.RecordBatch.from_pylist([row.asDict() for row in rows]))
+    return Records(rows, timestamps_of([NO_TIMESTAMP if t is None else t for t in stamps]))
 
 
 def _key(name: str) -> TaskKey:

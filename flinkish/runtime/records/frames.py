@@ -24,12 +24,15 @@ from flinkish.api.errors import FlinkishError, UnfitElementError, shown
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.packing import narrowed, widened
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
-VERSION = 1
-
+VERSION = 2
+_READS = (1, VERSION)
+"""Version 1 had no packed timestamps, and no texts as codes. Frames of collections and of users' sources stay in
+checkpoints, so it is still read."""
 
 _WATERMARK, _IDLE, _ACTIVE, _SPLIT = 0, 1, 2, 3
 
@@ -175,7 +178,7 @@ def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
 
 def decode_frame(data: bytes) -> Frame:
     """The frame that ``encode_frame`` encoded."""
-    if data[0] != VERSION:
+    if data[0] not in _READS:
         raise FlinkishError(
             f"a frame has version {data[0]}, but this flinkish reads version {VERSION}."
             " Install the same version of flinkish on all workers and on the driver."
@@ -185,14 +188,9 @@ def decode_frame(data: bytes) -> Frame:
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
         keys = ColumnKeys(values, keys)
-    if isinstance(timestamps, int):
-        assert isinstance(values, RowColumns)
-        stamps = values.arrow(timestamps).to_numpy()
-    else:
-        stamps = np.frombuffer(timestamps, dtype=np.int64)
     records = Records(
         values,
-        stamps,
+        _timestamps(timestamps, values),
         keys,
         _hashes(hashes, keys),
         np.frombuffer(counts[0], dtype=np.int64) if counts else None,
@@ -250,14 +248,36 @@ NO_MARKS = MarksBuilder().build()
 NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
 
 
-def _timestamp_column(records: Records) -> int | bytes:
-    """The number of the column that holds the timestamps if there is one, else their bytes."""
+def _timestamp_column(records: Records) -> int | bytes | tuple[int, str, bytes]:
+    """The number of the column that holds the timestamps if there is one, else their bytes, packed where that saves
+    space: the least, the type of the distances from it, and these. Equal ones have no distances."""
+    timestamps = records.timestamps
     if isinstance(records.values, RowColumns):
-        for number, column in enumerate(records.values.batch.columns):
-            whole = pa.types.is_int64(column.type) and not column.null_count
-            if whole and np.array_equal(column.to_numpy(), records.timestamps):
-                return number
-    return records.timestamps.tobytes()
+        for number, kind in enumerate(records.values.schema.types):
+            if pa.types.is_int64(kind):
+                column = records.values.arrow(number)
+                if not column.null_count and np.array_equal(column.to_numpy(), timestamps):
+                    return number
+    packed = narrowed(timestamps) if len(timestamps) else None
+    if packed is None:
+        return timestamps.tobytes()
+    least, distances = packed
+    if not distances.any():
+        return least, "", b""
+    return least, distances.dtype.str, distances.tobytes()
+
+
+def _timestamps(column: int | bytes | tuple[int, str, bytes], values: Sequence[Any]) -> Timestamps:
+    if isinstance(column, int):
+        assert isinstance(values, RowColumns)
+        found: Timestamps = values.arrow(column).to_numpy()
+        return found
+    if isinstance(column, bytes):
+        return np.frombuffer(column, dtype=np.int64)
+    least, kind, data = column
+    if not kind:
+        return np.full(len(values), least, dtype=np.int64)
+    return widened(np.frombuffer(data, dtype=kind), least, np.dtype(np.int64))
 
 
 def _columns(values: Sequence[Any]) -> Any:

@@ -258,7 +258,7 @@ class KeyColumn:
             column = None if self._field is None else values.column(self._field)
             if column is None and self._columns is not None:
                 column = self._columns.passed(values)
-            if column is not None and has_dictionary(values.arrow(column).type):
+            if column is not None and has_dictionary(values.schema.types[column]):
                 return ColumnKeys(values, column), self._hashes_of(values.encoded(column))
             computed = None if self._columns is None else self._columns.results(values)
             if computed is not None and _are_keys(computed):

@@ -7,20 +7,24 @@ or whatever a function makes of such Rows if it runs as columns: tuples, datacla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress, pairwise, repeat
 from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from flinkish.api.errors import MalformedRecordError
 from flinkish.api.types.fields import Field
 from flinkish.api.types.row import Row, row_type
-from flinkish.runtime.records.packing import packed, unpacked
+from flinkish.runtime.records.packing import packed, repeats, short_codes, unpacked, with_texts
 from flinkish.runtime.records.partly_read import Columns, PartlyRead
 from flinkish.runtime.records.shapes import Shape, row_shape
+
+_SAMPLE = 1 << 13
+"""The number of texts of a column that tell whether its texts repeat."""
 
 
 class RowColumns(Sequence[Any]):
@@ -29,12 +33,14 @@ class RowColumns(Sequence[Any]):
     Of rows that are read in part ``columns`` gives a column, and ``batch`` reads the rest.
     """
 
-    __slots__ = ("_encoded", "_lists", "_rows", "_shape", "columns")
+    __slots__ = ("_codes", "_encoded", "_lists", "_rows", "_shape", "columns")
 
     def __init__(self, columns: Columns, shape: Shape | None = None) -> None:
         self.columns = columns
         self._shape = shape
         self._encoded: dict[int, pa.DictionaryArray] = {}
+        self._codes: dict[int, pa.DictionaryArray] = {}
+        """The columns of texts that repeat, as far as they are known: they travel as codes."""
         self._lists: dict[int, list[Any]] = {}
         self._rows: list[Any] | None = None
 
@@ -42,11 +48,14 @@ class RowColumns(Sequence[Any]):
     def ofBytes(cls, data: bytes | memoryview, shape: Shape | None = None) -> RowColumns:
         """The elements that ``toBytes`` encoded."""
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-            return cls(unpacked(reader.read_next_batch()), shape)
+            columns, codes = unpacked(reader.read_next_batch())
+        rows = cls(columns, shape)
+        rows._codes = codes
+        return rows
 
     def toBytes(self) -> bytes:
         """The columns in Arrow's format."""
-        batch = packed(self.batch)
+        batch = packed(self.columns, self._codes)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
@@ -111,7 +120,7 @@ class RowColumns(Sequence[Any]):
 
     def encoded(self, column: int) -> pa.DictionaryArray:
         """A column as a dictionary array: its distinct values, and an index into them for each row."""
-        values = self._encoded.get(column)
+        values = self._codes.get(column, self._encoded.get(column))
         if values is None:
             values = self.columns.column(column)
             if not pa.types.is_dictionary(values.type):
@@ -121,11 +130,23 @@ class RowColumns(Sequence[Any]):
 
     def withEncoded(self, column: int) -> RowColumns:
         """The same rows with that column dictionary-encoded, which takes less space."""
-        values = self.encoded(column)
-        if len(values.dictionary) <= np.iinfo(np.int16).max:
-            values = pa.DictionaryArray.from_arrays(values.indices.cast("int16"), values.dictionary)
-        name = self.batch.schema.names[column]
-        return RowColumns(self.batch.set_column(column, name, values), self._shape)
+        values = short_codes(self.encoded(column))
+        schema = self.schema.set(column, pa.field(self.schema.names[column], values.type))
+        codes = {number: texts for number, texts in self._codes.items() if number != column}
+        others = {n: self.arrow(n) for n in range(len(schema)) if n != column and n not in codes}
+        rows = RowColumns(with_texts(schema, len(self), {**others, column: values}, codes))
+        rows._shape, rows._codes = self._shape, codes
+        return rows
+
+    def encodeTexts(self) -> None:
+        """Find the codes of the columns whose texts repeat, in which they travel and are read more quickly."""
+        for number, kind in enumerate(self.schema.types):
+            if pa.types.is_string(kind) and number not in self._codes:
+                sample = self.arrow(number).slice(0, _SAMPLE)
+                if pc.count_distinct(sample).as_py() * 8 <= len(sample) * 7:
+                    codes = self.encoded(number)
+                    if repeats(codes):
+                        self._codes[number] = codes
 
     def values(self, column: int) -> list[Any]:
         """The values of a column."""
@@ -136,7 +157,8 @@ class RowColumns(Sequence[Any]):
 
     def _python_values(self, column: int) -> list[Any]:
         try:
-            return python_values(self.columns.column(column))
+            codes = self._codes.get(column)
+            return python_values(self.columns.column(column) if codes is None else codes)
         except (ValueError, OverflowError, pa.ArrowException) as error:
             raise MalformedRecordError(
                 f"the column {self.schema.names[column]!r} has a value that Python cannot represent:"
@@ -166,18 +188,30 @@ class RowColumns(Sequence[Any]):
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The elements at ``positions``, in that order."""
-        return RowColumns(self.columns.take(pa.array(positions)), self._shape)
+        indices = pa.array(positions)
+        return self._part(lambda columns: columns.take(indices))
 
     def kept(self, kept: NDArray[np.bool_]) -> RowColumns:
         """The elements for which ``kept`` is true, with the objects that were made of them."""
-        part = RowColumns(self.columns.filter(pa.array(kept)), self._shape)
+        mask = pa.array(kept)
+        part = self._part(lambda columns: columns.filter(mask))
         if self._rows is not None:
             part._rows = list(compress(self._rows, kept))
         return part
 
     def between(self, start: int, end: int) -> RowColumns:
         """The elements from ``start`` to before ``end``."""
-        return RowColumns(self.columns.slice(start, end - start), self._shape)
+        return self._part(lambda columns: columns.slice(start, end - start))
+
+    def _part(self, of: Callable[[Any], Any]) -> RowColumns:
+        """What ``of`` takes of all columns, or of one. Of texts that are known as codes it takes the codes."""
+        columns, codes = self.columns, self._codes
+        if codes and not isinstance(columns, PartlyRead):
+            others = {n: self.arrow(n) for n in range(len(self.schema)) if n not in codes}
+            columns = with_texts(self.schema, len(self), others, codes)
+        part = RowColumns(of(columns), self._shape)
+        part._codes = {number: of(column) for number, column in codes.items()}
+        return part
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)
@@ -265,6 +299,9 @@ def python_values(column: pa.Array) -> list[Any]:
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
         # to_pylist() makes a scalar object for every value first and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
+    if pa.types.is_dictionary(kind) and len(column) < len(column.dictionary):
+        # A short part of a long column has its whole dictionary
+        return python_values(column.dictionary_decode())
     if pa.types.is_dictionary(kind):
         distinct = np.empty(len(column.dictionary), dtype=object)
         distinct[:] = python_values(column.dictionary)

@@ -95,7 +95,7 @@ class RecordWriter(Input):
     def beginClosing(self) -> None:
         """What follows in the slice is for the end of the batch, if the gate joins splits."""
         if self._gate.joinsSplits:
-            self._cut()
+            self._write()
             self._sequence = CLOSING
 
     def tellSplits(self, joined: JoinedSplits) -> None:
@@ -112,11 +112,15 @@ class RecordWriter(Input):
 
     def finish(self) -> list[FrameRow]:
         """End the slice: cut the rest and return the frames not returned yet."""
-        self._cut()
+        self._write()
         return self.rows()
 
     def trim(self) -> None:
         """Called between batches: drop caches."""
+
+    def _write(self) -> None:
+        """Write all that came so far."""
+        self._cut()
 
     def _cut(self) -> None:
         values = _joined(self._values)
@@ -179,26 +183,28 @@ class KeyedRecordWriter(RecordWriter):
     def trim(self) -> None:
         self._keys.trim()
 
-    def finish(self) -> list[FrameRow]:
-        self._cut()
+    def _write(self) -> None:
+        super()._write()
         self._write_folded()
-        return self.rows()
 
     def _partition(self, records: Records, marks: Marks) -> None:
-        if self._folded and not len(records):
-            self._marks_among.append(marks)
-            return
-        keys, hashes = self._keys.of(records.values)
-        keyed = Records(records.values, records.timestamps, keys, hashes)
-        folded = None if self._fold is None else self._fold.of(keyed)
-        if folded is None:
-            self._write_folded()
-            self._distribute(self._encoded(keyed), marks)
-            return
-        self._folded.append(folded)
+        if not self._folded or len(records):
+            keys, hashes = self._keys.of(records.values)
+            keyed = Records(records.values, records.timestamps, keys, hashes)
+            folded = self._fold.of(keyed) if self._fold and self._follow(marks, keyed) else None
+            if folded is None:
+                self._write_folded()
+                self._distribute(self._encoded(keyed), marks)
+                return
+            self._folded.append(folded)
         self._marks_among.append(marks)
-        if sum(map(len, self._folded)) >= RECORDS_A_FRAME:
+        counts_here = len(marks) and not self._gate.folded
+        if counts_here or sum(map(len, self._folded)) >= RECORDS_A_FRAME:
             self._write_folded()
+
+    def _follow(self, marks: Marks, records: Records) -> bool:
+        """Whether no mark counts before one of the records."""
+        return self._gate.folded or not len(marks) or int(marks.positions[0]) >= len(records)
 
     def _write_folded(self) -> None:
         runs, marks = self._folded, self._marks_among
@@ -212,7 +218,7 @@ class KeyedRecordWriter(RecordWriter):
         *before, last = runs
         for run in before:
             self._distribute(run, NO_MARKS)
-        # The watermark counts at the end of the batch, wherever it is
+        # None of them counts before what was folded: a watermark that is folded does at the end of the batch
         self._distribute(last, Marks.joined(marks, len(last)))
 
     def _distribute(self, records: Records, marks: Marks) -> None:
@@ -293,6 +299,9 @@ class SingleRecordWriter(RecordWriter):
         self._marks.addSplit(self._count, mark)
 
     def _partition(self, records: Records, marks: Marks) -> None:
+        # What is found here, in as many tasks as read the source, need not be found in the one behind
+        if isinstance(records.values, RowColumns):
+            records.values.encodeTexts()
         self._add(self._keyGroup, Frame(records, marks))
 
 
@@ -325,6 +334,8 @@ class SplitRecordWriter(KeyedRecordWriter):
             _, hashes = self._keys.of(records.values)
         except UnstableKeyError as error:
             raise unstable_split(self._operator, error.key) from None
+        if isinstance(records.values, RowColumns):
+            records.values.encodeTexts()
         self._spread(Records(records.values, records.timestamps, None, hashes), marks)
 
 

@@ -1,5 +1,6 @@
 """Frames carry records and marks across, whatever the elements are."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -10,10 +11,17 @@ from hypothesis import strategies as st
 
 from flinkish import WatermarkStatus
 from flinkish.api.errors import FlinkishError
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.types.row import Row
-from flinkish.runtime.records.frames import Frame, MarksBuilder, decode_frame, encode_frame
+from flinkish.runtime.records.frames import (
+    NO_MARKS,
+    Frame,
+    MarksBuilder,
+    decode_frame,
+    encode_frame,
+)
 from flinkish.runtime.records.keys import key_group_of, stable_hash
-from flinkish.runtime.records.records import Records, timestamps_of
+from flinkish.runtime.records.records import Records, no_timestamps, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task.gates import Gate, Slice
 from flinkish.runtime.task.writer import KeyedRecordWriter
@@ -152,8 +160,52 @@ def test_an_element_that_cannot_go_is_named_with_its_operator():
 def test_a_frame_of_another_version_is_refused():
     data = bytearray(encode_frame(frame_of([]), "op"))
     data[0] = 99
-    with pytest.raises(FlinkishError, match="version 99, but this flinkish reads version 1"):
+    with pytest.raises(FlinkishError, match="version 99, but this flinkish reads version 2"):
         decode_frame(bytes(data))
+
+
+@given(
+    st.sampled_from([0, MIN_TIMESTAMP, 2**62]),
+    st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**40)), min_size=1, max_size=20),
+    st.sampled_from([1, 0]),
+)
+def test_timestamps_come_as_they_went(least, distances, factor):
+    stamps = timestamps_of([least + factor * distance for distance in distances])
+    for values in (["x"] * len(stamps), RowColumns(pa.record_batch({"n": range(len(stamps))}))):
+        frame = Frame(Records(values, stamps), MarksBuilder().build())
+        np.testing.assert_array_equal(decoded_timestamps(frame), stamps)
+
+
+def decoded_timestamps(frame):
+    return decode_frame(encode_frame(frame, "op")).records.timestamps
+
+
+@pytest.mark.parametrize(
+    ("stamps", "width"),
+    [
+        (no_timestamps(1_000), 0),
+        (np.full(1_000, 1_700_000_000_000), 0),
+        (1_700_000_000_000 + np.arange(1_000) % 256, 1),
+        (1_700_000_000_000 + np.arange(1_000), 2),
+        (1_700_000_000_000 + np.arange(1_000) * 1_000, 4),
+        (np.arange(1_000) << 40, 8),
+    ],
+)
+def test_timestamps_take_as_many_bytes_as_they_need(stamps, width):
+    frame = Frame(Records([None] * 1_000, stamps), NO_MARKS)
+    nothings = 1_000
+    assert width * 1_000 < len(encode_frame(frame, "op")) - nothings < width * 1_000 + 200
+
+
+def test_a_frame_of_version_1_is_read():
+    """As they lie in the checkpoints of jobs that read collections."""
+    stamps = np.array([5, 6, 2**40])
+    columns = RowColumns(pa.record_batch({"at": stamps, "name": ["a", "b", "a"]}))
+    for timestamps in (stamps.tobytes(), 0):
+        content = (columns.toBytes(), timestamps, None, None, None)
+        decoded = decode_frame(b"\x01" + pickle.dumps(content))
+        assert decoded.records.timestamps.tolist() == stamps.tolist()
+        assert list(decoded.records.values) == list(columns)
 
 
 def test_rows_travel_as_columns():
