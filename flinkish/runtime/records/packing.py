@@ -28,11 +28,11 @@ _WIDE: Mapping[pa.DataType, np.dtype[Any]] = {
 
 _NARROW = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 
-Encoded = Mapping[int, pa.DictionaryArray]
-"""Columns as dictionary arrays, by their numbers."""
+Codes = Mapping[int, pa.DictionaryArray]
+"""Columns of texts as dictionary arrays, by their numbers."""
 
 
-def packed(rows: Columns, codes: Encoded) -> pa.RecordBatch:
+def packed(rows: Columns, codes: Codes) -> pa.RecordBatch:
     """``rows`` with columns of integers packed where that saves space, and with columns of texts that are among
     ``codes`` as these, where they repeat."""
     arrays = []
@@ -90,7 +90,7 @@ def unpacked(batch: pa.RecordBatch) -> tuple[Columns, dict[int, pa.DictionaryArr
     return with_texts(schema, batch.num_rows, columns, codes), codes
 
 
-def with_texts(schema: pa.Schema, count: int, columns: Arrays, codes: Encoded) -> Columns:
+def with_texts(schema: pa.Schema, count: int, columns: Arrays, codes: Codes) -> Columns:
     """``count`` rows of ``schema``: ``columns``, and ``codes`` for the others, which become texts when somebody asks
     for one of them."""
     if not codes:

@@ -7,7 +7,7 @@ or whatever a function makes of such Rows if it runs as columns: tuples, datacla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, compress, pairwise, repeat
 from typing import Any, overload
 
@@ -35,11 +35,16 @@ class RowColumns(Sequence[Any]):
 
     __slots__ = ("_codes", "_encoded", "_lists", "_rows", "_shape", "columns")
 
-    def __init__(self, columns: Columns, shape: Shape | None = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        shape: Shape | None = None,
+        codes: dict[int, pa.DictionaryArray] | None = None,
+    ) -> None:
         self.columns = columns
         self._shape = shape
         self._encoded: dict[int, pa.DictionaryArray] = {}
-        self._codes: dict[int, pa.DictionaryArray] = {}
+        self._codes = {} if codes is None else codes
         """The columns of texts that repeat, as far as they are known: they travel as codes."""
         self._lists: dict[int, list[Any]] = {}
         self._rows: list[Any] | None = None
@@ -49,9 +54,7 @@ class RowColumns(Sequence[Any]):
         """The elements that ``toBytes`` encoded."""
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
             columns, codes = unpacked(reader.read_next_batch())
-        rows = cls(columns, shape)
-        rows._codes = codes
-        return rows
+        return cls(columns, shape, codes)
 
     def toBytes(self) -> bytes:
         """The columns in Arrow's format."""
@@ -133,10 +136,8 @@ class RowColumns(Sequence[Any]):
         values = short_codes(self.encoded(column))
         schema = self.schema.set(column, pa.field(self.schema.names[column], values.type))
         codes = {number: texts for number, texts in self._codes.items() if number != column}
-        others = {n: self.arrow(n) for n in range(len(schema)) if n != column and n not in codes}
-        rows = RowColumns(with_texts(schema, len(self), {**others, column: values}, codes))
-        rows._shape, rows._codes = self._shape, codes
-        return rows
+        columns = {**self._besides({*codes, column}), column: values}
+        return RowColumns(with_texts(schema, len(self), columns, codes), self._shape, codes)
 
     def encodeTexts(self) -> None:
         """Find the codes of the columns whose texts repeat, in which they travel and are read more quickly."""
@@ -207,11 +208,13 @@ class RowColumns(Sequence[Any]):
         """What ``of`` takes of all columns, or of one. Of texts that are known as codes it takes the codes."""
         columns, codes = self.columns, self._codes
         if codes and not isinstance(columns, PartlyRead):
-            others = {n: self.arrow(n) for n in range(len(self.schema)) if n not in codes}
-            columns = with_texts(self.schema, len(self), others, codes)
-        part = RowColumns(of(columns), self._shape)
-        part._codes = {number: of(column) for number, column in codes.items()}
-        return part
+            columns = with_texts(self.schema, len(self), self._besides(codes), codes)
+        taken = {number: of(column) for number, column in codes.items()}
+        return RowColumns(of(columns), self._shape, taken)
+
+    def _besides(self, numbers: Container[int]) -> dict[int, pa.Array]:
+        """All columns but those."""
+        return {n: self.arrow(n) for n in range(len(self.schema)) if n not in numbers}
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)
@@ -299,10 +302,10 @@ def python_values(column: pa.Array) -> list[Any]:
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
         # to_pylist() makes a scalar object for every value first and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
-    if pa.types.is_dictionary(kind) and len(column) < len(column.dictionary):
-        # A short part of a long column has its whole dictionary
-        return python_values(column.dictionary_decode())
     if pa.types.is_dictionary(kind):
+        if len(column) < len(column.dictionary):
+            # A short part of a long column has its whole dictionary
+            return python_values(column.dictionary_decode())
         distinct = np.empty(len(column.dictionary), dtype=object)
         distinct[:] = python_values(column.dictionary)
         return list(distinct[column.indices.to_numpy()].tolist())

@@ -299,9 +299,7 @@ class SingleRecordWriter(RecordWriter):
         self._marks.addSplit(self._count, mark)
 
     def _partition(self, records: Records, marks: Marks) -> None:
-        # What is found here, in as many tasks as read the source, need not be found in the one behind
-        if isinstance(records.values, RowColumns):
-            records.values.encodeTexts()
+        _encode_texts(records.values)
         self._add(self._keyGroup, Frame(records, marks))
 
 
@@ -334,8 +332,7 @@ class SplitRecordWriter(KeyedRecordWriter):
             _, hashes = self._keys.of(records.values)
         except UnstableKeyError as error:
             raise unstable_split(self._operator, error.key) from None
-        if isinstance(records.values, RowColumns):
-            records.values.encodeTexts()
+        _encode_texts(records.values)
         self._spread(Records(records.values, records.timestamps, None, hashes), marks)
 
 
@@ -431,6 +428,12 @@ class PartFileWriter(SinkRecordWriter):
             # Once for all key groups: a task that runs again may not leave a mixture of its files
             self._add_encoded(0, self._part.name.encode())
         self._files.append(self._part, values)
+
+
+def _encode_texts(values: Sequence[Any]) -> None:
+    """Find codes here, in as many tasks as read a source: they need not be found in the fewer behind it."""
+    if isinstance(values, RowColumns):
+        values.encodeTexts()
 
 
 def _joined(runs: list[Sequence[Any]]) -> Sequence[Any]:

@@ -16,6 +16,7 @@ from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.task import writer as record_writer
 from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
+from tests.benchmarks.jobs import SumAndCount
 from tests.runtime.micro_batches import MicroBatches
 
 Build = Callable[[DataStream[Any]], DataStream[Any]]
@@ -77,20 +78,6 @@ STRATEGIES: dict[str, Build] = {
     "splits": by_split(BOUNDED),
     "splits, generator that emits between elements": by_split(generator(often=True)),
 }
-
-
-class SumAndCount(fl.AggregateFunction[Row, tuple[int, int], tuple[int, int]]):
-    def createAccumulator(self) -> tuple[int, int]:
-        return (0, 0)
-
-    def add(self, value: Row, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return (accumulator[0] + value.value, accumulator[1] + 1)
-
-    def getResult(self, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return accumulator
-
-    def merge(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-        return (a[0] + b[0], a[1] + b[1])
 
 
 def windowed(strategy: Build, size: int, slide: int) -> Build:
