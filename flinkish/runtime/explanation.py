@@ -9,6 +9,7 @@ from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkGenera
 from flinkish.api.plan.operators import (
     FilterDescription,
     IntervalJoinDescription,
+    KeyedProcessDescription,
     MapDescription,
     OperatorDescription,
     TimestampsAndWatermarksDescription,
@@ -20,6 +21,7 @@ from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.event_fold import EventFold
 from flinkish.runtime.tracing.pair_function import PairFunction
+from flinkish.runtime.tracing.process_fold import ProcessFold
 
 DISABLED = "is not traced (disableFunctionTracing)"
 
@@ -67,6 +69,9 @@ def _functions(
         )
         if not emits_only_periodically(generator):
             yield "watermark generator", lambda: EventFold(generator).reason
+    elif isinstance(description, KeyedProcessDescription):
+        process = description.call
+        yield "", lambda: ProcessFold(process).reason
     elif isinstance(description, IntervalJoinDescription):
         join = description.call
         yield "", lambda: PairFunction(join).reason

@@ -372,3 +372,50 @@ def test_a_column_of_parquet_that_is_not_used_is_not_decoded(anywhere, tmp_path)
     totals = windows.aggregate(Total())
     expected = [sum(range(key, count, 3)) for key in range(3)]
     assert sorted(totals.executeAndCollect()) == sorted(expected)
+
+
+class Totals(fl.KeyedProcessFunction):
+    """Every hundredth element with the total before it; the minutes that have elements, and the total in the end."""
+
+    def open(self, openContext):
+        self.state = self.getRuntimeContext().getState(fl.ValueStateDescriptor("state"))
+
+    def processElement(self, value, ctx, out):
+        count, total = self.state.value() or (0, 0)
+        self.state.update((count + 1, total + value.number))
+        if count % 100 == 0:
+            out.collect((ctx.getCurrentKey(), ctx.timestamp(), count, total))
+        ctx.timerService().registerEventTimeTimer(value.at // 60_000 * 60_000 + 60_000)
+
+    def onTimer(self, timestamp, ctx, out):
+        is_last = timestamp == LAST_MINUTE
+        out.collect((ctx.getCurrentKey(), timestamp, *(self.state.value() if is_last else ())))
+
+
+LAST_MINUTE = 600_000
+
+
+def test_a_keyed_process_function_runs_over_columns(anywhere, tmp_path):
+    count = 12_000
+    columns = {"number": range(count), "at": [number * 50 for number in range(count)]}
+    keys = [f"k{number * number % 7}" for number in range(count)]
+    for part, rows in enumerate((slice(0, 8_000), slice(8_000, count))):
+        table = pa.table({"key": keys[rows], **{name: c[rows] for name, c in columns.items()}})
+        write(tmp_path / f"{part}.parquet", table)
+    times = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda row, _: row.at
+    )
+    source = fl.FileSource.forParquet(str(tmp_path), "key string, number long, at long")
+    rows = anywhere.fromSource(source.withFilesPerBatch(1), times, "table")
+    totals = rows.keyBy("key").process(Totals())
+    found = sorted(totals.executeAndCollect())
+    expected, states = set(), {}
+    for key, number, at in zip(keys, *columns.values()):
+        seen, total = states.get(key, (0, 0))
+        if seen % 100 == 0:
+            expected.add((key, at, seen, total))
+        states[key] = seen + 1, total + number
+        if at < LAST_MINUTE - 60_000:
+            expected.add((key, at // 60_000 * 60_000 + 60_000))
+    expected |= {(key, LAST_MINUTE, *state) for key, state in states.items()}
+    assert found == sorted(expected)

@@ -7,8 +7,10 @@ from typing import Any
 
 from flinkish import (
     AggregateFunction,
+    KeyedProcessFunction,
     StreamExecutionEnvironment,
     TumblingEventTimeWindows,
+    ValueStateDescriptor,
     Watermark,
     WatermarkGenerator,
     WatermarkStrategy,
@@ -101,6 +103,32 @@ def test_a_reason_is_given_for_an_aggregate_function():
 def test_tracing_can_be_switched_off():
     lines = lines_of(lambda stream: stream.map(lambda value: value), traced=False)
     assert "Map: element by element, as it is not traced (disableFunctionTracing)" in lines
+
+
+def test_a_keyed_process_function_has_a_line():
+    def lines(function):
+        return lines_of(lambda stream: stream.keyBy(lambda value: value.name).process(function))
+
+    assert "KeyedProcess: over columns" in lines(Counts())
+    (line,) = [line for line in lines(Clears()) if line.startswith("KeyedProcess: element")]
+    assert "element by element, as it clears its state (line" in line
+
+
+class Counts(KeyedProcessFunction):
+    def open(self, openContext):
+        state = self.getRuntimeContext().getState
+        self.count, self.limit = state(ValueStateDescriptor("count", default=0)), 7
+
+    def processElement(self, value, ctx, out):
+        count = self.count.value() + 1
+        self.count.update(count)
+        if count > self.limit:
+            out.collect((ctx.getCurrentKey(), count))
+
+
+class Clears(Counts):
+    def processElement(self, value, ctx, out):
+        self.count.clear()
 
 
 def test_the_function_of_an_interval_join_has_a_line():

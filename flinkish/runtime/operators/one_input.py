@@ -21,7 +21,7 @@ from flinkish.api.plan.operators import (
     ProcessDescription,
 )
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, may_be_traced
 from flinkish.runtime.operators.contexts import (
     ClockService,
     OperatorProcessContext,
@@ -29,6 +29,7 @@ from flinkish.runtime.operators.contexts import (
 )
 from flinkish.runtime.operators.keyed import KeyedOperator, TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.operators.process_columns import ProcessColumns
 from flinkish.runtime.records.copies import copied_results, keeps_nothing
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.accumulation import check_no_reduction
@@ -224,12 +225,23 @@ class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
             self.onTimer = description.function.onTimer
         else:
             self.onTimer = _ignore
+        self._columns: ProcessColumns | None = None
+        if self.tracesFunctions and may_be_traced(self._call):
+            self._columns = ProcessColumns(self._call, self.backend, self.timerService)
 
     def open(self) -> None:
         self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
-        self.processRun(self._call, records)
+        results = None
+        if self._columns is not None and not self.timers.inputEnded:
+            results = self._columns.process(records)
+        if results is None:
+            self.processRun(self._call, records)
+            return
+        self.metrics.numRecordsIn += len(records)
+        if len(results):
+            self.output.emitRecords(results)
 
     def processWatermark(self, timestamp: int) -> None:
         self.advanceWatermark(timestamp)

@@ -60,24 +60,29 @@ class TableState(State):
 class TableValueState(TableState, ValueState[Any]):
     """A value."""
 
-    __slots__ = ("_default", "_default_is_shared")
+    __slots__ = ("_default_is_shared", "default")
 
     def __init__(self, owner: StateOwner, descriptor: ValueStateDescriptor[Any]) -> None:
         super().__init__(owner, descriptor)
-        self._default = descriptor.default
-        self._default_is_shared = not isinstance(self._default, _IMMUTABLE)
+        self.default = descriptor.default
+        self._default_is_shared = not isinstance(self.default, _IMMUTABLE)
 
     def value(self) -> Any:
         value = self._table.get(self._backend.currentKey, self._owner.namespace, None)
         if value is not None:
             return value
-        return copy.deepcopy(self._default) if self._default_is_shared else self._default
+        return copy.deepcopy(self.default) if self._default_is_shared else self.default
 
     def update(self, value: Any) -> None:
         if value is None:
             self.clear()
         else:
             self._table.put(self._backend.currentKey, self._owner.namespace, value)
+
+    def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
+        """The value under each key, None where there is none."""
+        get, namespace = self._table.get, self._owner.namespace
+        return [get(key, namespace, None) for key in keys]
 
 
 class TableListState(TableState, ListState[Any]):

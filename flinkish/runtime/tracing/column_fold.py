@@ -39,7 +39,7 @@ from flinkish.runtime.tracing.expressions import (
     Expressions,
     Kind,
     Operation,
-    leaves,
+    folds,
 )
 from flinkish.runtime.tracing.folding import (
     Folding,
@@ -239,7 +239,7 @@ class ColumnFold:
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])
         for accumulator, fields_of in zip((one, other), parts):
-            if not _take_apart(shape, accumulator, fields_of):
+            if not take_apart(shape, accumulator, fields_of):
                 raise AssertionError(f"{accumulator!r} was not folded to {folded}")
         (made,) = shape.made([[field] for field in combination.joined(*parts)])
         return made
@@ -263,7 +263,7 @@ class ColumnFold:
         columns: list[list[Any]] = [[] for _ in range(shape.width)]
         for accumulator in accumulators:
             found: list[Any] = []
-            if not _take_apart(shape, accumulator, found):
+            if not take_apart(shape, accumulator, found):
                 return None
             for column, value in zip(columns, found):
                 column.append(value)
@@ -272,7 +272,7 @@ class ColumnFold:
             if schema is None:
                 arrays = [to_arrow(of_python(column).data) for column in columns]
                 return _batch(arrays, _schema(shape, [a.type for a in arrays]))
-            return _batch([_column(c, k) for c, k in zip(columns, schema.types)], schema)
+            return _batch([column_of_values(c, k) for c, k in zip(columns, schema.types)], schema)
         except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
             return None
 
@@ -380,20 +380,30 @@ def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
 
 
 def forms_of(trace: Trace, traced: Traced, kinds: list[Kind]) -> list[Form]:
-    """How each field of an accumulator changes with an element. Raises Refusal where that is no form."""
-    recogniser = Recogniser(trace.expressions, kinds)
-    forms = [recogniser.form(number, column) for number, column in enumerate(traced.columns)]
-    check_best(forms)
+    """How each field of an accumulator changes with an element. Raises Refusal where that is no form, or where the
+    function computes more."""
+    forms = recognised(trace, traced.columns, kinds)
     for step in traced.steps:
         _check_step(step.operation)
     return forms
 
 
+def recognised(trace: Trace, fields: Sequence[Expression], kinds: Sequence[Kind]) -> list[Form]:
+    """The form of each field. Raises Refusal."""
+    recogniser = Recogniser(trace.expressions, list(kinds))
+    forms = [recogniser.form(number, field) for number, field in enumerate(fields)]
+    check_best(forms)
+    return forms
+
+
 def _check_step(operation: Expression) -> None:
-    name = getattr(operation, "name", "")
-    accumulates = any(type(leaf).__name__ == "Accumulated" for leaf in leaves(operation))
-    if accumulates and name not in ("+", "-", "*", "<", "<=", ">", ">=", "==", "!="):
+    if needs_accumulator(operation):
         raise Refusal("computes more of the accumulator than sums, counts, minima and maxima")
+
+
+def needs_accumulator(operation: Expression) -> bool:
+    """Whether Python could raise in ``operation`` for what is in the accumulator."""
+    return folds(operation) and getattr(operation, "name", "") not in (*_NEVER_RAISES, "-", "*")
 
 
 # ---------------------------------------------------------------------- sum, min, max, minBy, maxBy
@@ -473,7 +483,7 @@ def _structure(value: Any, parts: list[Any]) -> Shape:
     return VALUE
 
 
-def _take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
+def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
     """Add the parts of a value of ``shape``; whether it is of that shape."""
     if shape.kind is None:
         parts.append(value)
@@ -490,11 +500,11 @@ def _take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
     )
     members = list(inner)
     return len(members) == len(shape.parts) and all(
-        _take_apart(part, member, parts) for part, member in zip(shape.parts, members)
+        take_apart(part, member, parts) for part, member in zip(shape.parts, members)
     )
 
 
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:
     if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()):
         wanted = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool, pa.string(): str}[kind]
         if not set(map(type, values)) <= {wanted, type(None)}:

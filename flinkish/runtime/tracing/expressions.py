@@ -122,6 +122,24 @@ class Expressions:
             return value
         return self.operation("truth", "bool", value)
 
+    def replaced(self, within: Expression, old: Expression, new: Expression) -> Expression:
+        """``within`` with ``new`` in the place of ``old``; sums of constants are constants, as Python computes them
+        before there is an expression."""
+        if within is old:
+            return new
+        parts = [self.replaced(part, old, new) for part in parts_of(within)]
+        if isinstance(within, Operation):
+            constants = [part.value for part in parts if isinstance(part, Constant)]
+            if within.kind == "int" and within.name in "+-" and len(constants) == 2:
+                first, second = constants
+                return self.constant(
+                    first + second if within.name == "+" else first - second, "int"
+                )
+            return self.operation(within.name, within.kind, *parts)
+        if isinstance(within, Call):
+            return self.call(within.function, within.kind, *parts)
+        return self.choice(*parts) if isinstance(within, Choice) else within
+
     def _one(self, key: tuple[Any, ...], made: Expression) -> Expression:
         return self._made.setdefault(key, made)
 

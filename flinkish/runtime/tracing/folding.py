@@ -368,7 +368,7 @@ def best_positions(
     initial: Any, values: Any, groups: Groups, highest: bool, lastOfEqual: bool
 ) -> Groups:
     """The position of the lowest or highest value of each group; -1 if the initial one is."""
-    start, codes = _codes(initial, values)
+    start, codes, _ = comparable(initial, values)
     best = start.copy()
     (np.maximum if highest else np.minimum).at(best, groups, codes)
     equal = np.flatnonzero(codes == best[groups])
@@ -384,22 +384,15 @@ def best_positions(
 
 def extremes(initial: Any, values: Any, groups: Groups, highest: bool) -> Any:
     """The lowest or highest values by group, the initial ones included."""
-    ufunc = np.maximum if highest else np.minimum
-    if isinstance(values, np.ndarray):
-        start, codes = _codes(initial, values)
-        best = start.copy()
-        ufunc.at(best, groups, codes)
-        return best
-    both = pa.concat_arrays([initial, values])
-    ranks, ordered = _ranks(both)
-    best = ranks[: len(initial)].copy()
-    ufunc.at(best, groups, ranks[len(initial) :])
-    return ordered.take(pa.array(best))
+    start, codes, ordered = comparable(initial, values)
+    best = start.copy()
+    (np.maximum if highest else np.minimum).at(best, groups, codes)
+    return best if ordered is None else ordered.take(pa.array(best))
 
 
-def _codes(initial: Any, values: Any) -> tuple[Any, Any]:
-    """Both as numbers that NumPy orders as Python orders the values. Raises Inexact for NaN and for
-    -0.0, which equals 0.0 and is not the same."""
+def comparable(initial: Any, values: Any) -> tuple[Any, Any, pa.Array | None]:
+    """Both as numbers that NumPy orders as Python orders the values; and the values by these numbers, None if they
+    are the values. Raises Inexact for NaN and for -0.0, which equals 0.0 and is not the same."""
     if isinstance(values, np.ndarray):
         if values.dtype != initial.dtype:
             raise Inexact
@@ -407,9 +400,9 @@ def _codes(initial: Any, values: Any) -> tuple[Any, Any]:
             for array in (initial, values):
                 if np.isnan(array).any() or _has_negative_zero(array):
                     raise Inexact
-        return initial, values
-    ranks, _ = _ranks(pa.concat_arrays([initial, values]))
-    return ranks[: len(initial)], ranks[len(initial) :]
+        return initial, values, None
+    ranks, ordered = _ranks(pa.concat_arrays([initial, values]))
+    return ranks[: len(initial)], ranks[len(initial) :], ordered
 
 
 def _ranks(texts: pa.Array) -> tuple[Any, pa.Array]:

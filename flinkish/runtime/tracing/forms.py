@@ -103,10 +103,23 @@ class Recogniser:
         if isinstance(expression, Operation):
             return self._sum(number, expression)
         if isinstance(expression, Choice):
+            if self._says_what_zero_gives(expression):
+                return self.form(number, expression.then)
             if folds(expression.condition):
                 return self._compared(number, expression)
             return self._conditional(number, expression)
         raise _not_recognised(number)
+
+    def _says_what_zero_gives(self, choice: Choice) -> bool:
+        """Whether ``choice`` is as in ``(state.value() or 0) + 1``: where the accumulator is 0, the same of 0."""
+        condition = choice.condition
+        if not isinstance(condition, Operation) or condition.name != "truth":
+            return False
+        (so_far,) = condition.arguments
+        if not isinstance(so_far, Accumulated) or so_far.kind != "int":
+            return False
+        zero = self._make.constant(0, "int")
+        return self._make.replaced(choice.then, so_far, zero) is choice.otherwise
 
     def _sum(self, number: int, operation: Operation) -> Form:
         if operation.name not in ("+", "-") or len(operation.arguments) != 2:

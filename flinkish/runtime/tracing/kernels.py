@@ -178,22 +178,27 @@ class Run:
         truths: Mask = (_truth(values) if values.kind != "bool" else values).array(self.count)
         return truths
 
+    def accumulating(self, accumulated: Callable[[int], Values]) -> Run:
+        """The same elements, each with the accumulator that it meets."""
+        return Run(self.count, self._column, accumulated)
+
     def check(self, steps: Sequence[Step]) -> None:
         """Take all steps, so that Inexact is raised where a step could raise. What depends on the
-        accumulator is left out."""
+        accumulator is left out if that is not known."""
+        hidden = folds if self._accumulated is None else _never
         for path, operation in steps:
             if path and self._computes_everywhere(operation):
                 continue
             run = self
             for condition, truth in path:
-                if not folds(condition):
+                if not hidden(condition):
                     _, then, otherwise = run._split(condition)
                     run = then if truth else otherwise
             if run.count == 0:
                 continue
-            parts = [operation] if not folds(operation) else parts_of(operation)
+            parts = [operation] if not hidden(operation) else parts_of(operation)
             for part in parts:
-                if not folds(part):
+                if not hidden(part):
                     run.values(part)
 
     def where(self, mask: Mask) -> Run:
@@ -284,6 +289,10 @@ class Run:
         except Exception:
             raise Inexact from None
         return of_python(results)
+
+
+def _never(expression: Expression) -> bool:
+    return False
 
 
 _CHEAP = {"+", "-", "*", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "float", "truth"}

@@ -16,6 +16,7 @@ from inspect import isclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from flinkish.api.functions.functions import RichFunction
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.tracing.expressions import Expression, Expressions, Kind, columns_read
@@ -87,11 +88,18 @@ class _Undecided(Exception):
 
 
 class Trace:
-    """One look at a function. ``exploring``: the types of its arguments are not known."""
+    """One look at a function. ``exploring``: the types of its arguments are not known. ``standIn`` gives what stands
+    for an object that the function reads from outside, None if nothing special does."""
 
-    def __init__(self, exploring: bool = False, expressions: Expressions | None = None) -> None:
+    def __init__(
+        self,
+        exploring: bool = False,
+        expressions: Expressions | None = None,
+        standIn: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.expressions = expressions or Expressions()
         self.exploring = exploring
+        self._stand_in = standIn
         self._codes: set[CodeType] = set()
         self._functions: dict[int, tuple[Any, Any]] = {}
         self._reads: list[Read] = []
@@ -136,6 +144,11 @@ class Trace:
             return collected[0]
 
         return self._traced(call, arguments)
+
+    def follow_all(self, call: Callable[[], Any]) -> Traced:
+        """What ``call`` returns of what it follows; it is called for each way through the branches. Raises
+        Refusal."""
+        return self._traced(call, ())
 
     def _traced(self, call: Any, arguments: Any) -> Traced:
         try:
@@ -301,7 +314,8 @@ class Trace:
         """What stands for ``value``, which the function knows as ``name``."""
         if is_constant(value) or isinstance(value, (Symbol, Record)):
             return value
-        return Outside(self, value, name)
+        special = None if self._stand_in is None else self._stand_in(value)
+        return Outside(self, value, name) if special is None else special
 
     def read(self, owner: Any, attribute: str, name: str) -> Any:
         """What stands for an attribute of an object or module."""
@@ -343,6 +357,8 @@ class Outside:
             raise self._traced_trace.refusal(f"reads the property {name}")
         if attribute in getattr(value, "__dict__", ()) and not isclass(value):
             return self._traced_trace.read(value, attribute, name)
+        if member is not None and member is vars(RichFunction).get(attribute):
+            raise self._traced_trace.refusal(f"calls {name}")
         if isinstance(member, FunctionType) and not isclass(value):
             self._traced_trace._note(getattr, kind, attribute, getattr(kind, attribute))
             return self._traced_trace.bound(member, self)

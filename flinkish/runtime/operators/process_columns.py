@@ -1,0 +1,88 @@
+"""``ProcessColumns``: a run of elements that are columns through a keyed process function at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.functions.state import ValueState
+from flinkish.runtime.operators.contexts import SimpleTimerService
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.state.table_states import TableValueState
+from flinkish.runtime.tracing.folding import first_positions
+from flinkish.runtime.tracing.process_fold import KeyedRun, ProcessFold
+from flinkish.runtime.tracing.symbols import Refusal
+
+LEAST_ELEMENTS = 1 << 10
+"""Fewer are processed one by one, which takes less time."""
+
+
+class ProcessColumns:
+    """Does for a whole run what ``processElement`` does for each element, where that can be told from columns."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: KeyedStateBackend,
+        timers: SimpleTimerService,
+    ) -> None:
+        self._fold = ProcessFold(function, _default_of)
+        self._backend = backend
+        self._timers = timers
+
+    def process(self, records: Records) -> Records | None:
+        """What the function emits for ``records``, with its states and timers changed; None, and nothing changed,
+        if it has to be called for each."""
+        values, keys = records.values, records.keys
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+            return None
+        if len(values) < LEAST_ELEMENTS:
+            return None
+        column, groups, distinct = _by_first(values.encoded(keys.column))
+        run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
+
+        def stored(state: ValueState[Any]) -> list[Any]:
+            assert isinstance(state, TableValueState)
+            return state.storedUnder(distinct)
+
+        processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
+        if processed is None:
+            return None
+        backend = self._backend
+        for new in processed.states:
+            for group, value in zip(new.groups, new.values):
+                backend.currentKey = distinct[group]
+                new.state.update(value)
+        for group, timestamp in processed.timers:
+            backend.currentKey = distinct[group]
+            self._timers.registerEventTimeTimer(timestamp)
+        if processed.results is None:
+            return Records([], no_timestamps(0))
+        return Records(processed.results, records.timestamps[processed.emitting])
+
+
+def _by_first(
+    encoded: pa.DictionaryArray,
+) -> tuple[pa.Array, NDArray[np.intp], Sequence[Any]]:
+    """For each key its number, and the distinct ones, in the order in which they come first."""
+    codes = encoded.indices.to_numpy()
+    first = first_positions(codes, len(encoded.dictionary))
+    known = np.flatnonzero(first >= 0)
+    order = known[np.argsort(first[known])]
+    numbers = np.empty(len(first), dtype=np.intp)
+    numbers[order] = np.arange(len(order))
+    return encoded, numbers[codes], python_values(encoded.dictionary.take(pa.array(order)))
+
+
+def _default_of(state: ValueState[Any]) -> Any:
+    """The default value of a state. Raises Refusal if it is more than a value of a table."""
+    if type(state) is not TableValueState:
+        raise Refusal("uses a state whose values expire")
+    return state.default
