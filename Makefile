@@ -139,6 +139,9 @@ $(READY): $(LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "flinkish needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $(LOCK)
+	@# The lock has everything. Asked for what packages depend on, pip would look at versions newer than the lock's
+	@# ("coverage[toml]", which the lock has without the extra), and refuse those, as they have no hash here.
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement $(LOCK)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/pip check --quiet --disable-pip-version-check
 	@touch $@
