@@ -22,7 +22,7 @@ from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
-from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, earliest
+from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
@@ -262,10 +262,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         timestamps = records.timestamps
         if len(timestamps) == 0:
             return
-        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        lowest = int(timestamps.min())
         if lowest == NO_TIMESTAMP:
             raise MissingTimestampError(self.name, records.values[int(timestamps.argmin())])
-        if lowest <= _NUMPY_FROM or highest >= _NUMPY_UNTIL:
+        if not self._windows.fit(timestamps):
             self._process_singly(_of_rows(records), np.arange(len(records)), added=False)
             return
         behind = self._behind(timestamps, lowest)
@@ -589,9 +589,3 @@ def _of_rows(records: Records) -> Records:
 def _each(blocks: Sequence[Block], index: Iterable[int]) -> Iterator[Block]:
     """The block of every index."""
     return repeat(blocks[0]) if len(blocks) == 1 else map(blocks.__getitem__, index)
-
-
-_NUMPY_FROM = MIN_TIMESTAMP // 2
-
-
-_NUMPY_UNTIL = MAX_TIMESTAMP // 2

@@ -14,9 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
+from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
 from flinkish.runtime.tracing.column_fold import ColumnFold
 
@@ -42,6 +43,13 @@ class AlignedWindows:
         layout = description.layout
         assert isinstance(layout, AlignedLayout)
         return cls(layout.size, layout.slide, layout.offset)
+
+    def fit(self, timestamps: Timestamps) -> bool:
+        """Whether 64 bits hold all that is computed for ``timestamps``, of which there are some. Java's sums
+        wrap around near the ends of time, and not at the same steps as these."""
+        reach = self.size + self.slide + abs(self.offset)
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        return lowest - reach >= MIN_TIMESTAMP and highest + reach <= MAX_TIMESTAMP
 
     @property
     def overlap(self) -> bool:
@@ -146,11 +154,11 @@ class PaneFold:
         if not windows.panes or not self.fold.exactInAnyGrouping(values):
             return None
         count, timestamps = len(records), records.timestamps
+        if not windows.fit(timestamps):
+            return None
         encoded = values.encoded(keys.column)
         codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
         lowest, highest = int(timestamps.min()), int(timestamps.max())
-        if lowest == NO_TIMESTAMP:
-            return None
         first = (lowest - windows.offset) // windows.slide
         span = (highest - windows.offset) // windows.slide - first + 1
         if span * distinct * _LEAST_ELEMENTS_A_GROUP > count:

@@ -79,8 +79,11 @@ OF_COLUMNS = [
 @st.composite
 def descriptions(draw: st.DrawFn, functions: Any = FUNCTIONS) -> WindowOperatorDescription:
     size, slide = draw(st.integers(1, 20)), draw(st.integers(1, 25))
-    if draw(st.booleans()):
-        assigner: Any = TumblingEventTimeWindows.of(size, draw(st.integers(1 - size, size - 1)))
+    kind = draw(st.sampled_from(["tumbling", "sliding", "tumbling", "sliding", "endless"]))
+    if kind == "endless":
+        assigner: Any = TumblingEventTimeWindows.of(MAX_TIMESTAMP - size)
+    elif kind == "tumbling":
+        assigner = TumblingEventTimeWindows.of(size, draw(st.integers(1 - size, size - 1)))
     else:
         offset = draw(st.integers(1 - slide, slide - 1))
         assigner = SlidingEventTimeWindows.of(size, slide, offset)
@@ -130,7 +133,7 @@ def _at_once(start: int, elements: list[tuple[str, int, int]]) -> list[tuple[str
 
 at_once = st.builds(
     _at_once,
-    st.integers(-30, 70),
+    st.integers(-30, 70) | st.sampled_from([MIN_TIMESTAMP + 1, MAX_TIMESTAMP - 11]),
     st.lists(
         st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 11)),
         min_size=24,
