@@ -97,7 +97,7 @@ def test_a_reason_is_given_for_an_aggregate_function():
     lines = lines_of(lambda stream: windowed(stream, Lists()))
     reasons = [line for line in lines if "aggregation element by element" in line]
     assert len(reasons) == 1
-    assert "as it makes a list, which can change (line" in reasons[0]
+    assert "as it returns a list, which can change" in reasons[0]
 
 
 def test_tracing_can_be_switched_off():

@@ -292,7 +292,7 @@ class ColumnFold:
                 return plan.schema
         return None
 
-    def results(self, folded: pa.RecordBatch) -> Sequence[Any] | None:
+    def results(self, folded: pa.RecordBatch) -> RowColumns | None:
         """What ``getResult`` gives for each accumulator, as columns; None if it does not run as columns."""
         elements = self._elements(folded)
         if self._get_result is None:
@@ -332,7 +332,7 @@ class ColumnFold:
         traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
         if traced.shape != shape:
             raise Refusal("returns an accumulator of another shape than it is given")
-        forms = forms_of(trace, traced, kinds)
+        forms = forms_of(trace, traced)
         after = [e.kind for e in traced.columns]
         if after != kinds:
             assert len(after) == len(kinds)
@@ -379,18 +379,18 @@ def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
     )
 
 
-def forms_of(trace: Trace, traced: Traced, kinds: list[Kind]) -> list[Form]:
+def forms_of(trace: Trace, traced: Traced) -> list[Form]:
     """How each field of an accumulator changes with an element. Raises Refusal where that is no form, or where the
     function computes more."""
-    forms = recognised(trace, traced.columns, kinds)
+    forms = recognised(trace, traced.columns)
     for step in traced.steps:
         _check_step(step.operation)
     return forms
 
 
-def recognised(trace: Trace, fields: Sequence[Expression], kinds: Sequence[Kind]) -> list[Form]:
+def recognised(trace: Trace, fields: Sequence[Expression]) -> list[Form]:
     """The form of each field. Raises Refusal."""
-    recogniser = Recogniser(trace.expressions, list(kinds))
+    recogniser = Recogniser(trace.expressions, fields)
     forms = [recogniser.form(number, field) for number, field in enumerate(fields)]
     check_best(forms)
     return forms
@@ -403,7 +403,8 @@ def _check_step(operation: Expression) -> None:
 
 def needs_accumulator(operation: Expression) -> bool:
     """Whether Python could raise in ``operation`` for what is in the accumulator."""
-    return folds(operation) and getattr(operation, "name", "") not in (*_NEVER_RAISES, "-", "*")
+    harmless = (*_NEVER_RAISES, "-", "*", "unary -")
+    return folds(operation) and getattr(operation, "name", "") not in harmless
 
 
 # ---------------------------------------------------------------------- sum, min, max, minBy, maxBy

@@ -41,15 +41,21 @@ class Combination:
             return None
         fields, start = json.loads(noted)
         forms = tuple(
-            Form(way, by=by, highest=highest, lastOfEqual=last)
-            for way, _, by, highest, last in fields
+            Form(
+                way,
+                by=by,
+                highest=highest,
+                lastOfEqual=last,
+                ranking=tuple((number, higher) for number, higher in ranking),
+            )
+            for way, _, by, highest, last, *ranking in fields
         )
         return cls(forms, tuple(kind for _, kind, *_ in fields), start and tuple(start))
 
     def noted(self, schema: pa.Schema) -> pa.Schema:
         """``schema`` with this noted in it."""
         fields = [
-            (form.way, kind, form.by, form.highest, form.lastOfEqual)
+            (form.way, kind, form.by, form.highest, form.lastOfEqual, *form.ranking)
             for form, kind in zip(self.forms, self.kinds)
         ]
         noted = json.dumps([fields, self.start]).encode()
@@ -81,6 +87,11 @@ class Combination:
             return self._takes_other(form.by, one, other)
         if form.way == "last":
             return True
+        for by, highest in form.ranking:
+            if one[by] != other[by]:
+                return bool(other[by] > one[by] if highest else other[by] < one[by])
+        if form.way == "ranked":
+            return form.lastOfEqual
         if form.way not in ("lowest", "highest"):
             return False
         first, second = one[number], other[number]

@@ -104,7 +104,7 @@ class EventFold:
             batch = elements.batch.select(range(last))
             element = symbolic_element(trace, RowColumns(batch, elements.shape))
         traced = self._followed(trace, element, timestamp, kinds)
-        forms = forms_of(trace, traced, list(kinds))
+        forms = forms_of(trace, traced)
         if [column.kind for column in traced.columns] != list(kinds):
             raise Refusal("changes the type of an attribute, or may do so")
         return _Plan(kinds, forms, traced)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,8 @@ from flinkish.runtime.tracing.kernels import (
 )
 
 Groups = NDArray[np.intp]
+Part: TypeAlias = tuple[Run, Groups, Groups | None]
+"""Some elements as a run, with their groups and positions; None stands for all positions."""
 
 _EXACT_SUM = 2**53
 """Integers up to here add up exactly as floats."""
@@ -52,7 +55,7 @@ class Folding:
         self.start: pa.RecordBatch | None = None
         self.started: Mask | None = None
         self._first: Groups | None = None
-        self._parts: dict[int, tuple[Run, Groups, Groups | None]] = {}
+        self._parts: dict[int, Part] = {}
         self._places: dict[tuple[Any, ...], Groups] = {}
         self._kept: list[Any] = []
 
@@ -77,9 +80,8 @@ class Folding:
         added[new] = False
         return added
 
-    def part(self, form: Form, number: int) -> tuple[Run, Groups, Groups | None]:
-        """The elements of a form that are added to the field ``number``, as a run, with their groups
-        and positions; None stands for all positions."""
+    def part(self, form: Form, number: int) -> Part:
+        """The elements of a form that are added to the field ``number``; -1: to none by itself."""
         only, value = form.only, form.value
         own = isinstance(value, Column) and value.number == number
         if only is None and own and form.way in ("lowest", "highest"):
@@ -169,6 +171,9 @@ def folded_field(
             number,
             folding.part(form, number),
         )
+    if form.way == "ranked":
+        places, part = _ranked(folding, forms, kinds, start, form)
+        return _at(folding, form.value, places, kind, start, number, part)
     if form.way == "best":
         places = _best(folding, forms, kinds, start, form.by)
         part = folding.part(forms[form.by], form.by)
@@ -317,7 +322,7 @@ def _at(
     kind: Kind,
     start: Sequence[Any] | None,
     number: int,
-    part: tuple[Run, Groups, Groups | None],
+    part: Part,
 ) -> Any:
     """The values of the elements of ``part`` at ``places``, the initial ones where there is none."""
     run, _, positions = part
@@ -362,6 +367,70 @@ def _best(
     )
     folding._places[(by,)] = places
     return places
+
+
+def _ranked(
+    folding: Folding,
+    forms: Sequence[Form],
+    kinds: Sequence[Kind],
+    start: Sequence[Any] | None,
+    form: Form,
+) -> tuple[Groups, Part]:
+    """The position of the best element of each group by the ranking of ``form``, -1 if what it began with is; and the
+    elements that it is a position of."""
+    fields = [(number, forms[number].value, highest) for number, highest in form.ranking]
+    whole = folding.reduces and folding.start is None and form.only is None
+    if whole and all(isinstance(v, Column) and v.number == number for number, v, _ in fields):
+        # The first element of a group is one of those that are compared, and not what it begins with
+        part: Part = folding.run, folding.groups, None
+        begins = np.zeros(folding.count, dtype=np.bool_)
+    else:
+        part = folding.part(form, -1)
+        begins = np.ones(folding.count, dtype=np.bool_)
+    key = (form.ranking, form.lastOfEqual)
+    known = folding._places.get(key)
+    if known is not None:
+        return known, part
+    run, groups, _ = part
+    best = np.arange(run.count)
+    for number, value, highest in fields:
+        assert value is not None
+        values = run.array(value)
+        first = folding.initial(number, kinds[number], start) if begins.any() else values[:0]
+        best = _ranked_by(begins, first, values, groups, best, highest)
+    positions = last_positions if form.lastOfEqual else first_positions
+    chosen = positions(groups[best], folding.count)
+    places = np.where(chosen < 0, -1, best[chosen] if len(best) else -1)
+    if not form.lastOfEqual:
+        places[begins] = -1
+    folding._places[key] = places
+    return places, part
+
+
+def _ranked_by(
+    begins: Mask, first: Any, values: Any, groups: Groups, best: Groups, highest: bool
+) -> Groups:
+    """The positions among ``best`` whose value is the highest, or lowest, of their group. Groups that ``begins`` says
+    so have the value of ``first`` too; where that is not the best it says so no longer."""
+    initial, codes, _ = comparable(first, values)
+    extremes = np.full(len(begins), _farthest(codes, not highest), dtype=codes.dtype)
+    if len(initial):
+        extremes[begins] = initial[begins]
+    (np.maximum if highest else np.minimum).at(extremes, groups[best], codes[best])
+    if len(initial):
+        begins &= initial == extremes
+    remaining: Groups = best[codes[best] == extremes[groups[best]]]
+    return remaining
+
+
+def _farthest(numbers: NDArray[Any], highest: bool) -> Any:
+    """The highest, or the lowest, number that could stand among ``numbers``."""
+    if numbers.dtype.kind == "f":
+        return math.inf if highest else -math.inf
+    if numbers.dtype.kind == "b":
+        return highest
+    limits = np.iinfo(numbers.dtype)
+    return limits.max if highest else limits.min
 
 
 def best_positions(
@@ -433,6 +502,7 @@ def combined_field(
             None,
             f.by,
             lastOfEqual=f.lastOfEqual,
+            ranking=f.ranking,
         )
         for n, f in enumerate(forms)
     )

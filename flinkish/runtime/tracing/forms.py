@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
@@ -18,10 +19,14 @@ from flinkish.runtime.tracing.expressions import (
     Operation,
     columns_read,
     folds,
+    parts_of,
 )
 from flinkish.runtime.tracing.symbols import Refusal
 
-Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best"]
+Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best", "ranked"]
+Ranking: TypeAlias = tuple[tuple[int, bool], ...]
+"""The fields that decide which of two elements is the better one, the first where they differ; and of each whether
+the higher or the lower value is."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Form:
     """One field of an accumulator over the elements where ``only`` is true, or over all.
 
     It is kept as it was, the sum, the lowest or the highest of ``value``, the last ``value``, or the
-    ``value`` of the element where the field ``by`` is best.
+    ``value`` of the element where the field ``by`` is best, or several are by ``ranking``.
     """
 
     way: Way
@@ -40,6 +45,7 @@ class Form:
     """What the field ``by`` is compared with, where this one is taken of the best element."""
     highest: bool = False
     lastOfEqual: bool = False
+    ranking: Ranking = ()
 
     @property
     def columns(self) -> set[int]:
@@ -59,7 +65,7 @@ class Form:
             return False
         if self.way == "sum":
             return kind == "int"
-        if self.way == "best":
+        if self.way in ("best", "ranked"):
             return reduces or not self.lastOfEqual
         return self.way != "last" or self.only is None
 
@@ -74,7 +80,7 @@ class Form:
 
 
 def check_best(forms: Sequence[Form]) -> None:
-    """Raises Refusal unless each field of the best element goes with the field it is chosen by."""
+    """Raises Refusal unless each field of the best element goes with the fields it is chosen by."""
     for number, form in enumerate(forms):
         if form.way == "best":
             by = forms[form.by]
@@ -85,14 +91,23 @@ def check_best(forms: Sequence[Form]) -> None:
                 form.lastOfEqual,
             ):
                 raise _not_recognised(number)
+        for ranked, _ in form.ranking:
+            other = forms[ranked]
+            if (other.way, other.ranking, other.only, other.lastOfEqual) != (
+                "ranked",
+                form.ranking,
+                form.only,
+                form.lastOfEqual,
+            ):
+                raise _not_recognised(number)
 
 
 class Recogniser:
-    """Finds the form of each field. Raises Refusal where there is none."""
+    """Finds the form of each field. Raises Refusal where there is none. ``fields`` are the next values of all."""
 
-    def __init__(self, expressions: Expressions, kinds: list[Kind]) -> None:
+    def __init__(self, expressions: Expressions, fields: Sequence[Expression]) -> None:
         self._make = expressions
-        self._kinds = kinds
+        self._fields = fields
 
     def form(self, number: int, expression: Expression) -> Form:
         """The form of the field ``number``, whose next value is ``expression``."""
@@ -106,7 +121,7 @@ class Recogniser:
             if self._says_what_zero_gives(expression):
                 return self.form(number, expression.then)
             if folds(expression.condition):
-                return self._compared(number, expression)
+                return self._ranked(number, expression) or self._compared(number, expression)
             return self._conditional(number, expression)
         raise _not_recognised(number)
 
@@ -152,7 +167,7 @@ class Recogniser:
             return replace(changed, only=where)
         if then.way != otherwise.way or then.lastOfEqual != otherwise.lastOfEqual:
             raise _not_recognised(number)
-        if then.way == "best":
+        if then.way in ("best", "ranked"):
             raise _not_recognised(number)
         assert then.value is not None
         assert otherwise.value is not None
@@ -174,14 +189,10 @@ class Recogniser:
         condition = choice.condition
         if isinstance(condition, Accumulated) and condition.kind == "bool":
             return self._any_or_all(number, condition, choice)
-        if not isinstance(condition, Operation) or condition.name not in _OPPOSITE:
+        comparison = _comparison(condition)
+        if comparison is None or comparison.sign not in _OPPOSITE:
             raise _not_recognised(number)
-        sign = condition.name
-        value, so_far = condition.arguments
-        if isinstance(value, Accumulated):
-            value, so_far, sign = so_far, value, _MIRRORED[sign]
-        if not isinstance(so_far, Accumulated) or folds(value):
-            raise _not_recognised(number)
+        value, so_far, sign = comparison
         taken, kept = choice.then, choice.otherwise
         if isinstance(taken, Accumulated):
             taken, kept, sign = kept, taken, _OPPOSITE[sign]
@@ -201,6 +212,22 @@ class Recogniser:
             )
         raise _not_recognised(number)
 
+    def _ranked(self, number: int, choice: Choice) -> Form | None:
+        """The form of a field of the better of two elements, where more than one thing decides which that is."""
+        taken: set[Expression] = set()
+        ranks = _ranks(choice, number, taken)
+        if ranks is None or len(ranks.compared) < 2 or len(taken) != 1:
+            return None
+        (value,) = taken
+        # What is compared has to be what the field is set to
+        if folds(value) or any(
+            _set_to(self._fields[pair.so_far.number], pair.so_far) is not pair.value
+            for pair in ranks.compared
+        ):
+            return None
+        ranking = tuple((pair.so_far.number, pair.sign == ">") for pair in ranks.compared)
+        return Form("ranked", value, ranking=ranking, lastOfEqual=ranks.lastOfEqual)
+
     def _any_or_all(self, number: int, so_far: Accumulated, choice: Choice) -> Form:
         def is_so_far(expression: Expression, value: bool) -> bool:
             return expression is so_far or (
@@ -215,7 +242,102 @@ class Recogniser:
         raise _not_recognised(number)
 
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+class _Comparison(NamedTuple):
+    """A value of an element compared with a field of the accumulator."""
+
+    value: Expression
+    so_far: Accumulated
+    sign: str
+
+
+def _comparison(condition: Expression) -> _Comparison | None:
+    """What is compared, the element first and both without a minus before them; None if it is no comparison of an
+    element with the accumulator."""
+    if not isinstance(condition, Operation) or condition.name not in _MIRRORED:
+        return None
+    sign = condition.name
+    value, so_far = condition.arguments
+    if folds(value):
+        value, so_far, sign = so_far, value, _MIRRORED[sign]
+    while _is_negative(value) and _is_negative(so_far):
+        value, so_far, sign = parts_of(value)[0], parts_of(so_far)[0], _MIRRORED[sign]
+    if not isinstance(so_far, Accumulated) or folds(value):
+        return None
+    return _Comparison(value, so_far, sign)
+
+
+def _is_negative(expression: Expression) -> bool:
+    return isinstance(expression, Operation) and expression.name == "unary -"
+
+
+class _Ranks(NamedTuple):
+    """What decides which of two elements is the better one, in turn; the element is if it compares by ``sign``."""
+
+    compared: tuple[_Comparison, ...]
+    lastOfEqual: bool
+
+
+def _ranks(choice: Choice, number: int, taken: set[Expression]) -> _Ranks | None:
+    """What decides between the field ``number`` as it is and what it is set to, which is added to ``taken``; None if
+    that is no order of elements."""
+    pair = _comparison(choice.condition)
+    if pair is None:
+        return None
+    lower, equal, higher = (_decided(choice, pair, relation) for relation in (-1, 0, 1))
+    if _keeps(lower, number):
+        pair, chosen = pair._replace(sign=">"), higher
+    elif _keeps(higher, number):
+        pair, chosen = pair._replace(sign="<"), lower
+    else:
+        return None
+    taken.add(chosen)
+    if isinstance(equal, Choice):
+        others = _ranks(equal, number, taken)
+        return None if others is None else others._replace(compared=(pair, *others.compared))
+    if _keeps(equal, number):
+        return _Ranks((pair,), lastOfEqual=False)
+    taken.add(equal)
+    return _Ranks((pair,), lastOfEqual=True)
+
+
+def _decided(expression: Expression, pair: _Comparison, relation: int) -> Expression:
+    """What ``expression`` is where the element of ``pair`` is lower than, equal to, or higher than the field: -1, 0
+    or 1."""
+    while isinstance(expression, Choice):
+        asked = _comparison(expression.condition)
+        if asked is None or asked[:2] != pair[:2]:
+            break
+        truth = _COMPARE[asked.sign](relation, 0)
+        expression = expression.then if truth else expression.otherwise
+    return expression
+
+
+def _keeps(expression: Expression, number: int) -> bool:
+    return isinstance(expression, Accumulated) and expression.number == number
+
+
+def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
+    """What ``field`` is set to where it is not left as it was, if that is one expression."""
+    leaves: set[Expression] = set()
+    remaining = [field]
+    while remaining:
+        expression = remaining.pop()
+        if isinstance(expression, Choice):
+            remaining += [expression.then, expression.otherwise]
+        elif expression is not so_far:
+            leaves.add(expression)
+    return leaves.pop() if len(leaves) == 1 else None
+
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
@@ -21,8 +22,14 @@ _COMPUTES = {
     *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_IF_NONE", "POP_JUMP_IF_NOT_NONE"),
     *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"),
     *("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_FORWARD_IF_NOT_NONE"),
+    *("GET_ITER", "FOR_ITER", "END_FOR", "POP_ITER", "LOAD_FAST_AND_CLEAR"),
+    *("BUILD_LIST", "LIST_APPEND", "LIST_EXTEND", "LIST_TO_TUPLE"),
+    *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "MAKE_CELL", "LOAD_CLOSURE"),
+    *("RETURN_GENERATOR", "YIELD_VALUE", "RERAISE"),
 }
-"""What a function that only computes is made of, in Python 3.11 to 3.14."""
+"""What a function that only computes is made of, in Python 3.11 to 3.14. Symbols refuse to be iterated over, so that
+its loops are those over tuples and lists, which end; and a list that it makes is its own, as long as it does not
+return it."""
 
 _REASONS = {
     "STORE_ATTR": "writes the attribute {}",
@@ -34,26 +41,19 @@ _REASONS = {
     "STORE_SLICE": "writes into a container",
     "DELETE_SUBSCR": "deletes from a container",
     "IMPORT_NAME": "imports {}",
-    "YIELD_VALUE": "yields",
-    "RETURN_GENERATOR": "yields",
-    "FOR_ITER": "has a loop",
-    "GET_ITER": "has a loop",
-    "JUMP_BACKWARD": "has a loop",
-    "MAKE_FUNCTION": "defines a function or comprehension",
+    "GET_YIELD_FROM_ITER": "yields from",
+    "SEND": "yields from",
     "PUSH_EXC_INFO": "handles exceptions",
     "CHECK_EXC_MATCH": "handles exceptions",
     "POP_EXCEPT": "handles exceptions",
-    "RERAISE": "handles exceptions",
     "BEFORE_WITH": "enters a context",
     "RAISE_VARARGS": "raises an exception",
     "LOAD_ASSERTION_ERROR": "asserts",
     "LOAD_COMMON_CONSTANT": "asserts",
-    "BUILD_LIST": "makes a list, which can change",
     "BUILD_MAP": "makes a dict, which can change",
     "BUILD_CONST_KEY_MAP": "makes a dict, which can change",
     "BUILD_SET": "makes a set, which can change",
     "IS_OP": "compares the identity of objects",
-    "MAKE_CELL": "has a variable that an inner function uses",
 }
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
@@ -65,6 +65,8 @@ _NONE_TESTS = {
     "POP_JUMP_IF_NOT_NONE",
     "POP_JUMP_FORWARD_IF_NONE",
     "POP_JUMP_FORWARD_IF_NOT_NONE",
+    "POP_JUMP_BACKWARD_IF_NONE",
+    "POP_JUMP_BACKWARD_IF_NOT_NONE",
     "IS_OP",
 }
 
@@ -80,18 +82,25 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
     >>> impurity(counted.__code__)
     'writes the attribute self.count (line 2)'
     """
-    if code.co_flags & _GENERATES:
-        return f"yields or awaits (line {code.co_firstlineno})"
+    if code.co_flags & _AWAITS:
+        return f"awaits (line {code.co_firstlineno})"
     line, before = code.co_firstlineno, None
     formats = takes_remainders(code)
     owner = ""
-    for step in dis.get_instructions(code):
+    steps = {step.offset: step for step in dis.get_instructions(code)}
+    for step in steps.values():
         line = (step.positions.lineno if step.positions else None) or line
         if step.opname == "LOAD_FAST" and step.argval == "self":
             owner = "self."
         tests_none = step.opname == "IS_OP" and before is not None and before.argrepr == "None"
         written = writes and step.opname == "STORE_ATTR"
-        if step.opname not in _COMPUTES and not tests_none and not written:
+        known = step.opname in _COMPUTES or tests_none or written
+        if "JUMP_BACKWARD" in step.opname:
+            if steps[step.argval].opname != "FOR_ITER":
+                return f"has a loop that is not over a tuple or list (line {line})"
+        elif step.opname == "STORE_DEREF" and step.argval in code.co_cellvars:
+            pass
+        elif not known:
             return f"{_reason(step, owner)} (line {line})"
         if (step.opname in _ATTRIBUTES or written) and str(step.argval).startswith(_HIDDEN):
             uses = "writes" if written else "reads"
@@ -100,9 +109,16 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
             return f"may format a text with % (line {line})"
         if step.opname != "CACHE":
             before = step
-    if code.co_exceptiontable:
-        return f"handles exceptions or enters a context (line {code.co_firstlineno})"
-    return None
+    inner = (impurity(each) for each in code.co_consts if isinstance(each, CodeType))
+    return next(filter(None, inner), None)
+
+
+def with_inner(code: CodeType) -> Iterator[CodeType]:
+    """``code`` and that of the functions and comprehensions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from with_inner(constant)
 
 
 @lru_cache(maxsize=1024)
@@ -115,13 +131,13 @@ def written_attributes(code: CodeType) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def tests_none(code: CodeType) -> bool:
     """Whether ``code`` asks whether a value is None."""
-    return any(step.opname in _NONE_TESTS for step in dis.get_instructions(code))
+    return any(step.opname in _NONE_TESTS for step in _steps_of(code))
 
 
 @lru_cache(maxsize=1024)
 def globals_read(code: CodeType) -> tuple[str, ...]:
     """The names that ``code`` looks up among the globals."""
-    steps = dis.get_instructions(code)
+    steps = _steps_of(code)
     return tuple({step.argval: None for step in steps if step.opname == "LOAD_GLOBAL"})
 
 
@@ -129,9 +145,13 @@ def globals_read(code: CodeType) -> tuple[str, ...]:
 def takes_remainders(code: CodeType) -> bool:
     """Whether ``code`` has a %, which takes a remainder or formats a text."""
     return any(
-        step.opname == "BINARY_OP" and step.argrepr in ("%", "%=")
-        for step in dis.get_instructions(code)
+        step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") for step in _steps_of(code)
     )
+
+
+def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:
+    for each in with_inner(code):
+        yield from dis.get_instructions(each)
 
 
 def _is_text(step: dis.Instruction) -> bool:
@@ -151,5 +171,5 @@ def _reason(step: dis.Instruction, owner: str) -> str:
     return reason.format(f"{owner}{step.argval}" if step.opname.endswith("_ATTR") else step.argval)
 
 
-_GENERATES = 0x20 | 0x80 | 0x200
-"""The flags of generators and coroutines."""
+_AWAITS = 0x80 | 0x200
+"""The flags of coroutines."""

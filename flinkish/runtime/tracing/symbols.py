@@ -466,6 +466,8 @@ def taken_apart(trace: Trace, value: Any) -> tuple[Shape, list[Expression]]:
         kind, names, parts = value._traced_unpacked()
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
+    elif isinstance(value, (list, Iterator)):
+        raise trace.refusal(f"returns a {type(value).__name__}, which can change")
     else:
         return VALUE, [trace.expression(value)]
     if not parts:

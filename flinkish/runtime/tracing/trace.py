@@ -9,9 +9,10 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import math
+import operator
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import isclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -19,8 +20,20 @@ from typing import Any, NamedTuple
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.shapes import Shape
-from flinkish.runtime.tracing.expressions import Expression, Expressions, Kind, columns_read
-from flinkish.runtime.tracing.purity import globals_read, impurity, takes_remainders, tests_none
+from flinkish.runtime.tracing.expressions import (
+    NUMBERS,
+    Expression,
+    Expressions,
+    Kind,
+    columns_read,
+)
+from flinkish.runtime.tracing.purity import (
+    globals_read,
+    impurity,
+    takes_remainders,
+    tests_none,
+    with_inner,
+)
 from flinkish.runtime.tracing.symbols import (
     CannotTell,
     Record,
@@ -268,7 +281,7 @@ class Trace:
         impure = impurity(code, writes)
         if impure is not None:
             raise Refusal(impure)
-        self._codes.add(code)
+        self._codes.update(with_inner(code))
         namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
         held = self._held(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
@@ -366,6 +379,8 @@ class Outside:
             return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
             return self._traced_trace.read(value, attribute, name)
+        if self._traced_trace.exploring and member is _MISSING and isinstance(value, RichFunction):
+            raise CannotTell  # ``open`` may make it
         raise self._traced_trace.refusal(f"reads {name}")
 
     def __setattr__(self, attribute: str, value: Any) -> None:
@@ -378,10 +393,10 @@ class Outside:
         value, trace = self._traced_object, self._traced_trace
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
         if replaced is not None:
-            if named:
+            if named and not (value in (min, max) and named.keys() == {"key"}):
                 raise trace.refusal(f"calls {self._traced_name} with {', '.join(named)}=")
-            return replaced(trace, *arguments)
-        if isinstance(value, FunctionType):
+            return replaced(trace, *arguments, **named)
+        if isinstance(value, (FunctionType, MethodType)):
             try:
                 return trace.callable_of(value)(*arguments, **named)
             except Refusal as refusal:
@@ -558,34 +573,65 @@ def is_record_class(kind: type[Any]) -> bool:
 # ---------------------------------------------------------------------- known functions
 
 
-def _lowest(trace: Trace, *values: Any) -> Any:
-    return _extreme(trace, "min", "<", values)
+def _lowest(trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    return _extreme(trace, "min", "<", values, key)
 
 
-def _highest(trace: Trace, *values: Any) -> Any:
-    return _extreme(trace, "max", ">", values)
+def _highest(trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    return _extreme(trace, "max", ">", values, key)
 
 
-def _extreme(trace: Trace, name: str, sign: str, values: Sequence[Any]) -> Any:
+def _extreme(
+    trace: Trace,
+    name: str,
+    sign: str,
+    values: Sequence[Any],
+    key: Callable[[Any], Any] | None,
+) -> Any:
     if len(values) == 1:
-        if type(values[0]) is not tuple:
-            raise trace.refusal(f"calls {name} of what is no tuple")
-        values = values[0]
+        values = tuple(_iterable(trace, name, values[0]))
     if not values:
         raise trace.refusal(f"calls {name} of nothing")
+    better = operator.lt if sign == "<" else operator.gt
+    if key is not None:
+        keyed = [(key(value), value) for value in values]
+        first_of_best = keyed[0]
+        for candidate in keyed[1:]:
+            if better(candidate[0], first_of_best[0]):
+                first_of_best = candidate
+        return first_of_best[1]
     best = values[0]
     for value in values[1:]:
         if isinstance(value, Symbol) or isinstance(best, Symbol):
             first, second = trace.expression(value), trace.expression(best)
-            better = _symbol(trace, value)._traced_compared(sign, best)
+            chooses = _symbol(trace, value)._traced_compared(sign, best)
             if first.kind == second.kind:
-                chosen = trace.expressions.choice(better._traced_expression, first, second)
+                chosen = trace.expressions.choice(chooses._traced_expression, first, second)
                 best = Symbol(trace, chosen)
                 continue
         else:
-            better = value < best if sign == "<" else value > best
-        best = value if better else best
+            chooses = better(value, best)
+        best = value if chooses else best
     return best
+
+
+def _iterable(trace: Trace, name: str, values: Any) -> Any:
+    if not isinstance(values, (tuple, list, Record, Iterator)):
+        raise trace.refusal(f"calls {name} of what is no tuple or list")
+    return values
+
+
+def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
+    total = start
+    for number, value in enumerate(_iterable(trace, "sum", values)):
+        total = total + value
+        kind = trace.expression(total).kind
+        if kind not in (*NUMBERS, "unknown"):
+            raise trace.refusal("calls sum of what are no numbers")
+        # Python 3.12 makes up for what is lost where several floats are added
+        if number and kind == "float" and sys.version_info >= (3, 12):
+            raise trace.refusal("calls sum of several floats")
+    return total
 
 
 def _symbol(trace: Trace, value: Any) -> Symbol:
@@ -625,10 +671,30 @@ def _length(trace: Trace, value: Any) -> Any:
     return value._traced_length() if isinstance(value, Symbol) else len(value)
 
 
-def _tuple(trace: Trace, value: Any = ()) -> Any:
-    if not isinstance(value, (tuple, Record)):
-        raise trace.refusal("calls tuple")
-    return tuple(value)
+def _tuple(trace: Trace, values: Any = ()) -> tuple[Any, ...]:
+    return tuple(_iterable(trace, "tuple", values))
+
+
+def _list(trace: Trace, values: Any = ()) -> list[Any]:
+    return list(_iterable(trace, "list", values))
+
+
+def _any(trace: Trace, values: Any) -> bool:
+    return any(_iterable(trace, "any", values))
+
+
+def _all(trace: Trace, values: Any) -> bool:
+    return all(_iterable(trace, "all", values))
+
+
+def _iterator(trace: Trace, values: Any) -> Iterator[Any]:
+    return iter(_iterable(trace, "iter", values))
+
+
+def _next(trace: Trace, values: Any, *default: Any) -> Any:
+    if not isinstance(values, Iterator):
+        raise trace.refusal("calls next of what is no iterator")
+    return next(values, *default)
 
 
 def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
@@ -658,7 +724,13 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     len: _length,
     bool: _truth,
     round: _rounded,
+    sum: _sum,
+    any: _any,
+    all: _all,
+    iter: _iterator,
+    next: _next,
     tuple: _tuple,
+    list: _list,
     int: _converter("int", int),
     float: _converter("float", float),
     str: _converter("str", str),

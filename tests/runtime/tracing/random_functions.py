@@ -92,7 +92,7 @@ def _combined(
     random: Random, first: tuple[str, str], second: tuple[str, str], third: tuple[str, str]
 ) -> tuple[str, str]:
     (k1, a), (k2, b), (_, c) = first, second, third
-    way = random.randrange(24)
+    way = random.randrange(28)
     if way < 7:
         if "s" in (k1, k2):  # never a text times 2**31
             return k1, random.choice([f"({a} + {b})", f"({a} + {b})", f"({a} % {b})"])
@@ -121,6 +121,21 @@ def _combined(
         return "n", f"({a} ** {random.randrange(4)})"
     if way == 21:
         return "b", random.choice([f"({a} in (1, 2.5, {b}))", f"(({a}, {b}) < ({c}, 1))"])
+    if way == 23:
+        sources = [
+            f"sum([{a}, {b}, 1])",
+            f"sum(y * 2 for y in ({a}, {b}))",
+            f"len([y for y in ({a}, {b}, 3) if y])",
+            f"list(map(abs, [{a}]))[0]",
+        ]
+        return "n", random.choice(sources)
+    if way == 24:
+        return "b", random.choice([f"any(y for y in [{a}, {b}])", f"all(({a}, {b}))"])
+    if way == 25:
+        key = random.choice(["lambda y: -y", "lambda y: (y % 3, y)", "lambda y: y"])
+        return "n", f"{random.choice(['min', 'max'])}({a}, {b}, key={key})"
+    if way == 26:
+        return k1, random.choice([f"[y for y in ({a}, {b})][0]", f"next(iter([{a}]))"])
     if way == 22:
         return k1, f"(v.n if v.n is not None else {b})"
     return "b", f"({a} < {b} <= {c})"
@@ -223,6 +238,38 @@ def _field(random: Random, a: str) -> tuple[str, str]:
     )
 
 
+def _better(random: Random, ones: list[str], others: list[str]) -> str:
+    """The source of a condition for elements with the parts ``ones`` to be better than others."""
+    signs = [random.choice(["", "", "-"]) for _ in ones]
+    first = [sign + part for sign, part in zip(signs, ones)]
+    second = [sign + part for sign, part in zip(signs, others)]
+    (a, *_), (b, *_), (c, d) = first, second, (first[-1], second[-1])
+    sign = random.choice(["<", "<=", ">", ">="])
+    return random.choice(
+        [
+            f"({', '.join(first)}) {sign} ({', '.join(second)})",
+            f"{a} > {b} or ({a} == {b} and {c} {sign} {d})",
+            f"{b} < {a} or not ({a} < {b}) and {d} {sign} {c}",
+            f"({c} {sign} {d} if {a} == {b} else {a} < {b})",
+            f"({a} > {b} if {b} != {a} else {c} {sign} {d})",
+        ]
+    )
+
+
+def _fields_of_the_better(random: Random, names: list[str]) -> list[tuple[str, str]]:
+    """A start and the next value of each field, where an accumulator is that of the best element."""
+    sources = random.choice(
+        [["v.x", "v.p", "v.d"], ["v.x % 3", "v.i", "v.x"], ["v.b", "v.s", "v.x"], ["v.p"] * 3]
+    )
+    starts = {"v.x": "0", "v.p": "50.0", "v.d": "''", "v.i": "1", "v.b": "False", "v.s": "'b'"}
+    parts = random.choice([2, 2, 3])
+    better = _better(random, sources[:parts], names[:parts])
+    return [
+        (starts.get(source, "0"), f"({source} if {better} else {name})")
+        for source, name in zip(sources, names)
+    ]
+
+
 def random_aggregate(random: Random) -> str:
     """The source of an AggregateFunction of rows."""
     names = ["a.a0", "a.a1", "a.a2"] if random.random() < 0.5 else ["a[0]", "a[1]", "a[2]"]
@@ -234,6 +281,8 @@ def random_aggregate(random: Random) -> str:
         better = random.choice([f"{key} {sign} {names[0]}", f"{names[0]} {sign} {key}"])
         fields[0] = (start, f"({key} if {better} else {names[0]})")
         fields[1] = ("''", f"(v.d if {better} else {names[1]})")
+    if random.random() < 0.15:
+        fields = _fields_of_the_better(random, names)
     starts, nexts = ", ".join(f[0] for f in fields), ", ".join(f[1] for f in fields)
     kind = "Totals" if names[0] == "a.a0" else ""
     return (
@@ -259,6 +308,17 @@ def random_reduce(random: Random) -> str:
         f"a.second + 2 * {x}",
         f"(a.second if a.second > {x} else {x})",
     ]
+    if random.random() < 0.3:
+        better = _better(random, ["b.first", "b.second"], ["a.first", "a.second"])
+        keys = ["(e.first, e.second)", "(e.first, -e.second)", "-e.first", "(-e.second, e.first)"]
+        return random.choice(
+            [
+                f"function = lambda a, b: b if {better} else a\n",
+                f"function = lambda a, b: a if {better} else b\n",
+                f"function = lambda a, b: max(a, b, key=lambda e: {random.choice(keys)})\n",
+                f"function = lambda a, b: min((b, a), key=lambda e: {random.choice(keys)})\n",
+            ]
+        )
     if random.random() < 0.3:
         sign = random.choice(["<", "<=", ">", ">="])
         by = random.choice(["first", "second"])

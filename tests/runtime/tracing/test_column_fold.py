@@ -105,6 +105,15 @@ def check_combined(fold, values, groups, count, expected, random, outcomes):
     if combined is not None:
         outcomes["combined"] += 1
         assert exactly(tuple(fold.accumulators(combined))) == exactly(tuple(expected))
+        check_joined(fold, parts, numbers, expected)
+
+
+def check_joined(fold, parts, numbers, expected):
+    """Two accumulators of a group become one as objects of Python, too."""
+    known = [dict(zip(n.tolist(), fold.accumulators(part))) for n, part in zip(numbers, parts)]
+    for group in known[0].keys() & known[-1].keys() if len(known) == 2 else ():
+        made = fold.joined(parts[0].schema, known[0][group], known[1][group])
+        assert exactly(made) == exactly(expected[group])
 
 
 def check_aggregates(seed, count):

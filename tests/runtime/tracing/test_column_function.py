@@ -81,7 +81,7 @@ def test_results_of_many_functions_equal_those_of_each_element(seed):
 
 # ---------------------------------------------------------------------- what is refused, and why
 
-COUNTS = []
+COUNTS: list[object] = []
 SETTINGS = {"limit": 3}
 
 
@@ -103,6 +103,13 @@ def looped(value):
     for part in value.name:
         total += len(part)
     return total
+
+
+def halved(value):
+    left = value.x
+    while left > 1:
+        left //= 2
+    return left
 
 
 def caught(value):
@@ -128,15 +135,20 @@ def logged(value):
         (lambda value: math.gcd(value.x, 2), "calls math.gcd (line"),
         (lambda value: uuid.uuid4().hex, "calls uuid.uuid4 (line"),
         (Counting().map, "writes the attribute self.count (line"),
-        (looped, "has a loop (line"),
+        (looped, "iterates over a value (line"),
+        (halved, "has a loop that is not over a tuple or list (line"),
         (caught, "handles exceptions"),
         (outer, "reads COUNTS.append"),
         (lambda value: SETTINGS["limit"] + value.x, "uses SETTINGS, a dict (line"),
-        (lambda value: [value.x], "makes a list, which can change (line"),
+        (lambda value: [value.x], "returns a list, which can change"),
         (lambda value: {"x": value.x}, "makes a dict, which can change (line"),
         (lambda value: f"{value.x}", "makes a text of a value (line"),
         (lambda value: "%d" % value.x, "may format a text with % (line"),  # noqa: UP031
-        (lambda value: (yield value), "yields"),
+        (lambda value: (yield value), "returns a generator, which can change"),
+        (lambda value: max(value.x, 1, default=2), "calls max with default= (line"),
+        (lambda value: sum(value.name), "calls sum of what is no tuple or list (line"),
+        (lambda value: (lambda: COUNTS.append(value.x))(), "reads COUNTS.append of a list (line"),
+        (lambda value: next(COUNTS for _ in (1, 2)), "uses COUNTS, a list"),
         (lambda value: value.x.__class__, "reads the attribute __class__ (line"),
         (repr, "is no function of Python"),
         (lambda value: value.at.hour, "reads the attribute hour of a decimal, a time or another"),
