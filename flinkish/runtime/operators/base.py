@@ -121,10 +121,10 @@ class OperatorContext:
     go out."""
 
 
-def may_be_traced(function: Callable[..., Any]) -> bool:
-    """Whether an operator may run ``function`` over columns. What a method of a CheckpointedFunction computes
-    depends on attributes that come and go with the key group."""
-    return not isinstance(getattr(function, "__self__", None), CheckpointedFunction)
+def may_be_traced(function: object) -> bool:
+    """Whether an operator may run ``function``, a method or an object of a user's class, over columns. What a
+    CheckpointedFunction computes depends on attributes that come and go with the key group."""
+    return not isinstance(getattr(function, "__self__", function), CheckpointedFunction)
 
 
 class StreamOperator(ABC):

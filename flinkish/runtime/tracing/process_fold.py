@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from flinkish.api.functions.state import ValueState
 from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns, grouped, python_values
-from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.tracing.column_fold import (
     column_of_values,
     needs_accumulator,
@@ -31,7 +30,8 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
-from flinkish.runtime.tracing.expressions import Column, Expression, folds
+from flinkish.runtime.tracing.emissions import EmittedColumns, elements_where
+from flinkish.runtime.tracing.expressions import folds
 from flinkish.runtime.tracing.folding import (
     ARROW_TYPES,
     Folding,
@@ -40,7 +40,7 @@ from flinkish.runtime.tracing.folding import (
     normal,
 )
 from flinkish.runtime.tracing.forms import Form
-from flinkish.runtime.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, kind_of, plain, to_arrow
+from flinkish.runtime.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, kind_of, to_arrow
 from flinkish.runtime.tracing.process_trace import EXTRA, Case, DefaultOf, follow_process
 from flinkish.runtime.tracing.running import RunningFold
 from flinkish.runtime.tracing.symbols import Refusal, Symbol
@@ -150,7 +150,7 @@ class ProcessFold:
             raise Refusal("changes the type of a field of its state, or may do so")
         if None not in (first.emitted, later.emitted) and first.emitted != later.emitted:
             raise Refusal("emits values of different shapes")
-        forms = recognised(later.trace, later.fields, later.kinds)
+        forms = recognised(later.trace, later.fields)
         return _Plan(first, later, tuple(forms), width)
 
     def _explore(self) -> None:
@@ -245,43 +245,23 @@ class _Effects:
     def __init__(self, groups: Positions) -> None:
         self._groups = groups
         self._timers: list[tuple[Positions, Timestamps]] = []
-        self._results: list[tuple[Positions, list[pa.Array]]] = []
-        self._emitted: Shape | None = None
+        self._emitted = EmittedColumns()
 
     def add(self, case: Case, run: Run, batch: pa.RecordBatch, positions: Positions) -> None:
         """Add what ``case`` does to the elements at ``positions``, which are ``run`` and ``batch``."""
         for condition, timestamp in case.timers:
-            part, mask = _where(run, condition)
+            part, mask = elements_where(run, condition)
             values = part.values(timestamp)
             if values.kind != "int":
                 raise Inexact
             if part.count:
                 where = positions if mask is None else positions[mask]
                 self._timers.append((where, values.array(part.count)))
-        for condition, *columns in case.results:
-            part, mask = _where(run, condition)
-            if not part.count:
-                continue
-            chosen = batch if mask is None else batch.filter(pa.array(mask))
-            where = positions if mask is None else positions[mask]
-            made = [_result(part, chosen, column) for column in columns]
-            self._results.append((where, made))
-            self._emitted = case.emitted
+        self._emitted.add(case.results, case.emitted, run, batch, positions)
 
     def processed(self, states: list[NewState]) -> Processed:
         """What all of them do, in the order of the elements."""
-        results, emitting = None, np.zeros(0, dtype=np.intp)
-        if self._results:
-            assert self._emitted is not None
-            emitting = np.concatenate([positions for positions, _ in self._results])
-            columns = [pa.concat_arrays(c) for c in zip(*(made for _, made in self._results))]
-            if len(self._results) > 1:
-                order = np.argsort(emitting, kind="stable")
-                emitting = emitting[order]
-                columns = [column.take(pa.array(order)) for column in columns]
-            names = list(self._emitted.columnNames)
-            results = RowColumns(pa.RecordBatch.from_arrays(columns, names), self._emitted)
-        return Processed(states, self._distinct_timers(), results, emitting)
+        return Processed(states, self._distinct_timers(), *self._emitted.joined())
 
     def _distinct_timers(self) -> list[tuple[int, int]]:
         if not self._timers:
@@ -303,18 +283,6 @@ def _checked(case: Case, batch: pa.RecordBatch) -> Run:
     run = run_of(batch)
     run.check(case.traced.steps)
     return run
-
-
-def _where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:
-    """The elements for which a condition is true, and which they are; None: all."""
-    mask = run.mask(condition)
-    return (run, None) if mask.all() else (run.where(mask), mask)
-
-
-def _result(run: Run, batch: pa.RecordBatch, expression: Expression) -> pa.Array:
-    if isinstance(expression, Column):
-        return plain(batch.column(expression.number))  # also with nulls
-    return to_arrow(run.array(expression))
 
 
 def _started(before: list[list[Any]], count: int) -> Mask:

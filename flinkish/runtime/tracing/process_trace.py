@@ -11,6 +11,13 @@ from typing import Any, TypeAlias
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.tracing.emissions import (
+    MOST_EFFECTS,
+    Emissions,
+    Emitting,
+    Slot,
+    parts_of_value,
+)
 from flinkish.runtime.tracing.expressions import Expression, Kind
 from flinkish.runtime.tracing.symbols import (
     Refusal,
@@ -24,13 +31,8 @@ from flinkish.runtime.tracing.trace import Outside, Trace, Traced
 EXTRA = ("timestamp", "watermark", "key")
 """The columns behind those of an element."""
 
-MOST_EFFECTS = 8
-"""Elements that emit more, or register more timers, are processed one by one."""
-
 DefaultOf: TypeAlias = Callable[[ValueState[Any]], Any]
 Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
-Slot: TypeAlias = tuple[Expression, ...]
-"""A condition, and what is emitted or registered where it is true."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,7 @@ def follow_process(
         changes.append(next(columns))
         fields.extend(next(columns) for _ in range(shape.width))
         shapes.append(shape)
-    width = 0 if seen.emitted is None else seen.emitted.width
-    results = [tuple(next(columns) for _ in range(1 + width)) for _ in range(seen.results)]
+    results = seen.emissions.slots(columns)
     timers = [tuple(next(columns) for _ in range(2)) for _ in range(seen.timers)]
     return Case(
         situation.trace,
@@ -102,8 +103,8 @@ def follow_process(
         tuple(shapes),
         tuple(fields),
         tuple(changes),
-        seen.emitted,
-        tuple(results),
+        seen.emissions.shape,
+        results,
         tuple(timers),
     )
 
@@ -122,7 +123,7 @@ class _Situation:
         """Whether the states have no values."""
         self.states: dict[Any, _StandIn] = {}
         self.context = _Context(self.trace, *extra)
-        self.collector = _Collector(self.trace)
+        self.collector = Emitting(self.trace)
 
     def follow(self, function: Callable[..., Any], done: Callable[[_Situation], Any]) -> Traced:
         """What ``done`` gives after each way through the function."""
@@ -137,8 +138,7 @@ class _Situation:
                 state.begin()
             self.context.timers.clear()
             self.collector.results.clear()
-            if called(self._element, self.context, self.collector) is not None:
-                raise Refusal("returns something")
+            self.collector.collectReturned(called(self._element, self.context, self.collector))
             return done(self)
 
         return self.trace.follow_all(call)
@@ -190,8 +190,7 @@ class _Seen:
         """What is kept in each state, as far as it is updated."""
         if before is not None:
             self.shapes.update(zip(before.states, before.shapes))
-        self.emitted: Shape | None = None
-        self.results = 0
+        self.emissions = Emissions()
         self.timers = 0
 
     @property
@@ -208,15 +207,10 @@ class _Seen:
                 if known not in (None, shape):
                     raise Refusal("keeps values of different shapes in its state")
                 self.shapes[state] = shape
-        for result in situation.collector.results:
-            shape, _ = taken_apart(situation.trace, result)
-            if self.emitted not in (None, shape):
-                raise Refusal("emits values of different shapes")
-            self.emitted = shape
-        self.results = max(self.results, len(situation.collector.results))
+        self.emissions.note(situation.trace, situation.collector.results)
         self.timers = max(self.timers, len(situation.context.timers))
-        if max(self.results, self.timers) > MOST_EFFECTS:
-            raise Refusal(f"emits more than {MOST_EFFECTS} results, or registers more timers")
+        if self.timers > MOST_EFFECTS:
+            raise Refusal(f"registers more than {MOST_EFFECTS} timers")
         return 0
 
     def all(self, situation: _Situation) -> tuple[Any, ...]:
@@ -227,24 +221,14 @@ class _Seen:
                 stand_in = situation.state(state)
                 done.append(stand_in.updated)
                 kept = stand_in.updated or not situation.isFirst
-                done.extend(_parts(situation.trace, shape, stand_in.current if kept else None))
-        for number in range(self.results):
-            emits = number < len(situation.collector.results)
-            value = situation.collector.results[number] if emits else None
-            assert self.emitted is not None
-            done.append(emits)
-            done.extend(_parts(situation.trace, self.emitted, value))
+                current = stand_in.current if kept else None
+                done.extend(parts_of_value(situation.trace, shape, current))
+        done.extend(self.emissions.filled(situation.trace, situation.collector.results))
         for number in range(self.timers):
             registers = number < len(situation.context.timers)
             done.append(registers)
             done.append(situation.context.timers[number] if registers else 0)
         return tuple(done)
-
-
-def _parts(trace: Trace, shape: Shape, value: Any) -> list[Any]:
-    if value is None and shape.width != 1:
-        return [None] * shape.width
-    return [Symbol(trace, expression) for expression in taken_apart(trace, value)[1]]
 
 
 class _StandIn:
@@ -317,22 +301,6 @@ class _TimerService:
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its timer service")
-
-
-class _Collector:
-    """Stands for the collector."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self.results: list[Any] = []
-
-    def collect(self, value: Any) -> None:
-        if value is None:
-            raise self._trace.refusal("emits None")
-        self.results.append(value)
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its collector")
 
 
 class _Unopened(Outside):

@@ -508,7 +508,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
         clears = last and self._function.clears
-        if not clears and self._function.emitsContents and self._fire_columns(window):
+        if not clears and self._fire_columns(window):
             return
         backend, function, contents_of = self.backend, self._function, self._contents.elements
         self._window_states.namespace = window
@@ -528,10 +528,15 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             return False
         folded = self._columns.folded(window)
         results = None if folded is None else self._columns.results(folded)
-        if results is None:
+        if folded is None or results is None:
             return False
-        timestamps = np.full(len(results), window.maxTimestamp(), dtype=np.int64)
-        self.output.emitRecords(Records(results, timestamps))
+        starts, ends = (np.full(len(results), time, dtype=np.int64) for time in window)
+        emitted = self._function.processColumns(results, folded.column(0), starts, ends)
+        if emitted is None:
+            return False
+        if emitted.results is not None:
+            timestamps = np.full(len(emitted.results), window.maxTimestamp(), dtype=np.int64)
+            self.output.emitRecords(Records(emitted.results, timestamps))
         return True
 
     def _items(self, window: TimeWindow) -> Iterator[tuple[Any, Any]]:

@@ -89,8 +89,7 @@ class OpenSessions:
 
     def results(self) -> RowColumns | None:
         """What the function gives for each, as columns; None if it has to be called."""
-        results = self._fold.results(self.accumulators)
-        return results if isinstance(results, RowColumns) else None
+        return self._fold.results(self.accumulators)
 
     def singly(self) -> Iterator[OpenSession]:
         """Each session with its accumulator."""

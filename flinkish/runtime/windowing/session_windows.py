@@ -23,9 +23,11 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.tracing.emissions import Emitted
 from flinkish.runtime.windowing.panes import Positions
 from flinkish.runtime.windowing.session_columns import FARTHEST, OpenSessions, SessionColumns
 from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
@@ -33,8 +35,9 @@ from flinkish.runtime.windowing.window_operator import WindowOperator
 class _Firing:
     """Sessions of columns that fire, up to where they have."""
 
-    def __init__(self, sessions: OpenSessions) -> None:
+    def __init__(self, sessions: OpenSessions, function: WindowFunctionRunner) -> None:
         self._sessions = sessions
+        self._function = function
         self._fired = 0
         self.lasts = sessions.ends - 1
         """When each fires."""
@@ -46,9 +49,21 @@ class _Firing:
         return start, self._fired
 
     @cached_property
-    def results(self) -> RowColumns | None:
-        """What the function gives for all of them, as columns; None if it has to be called."""
-        return self._sessions.results()
+    def emitted(self) -> Emitted | None:
+        """What all of them emit; None if functions have to be called for each."""
+        sessions = self._sessions
+        results = sessions.results()
+        if results is None:
+            return None
+        return self._function.processColumns(results, sessions.keys, sessions.starts, sessions.ends)
+
+    def records(self, emitted: Emitted, start: int, end: int) -> Records | None:
+        """What those from ``start`` to before ``end`` emit; None if nothing."""
+        first, last = np.searchsorted(emitted.positions, (start, end)).tolist()
+        if emitted.results is None or first == last:
+            return None
+        timestamps = self.lasts[emitted.positions[first:last]]
+        return Records(emitted.results.between(first, last), timestamps)
 
     def between(self, start: int, end: int) -> OpenSessions:
         """The sessions from ``start`` to before ``end``."""
@@ -210,7 +225,7 @@ class SessionWindowOperator(WindowOperator):
         due = None if self._columns is None else self._columns.due(before, timestamp)
         if due is not None:
             self._timer_count -= due.timers
-            self._firing = [_Firing(sessions) for sessions in due.firing]
+            self._firing = [_Firing(sessions, self._function) for sessions in due.firing]
         self._fire(self.timers.advanceWatermark, timestamp)
         self._fire_columns(timestamp)
         self._firing = []
@@ -222,11 +237,11 @@ class SessionWindowOperator(WindowOperator):
             start, end = firing.advance(until)
             if start == end:
                 continue
-            as_columns = self.tracesFunctions and self._function.emitsContents
-            results = firing.results if as_columns else None
-            if results is not None:
-                timestamps = firing.lasts[start:end]
-                self.output.emitRecords(Records(results.between(start, end), timestamps))
+            emitted = firing.emitted if self.tracesFunctions else None
+            if emitted is not None:
+                records = firing.records(emitted, start, end)
+                if records is not None:
+                    self.output.emitRecords(records)
                 continue
             for session in firing.between(start, end).singly():
                 self.backend.currentKey = session.key

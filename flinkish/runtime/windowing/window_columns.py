@@ -122,7 +122,7 @@ class WindowColumns:
         runs = self._table.runs(window)
         return runs[0] if len(runs) == 1 and not are_elements(runs[0]) else self._merged(runs, True)
 
-    def results(self, folded: pa.RecordBatch) -> Sequence[Any] | None:
+    def results(self, folded: pa.RecordBatch) -> RowColumns | None:
         """What the function gives for each key, as columns; None if it has to be called."""
         assert self._fold is not None
         return self._fold.results(accumulators_of(folded))

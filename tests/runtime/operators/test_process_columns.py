@@ -167,7 +167,30 @@ class Rises(WithState):
             out.collect((before, value.value - before[0]))
 
 
-FOLLOWED = [Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Rises]
+class Returns(WithState):
+    """Returns its results, one of them after what it wrote."""
+
+    def processElement(self, value, ctx, out):
+        count = (self.state.value() or 0) + 1
+        self.state.update(count)
+        out.collect((value.name, 0))
+        return [(value.name, count)] if count > 2 else []
+
+
+class Yields(WithState):
+    """Yields the highest of what its element has, among others."""
+
+    def processElement(self, value, ctx, out):
+        total = (self.state.value() or 0) + value.value
+        self.state.update(total)
+        for number in (value.at, max([total, value.at], key=lambda each: -each)):
+            yield value.name, number
+
+
+FOLLOWED = [
+    *(Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Rises),
+    *(Returns, Yields),
+]
 
 
 class Driver:
@@ -476,8 +499,10 @@ class AtFloat(WithState):
         ctx.timerService().registerEventTimeTimer(value.at / 2)
 
 
-class Returns(WithState):
+class ReturnsNoList(WithState):
     def processElement(self, value, ctx, out):
+        if value.value == 10**6:  # never
+            return value.value
         return [value.value]
 
 
@@ -538,7 +563,7 @@ REFUSED = {
     Deletes: "uses deleteEventTimeTimer of its timer service (line",
     ByClock: "uses registerProcessingTimeTimer of its timer service (line",
     AtFloat: "registers a timer at what is no integer (line",
-    Returns: "makes a list",
+    ReturnsNoList: "returns a value that is no list of results",
     AsksForRuntime: "calls self.getRuntimeContext (line",
     KeepsRuntime: "uses its runtime context (line",
     UsesMap: "uses a state that is no ValueState (line",

@@ -8,8 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from flinkish import AggregateFunction
+from flinkish import AggregateFunction, ProcessWindowFunction, TimeWindow
 from flinkish.api.errors import FlinkishError
+from flinkish.api.plan.windows import apply_call, process_call
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from tests.runtime.windowing.operators import WindowOperatorDriver
 
@@ -91,6 +92,43 @@ class LargeTotals(Totals):
 
 def listed(key, window, elements):
     yield key, window, list(elements)
+
+
+class Spans(ProcessWindowFunction[Any, Any, str, TimeWindow]):
+    """The result with its window, and once more where its key is not "a"."""
+
+    TIMES = 2
+
+    def open(self, openContext):
+        self.added = 1
+
+    def process(self, key, context, elements, out):
+        window = context.window()
+        for value in elements:
+            out.collect((key, window, window.maxTimestamp() - window.getStart(), value))
+            if key != "a":
+                out.collect((key, window, self.added * self.TIMES, value))
+
+
+def ends(key, context, elements):
+    """The end of the window where it is no multiple of 20."""
+    return [(key, context.window().end, each) for each in elements if context.window().end % 20]
+
+
+def yielded(key, window, elements):
+    (value,) = elements
+    yield (key, window.start, value)
+    if key < "c":
+        yield (key, max(window.start, 7), next(iter(elements)))
+
+
+SPANS = Spans()
+WINDOW_FUNCTIONS: list[dict[str, Any]] = [
+    {"function": SPANS, "call": process_call(SPANS)},
+    {"call": process_call(ends)},
+    {"call": apply_call(yielded)},
+]
+"""What computes its results of a key, a window, and the one result of an aggregation."""
 
 
 @dataclass(frozen=True)

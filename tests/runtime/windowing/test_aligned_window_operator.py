@@ -20,10 +20,13 @@ from flinkish.api.errors import MissingTimestampError, UserFunctionError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.windows import WindowOperatorDescription, apply_call, process_call
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
-from tests.runtime.windowing.operators import LATE, SIDE, Element, WindowOperatorDriver
+from tests.runtime.windowing.operators import LATE, SIDE, Element, Recorder, WindowOperatorDriver
 from tests.runtime.windowing.streams import (
+    WINDOW_FUNCTIONS,
     Digest,
     LargeTotals,
     Means,
@@ -73,6 +76,9 @@ OF_COLUMNS = [
     {"aggregation": SumAggregator(1)},
     {"aggregation": ComparableAggregator(1, "maxBy", first=False)},
     {"aggregation": lambda a, b: (a[0], max(a[1], b[1]))},
+    {"aggregation": lambda a, b: max(a, b, key=lambda value: (value[1] % 3, -value[1]))},
+    {"aggregation": lambda a, b: max(a, b, key=lambda value: (value[0], -value[1]))},
+    *({"aggregation": Totals(), **function} for function in WINDOW_FUNCTIONS),
 ]
 
 
@@ -225,6 +231,41 @@ def test_an_error_of_a_firing_names_key_and_window() -> None:
     driver.process([("a", 1, 5)])
     with pytest.raises(UserFunctionError, match=r"'a'.*TimeWindow\(start=0, end=10\)"):
         driver.watermark(9)
+
+
+def test_an_error_of_a_firing_of_columns_names_key_and_window() -> None:
+    def fragile(key, window, elements):
+        return [(key, 1 // (window.end - 20)) for _ in elements]
+
+    driver = _driver(columns=True, aggregation=Totals(), call=apply_call(fragile))
+    driver.process([("a", ("a", n), n) for n in range(20)])
+    driver.watermark(9)
+    assert driver.output[:1] == [("main", ("a", -1), 9)]
+    with pytest.raises(UserFunctionError, match=r"'a'.*TimeWindow\(start=10, end=20\)"):
+        driver.watermark(19)
+
+
+class RunRecorder(Recorder):
+    """Keeps the runs of records as they come."""
+
+    def __init__(self) -> None:
+        super().__init__("main", [])
+        self.runs: list[Records] = []
+
+    def processRecords(self, records: Records) -> None:
+        self.runs.append(records)
+
+
+@pytest.mark.parametrize("function", WINDOW_FUNCTIONS)
+def test_window_functions_run_over_columns(function: dict[str, Any]) -> None:
+    """Each emits all that it emits of the keys of a window as one run of columns."""
+    driver = _driver(columns=True, aggregation=Totals(), **function)
+    driver.process([(key, (key, n), n) for n in range(30) for key in "abc"])
+    recorder = RunRecorder()
+    driver.operator.output.connect(recorder)
+    driver.watermark(24)
+    assert 1 <= len(recorder.runs) <= 2
+    assert all(isinstance(run.values, RowColumns) for run in recorder.runs)
 
 
 def test_windows_are_dropped_whole_and_leave_nothing() -> None:

@@ -22,6 +22,7 @@ from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import WindowOperatorDriver
 from tests.runtime.windowing.streams import (
+    WINDOW_FUNCTIONS,
     Digest,
     LargeTotals,
     Means,
@@ -69,6 +70,8 @@ OF_COLUMNS: list[dict[str, Any]] = [
     {"aggregation": SumAggregator(1)},
     {"aggregation": ComparableAggregator(1, "maxBy", first=False)},
     {"aggregation": lambda a, b: (a[0], max(a[1], b[1]))},
+    {"aggregation": lambda a, b: max(a, b, key=lambda value: (value[0], -value[1]))},
+    *({"aggregation": Sums(), **function} for function in WINDOW_FUNCTIONS),
 ]
 
 
