@@ -45,6 +45,7 @@ from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.emitting_function import ElementFunction
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.contexts import ElementContext
@@ -258,6 +259,16 @@ class StreamOperator(ABC):
         if function is None or not self.tracesFunctions or not may_be_traced(function):
             return None
         return ColumnFunction(function, arguments)
+
+    def emitsColumns(self, function: ElementFunction | None, records: Records) -> bool:
+        """Emit what ``function`` emits for ``records``, as columns; False, and nothing emitted, if it has to be
+        called for each."""
+        results = None if function is None else function.process(records, self.currentWatermark)
+        if results is None:
+            return False
+        if len(results):
+            self.output.emitRecords(results)
+        return True
 
     @contextmanager
     def userCode(self, element: object) -> Iterator[None]:

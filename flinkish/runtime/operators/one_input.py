@@ -34,6 +34,11 @@ from flinkish.runtime.records.copies import copied_results, keeps_nothing
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.tracing.emitting_function import (
+    ElementFunction,
+    FlatMapColumns,
+    ProcessFunctionColumns,
+)
 
 
 class StatelessOperator(OneInputOperator):
@@ -115,9 +120,14 @@ class StreamFlatMap(StatelessOperator):
         self._call = description.call
         self._iterate = description.iterate
         self._collector = TimestampedCollector(self.output)
+        self._columns: FlatMapColumns | None = None
+        if self.tracesFunctions and may_be_traced(self._iterate or self._call):
+            self._columns = FlatMapColumns(self._call, self._iterate)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
+        if self.emitsColumns(self._columns, records):
+            return
         if self._iterate is not None:
             self._process_iterables(self._iterate, records)
         elif self._call is not None:
@@ -161,13 +171,17 @@ class ProcessOperator(OneInputOperator):
         self._call = description.call
         self._context = OperatorProcessContext(self, ClockService(self, self.FIX))
         self._collector = TimestampedCollector(self.output)
+        self._columns: ElementFunction | None = None
+        if self.tracesFunctions and may_be_traced(self._call):
+            self._columns = ProcessFunctionColumns(self._call)
 
     def open(self) -> None:
         self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processElements(self._call, self._context, self._collector, records)
+        if not self.emitsColumns(self._columns, records):
+            self.processElements(self._call, self._context, self._collector, records)
 
 
 class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):

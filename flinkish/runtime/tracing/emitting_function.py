@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.plan.windows import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.tracing.column_function import (
     Traces,
@@ -60,6 +61,10 @@ class EmittingFunction(ABC):
     def _width(self) -> int:
         """How many columns there are behind those of an element."""
 
+    def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
+        """Whether the function may take another way with some of ``batch`` than with symbols."""
+        return False
+
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Emitted | None:
         """What the calls with ``elements`` and ``extra`` emit."""
         if elements.mayDiffer:
@@ -70,14 +75,16 @@ class EmittingFunction(ABC):
         plan: _Plan | None = self._traces.of(RowColumns(batch, elements.shape))
         if plan is None or (plan.traced.testsNone and has_nulls(batch)):
             return None
+        if self._may_differ(plan.traced, batch):
+            return None
         run = run_of(batch)
         emitted = EmittedColumns()
         try:
             run.check(plan.traced.steps)
             emitted.add(plan.slots, plan.emissions.shape, run, batch, np.arange(len(elements)))
+            return emitted.joined()
         except NOT_EXACT:
             return None
-        return emitted.joined()
 
     def _plan(self, elements: RowColumns) -> _Plan:
         schema = elements.batch.schema
@@ -123,6 +130,84 @@ class EmittingFunction(ABC):
         traced = trace.follow_all(lambda: (0, *emissions.filled(trace, results())))
         columns = iter(traced.columns[1:])
         return _Plan(traced, emissions.slots(columns), emissions)
+
+
+class ElementFunction(EmittingFunction):
+    """A function that emits for each element, with the timestamp that this has."""
+
+    def process(self, records: Records, watermark: int) -> Records | None:
+        """What the function emits for ``records``, at a ``watermark``."""
+        values, timestamps = records.values, records.timestamps
+        if not isinstance(values, RowColumns) or not len(values):
+            return None
+        now = np.full(len(values), watermark, dtype=np.int64)
+        emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
+        if emitted is None:
+            return None
+        if emitted.results is None:
+            return Records([], no_timestamps(0))
+        return Records(emitted.results, timestamps[emitted.positions])
+
+    def _width(self) -> int:
+        return 2
+
+    def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
+        # ctx.timestamp() of an element without one is None
+        timestamp = batch.num_columns - self._width()
+        return timestamp in traced.reading and bool(
+            (batch.column(timestamp).to_numpy() == NO_TIMESTAMP).any()
+        )
+
+
+class FlatMapColumns(ElementFunction):
+    """``call(value, out)``, or ``iterate(value)`` that returns or yields its results."""
+
+    def __init__(
+        self, call: Callable[[Any, Any], Any] | None, iterate: Callable[[Any], Any] | None
+    ) -> None:
+        super().__init__()
+        self._function = call
+        self._iterate = iterate
+
+    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+        if self._iterate is not None:
+            returned = trace.callable_of(self._iterate)(element)
+        else:
+            returned = trace.callable_of(self._function)(element, out)
+        out.collectReturned(returned, tuples=True, wrote=self._iterate is None)
+
+
+class ProcessFunctionColumns(ElementFunction):
+    """``call(value, ctx, out)`` of a function without state and timers."""
+
+    def __init__(self, call: Callable[[Any, Any, Any], Any]) -> None:
+        super().__init__()
+        self._function = call
+
+    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+        context = _ElementContext(trace, *extra)
+        out.collectReturned(trace.callable_of(self._function)(element, context, out))
+
+
+class _ElementContext:
+    """Stands for the context of a process function, and for its timer service."""
+
+    def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol) -> None:
+        self._trace = trace
+        self._timestamp = timestamp
+        self._watermark = watermark
+
+    def timestamp(self) -> Symbol:
+        return self._timestamp
+
+    def timerService(self) -> _ElementContext:
+        return self
+
+    def currentWatermark(self) -> Symbol:
+        return self._watermark
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its context")
 
 
 class WindowFunctionColumns(EmittingFunction):

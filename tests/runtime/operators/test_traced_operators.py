@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -10,15 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flinkish import RichMapFunction, WatermarkStrategy
+from flinkish import ProcessFunction, RichMapFunction, WatermarkStrategy
 from flinkish.api.functions.functions import MapFunction
-from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.emitting_function import EmittingFunction, ProcessFunctionColumns
 from flinkish.testing import StreamTestHarness
 from tests.runtime.tracing.random_functions import (
     compiled,
     exactly,
+    random_emitter,
     random_function,
     random_rows,
 )
@@ -74,6 +77,96 @@ def test_random_jobs_emit_the_same_with_and_without_tracing(seed):
     for _ in range(10):
         build, rows = random_job(random), random_rows(random, 12)
         assert emitted(build, rows, True) == emitted(build, rows, False)
+
+
+EMITTERS = {
+    "v": lambda stream, function: stream.flatMap(function),
+    "v, out": lambda stream, function: stream.flatMap(function),
+    "v, ctx, out": lambda stream, function: stream.process(function),
+}
+
+
+def emitter_job(function, build):
+    def built(stream):
+        timed = stream.assignTimestampsAndWatermarks(
+            WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda v, t: v.x + t)
+        )
+        return build(timed, function).filter(lambda pair: pair[1] != 3)
+
+    return built
+
+
+def check_emitters(seed, count):
+    """How many of ``count`` functions ran over columns."""
+    random, followed = Random(seed), 0
+    for _ in range(count):
+        arguments = random.choice(list(EMITTERS))
+        source, rows = random_emitter(random, arguments), random_rows(random, 12)
+        build = emitter_job(compiled(source), EMITTERS[arguments])
+        results = []
+
+        def noted(*arguments, results=results):
+            results.append(_emitted(*arguments))
+            return results[-1]
+
+        with mock.patch.object(EmittingFunction, "_emitted", noted):
+            columns = emitted(build, rows, True)
+        followed += any(result is not None for result in results)
+        assert columns == emitted(build, rows, False), f"{source}\n{list(rows)}"
+    return followed
+
+
+_emitted = EmittingFunction._emitted
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32))
+def test_functions_that_emit_any_number_of_results(seed):
+    assert check_emitters(seed, 25) > 1
+
+
+@pytest.mark.thorough("thousands of functions")
+@pytest.mark.slow("thousands of functions")
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32))
+def test_many_functions_that_emit_any_number_of_results(seed):
+    check_emitters(seed, 100)
+
+
+class Routes(ProcessFunction):
+    """Reads the times of its context and what it opened."""
+
+    def open(self, context):
+        self.limit = 1
+
+    def processElement(self, value, ctx, out):
+        if value.n > self.limit:
+            out.collect((value.name, ctx.timestamp(), ctx.timerService().currentWatermark()))
+
+
+class SideRoutes(Routes):
+    def processElement(self, value, ctx, out):
+        super().processElement(value, ctx, out)
+
+
+def test_a_process_function_sees_the_times_of_its_elements():
+    def build(stream):
+        strategy = WatermarkStrategy.forMonotonousTimestamps()
+        return stream.assignTimestampsAndWatermarks(
+            strategy.withTimestampAssigner(lambda v, t: v.n * 10)
+        ).process(Routes())
+
+    outcomes = [emitted(build, ROWS, traced) for traced in (True, False)]
+    assert outcomes[0] == outcomes[1]
+    assert len(outcomes[0][1]) > 2
+    reason = ProcessFunctionColumns(SideRoutes().processElement).reason
+    assert str(reason).startswith("calls super (line")
+
+
+def test_an_element_without_a_timestamp_has_none_in_the_context():
+    columns = ProcessFunctionColumns(lambda v, ctx, out: out.collect((v.n, ctx.timestamp())))
+    assert columns.process(Records(ROWS.anew(), np.array([1, 2, NO_TIMESTAMP])), 0) is None
+    assert columns.process(Records(ROWS.anew(), np.array([1, 2, 3])), 0) is not None
 
 
 class Twice(MapFunction):

@@ -190,6 +190,29 @@ def random_function(random: Random) -> str:
     return f"def function(v):\n    {lines}\n"
 
 
+def random_emitter(random: Random, arguments: str) -> str:
+    """The source of a function of ``arguments``, the row among them, that emits any number of results of one shape
+    where it can; with an ``out`` among them it may write to it."""
+    kind, value = expression(random, ROW, random.choice([0, 1, 2]))
+    results = [f"(v.s, {value})"]
+    for _ in range(random.randint(0, 2)):
+        other = expression(random, ROW, 1)
+        results.append(f"({random.choice(ROW.texts)}, {other[1] if other[0] == kind else value})")
+    condition = expression(random, ROW, 1)[1]
+    lines = []
+    way = random.choice(["yield", "return", "write"] if "out" in arguments else ["yield", "return"])
+    emits = {"yield": "yield {}", "write": "out.collect({})", "return": "results.append({})"}[way]
+    for number, result in enumerate(results):
+        line = emits.format(result)
+        lines.append(f"if {condition}: {line}" if number % 2 or random.random() < 0.4 else line)
+    if random.random() < 0.3:
+        lines.append(f"for y in (v.x, {value}):\n        " + emits.format("(v.s, y)"))
+    if way == "return":
+        lines = ["results = []", *lines, "return results"]
+    body = "\n    ".join(lines)
+    return f"def function({arguments}):\n    {body}\n"
+
+
 def compiled(source: str) -> Any:
     """The function of a source."""
     names: dict[str, Any] = dict(NAMES)
