@@ -31,7 +31,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
-from flinkish.runtime.tracing.combining import Combination
+from flinkish.runtime.tracing.combining import Combination, PartOrder
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
     Constant,
@@ -80,8 +80,12 @@ class FoldPlan:
         """The plan with its combination noted in the schema, if parts can be folded apart."""
         if not self.exactInAnyGrouping:
             return self
-        combination = Combination(self.forms, self.kinds, self.start)
-        return replace(self, schema=combination.noted(self.schema))
+        return replace(self, schema=self.combination.noted(self.schema))
+
+    @property
+    def combination(self) -> Combination:
+        """How parts that were folded apart become one."""
+        return Combination(self.forms, self.kinds, self.start)
 
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""
@@ -160,6 +164,16 @@ class ColumnFold:
         """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
         plan = self._traces.of(values)
         return plan is not None and plan.exactInAnyGrouping
+
+    def readsValues(self, values: RowColumns) -> bool:
+        """Whether the function may give others for the same elements later, as it reads values outside of it."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return plan is None or (plan.traced is not None and plan.traced.readsValues)
+
+    def partOrder(self, values: RowColumns) -> PartOrder | None:
+        """In which order parts of elements like ``values`` have to be combined that came mixed; None: in none."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return None if plan is None else plan.combination.order
 
     def mergesInAnyOrder(self, values: RowColumns) -> bool:
         """Whether accumulators of parts of elements like ``values`` may be joined by ``combine`` in any order,

@@ -27,6 +27,7 @@ from flinkish.runtime.tracing.kernels import (
     Run,
     Values,
     kind_of,
+    nulls,
     of_arrow,
     to_arrow,
 )
@@ -257,7 +258,7 @@ def run_of(batch: Columns, timestamps: NDArray[np.int64] | None = None) -> Run:
 
 def has_nulls(batch: Columns) -> bool:
     """Whether there is a null in any column."""
-    return any(batch.column(number).null_count for number in range(batch.num_columns))
+    return any(nulls(batch.column(number)) for number in range(batch.num_columns))
 
 
 def checked_run(

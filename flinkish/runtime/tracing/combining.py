@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,19 @@ from flinkish.runtime.tracing.forms import Form
 _COMBINATION = b"flinkish.combination"
 
 
+PartOrder: TypeAlias = Literal["any", "first", "last"]
+"""Parts of elements in any order, or by their first elements, or by their last."""
+
+
+def _order_of(form: Form, reduces: bool) -> PartOrder | None:
+    """In which order parts have to be combined for one field."""
+    if form.way == "kept":
+        return "first" if reduces else "any"
+    if form.way in ("sum", "lowest", "highest"):
+        return "any"
+    return "last" if form.way == "last" else None
+
+
 @dataclass(frozen=True)
 class Combination:
     """For each field of an accumulator how two of it become one. ``start``: the fields of a new accumulator;
@@ -32,6 +45,15 @@ class Combination:
     forms: tuple[Form, ...]
     kinds: tuple[Kind, ...]
     start: tuple[Any, ...] | None
+
+    @property
+    def order(self) -> PartOrder | None:
+        """In which order parts have to be combined whose elements came mixed; None: there is none, as it takes the
+        place of single elements to decide."""
+        orders = {_order_of(form, self.start is None) for form in self.forms}
+        if None in orders or {"first", "last"} <= orders:
+            return None
+        return "first" if "first" in orders else "last" if "last" in orders else "any"
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Combination | None:

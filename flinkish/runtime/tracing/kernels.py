@@ -348,7 +348,7 @@ def of_arrow(column: pa.Array) -> Values:
     kind = kind_of(column.type)
     if kind == "opaque":
         return Values(kind, plain(column))
-    if column.null_count:
+    if nulls(column):
         raise Inexact
     if kind == "str":
         return Values(kind, plain(column))
@@ -362,6 +362,13 @@ def of_arrow(column: pa.Array) -> Values:
     if kind == "float":
         data = data.astype(np.float64, copy=False)
     return Values(kind, data)
+
+
+def nulls(column: pa.Array) -> bool:
+    """Whether there is a null, also one of a dictionary."""
+    if column.null_count:
+        return True
+    return pa.types.is_dictionary(column.type) and bool(column.dictionary.null_count)
 
 
 def plain(column: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ from flinkish.runtime.tracing.emissions import (
 )
 from flinkish.runtime.tracing.expressions import Expression, Kind
 from flinkish.runtime.tracing.symbols import (
+    Record,
     Refusal,
     Symbol,
     is_constant,
@@ -200,10 +201,11 @@ class _Seen:
 
     def note(self, situation: _Situation) -> int:
         """Note what was done on the way just followed."""
+        kept: list[Record] = []
         for state, stand_in in situation.states.items():
             known = self.shapes.setdefault(state, None)
             if stand_in.updated:
-                shape, _ = taken_apart(situation.trace, stand_in.current)
+                shape, _ = taken_apart(situation.trace, stand_in.current, kept)
                 if known not in (None, shape):
                     raise Refusal("keeps values of different shapes in its state")
                 self.shapes[state] = shape

@@ -11,6 +11,7 @@ import datetime
 import keyword
 import operator
 from collections.abc import Callable, Iterator
+from inspect import getattr_static
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -158,7 +159,8 @@ class Symbol:
         if name == "~" and kind == "float":
             self._traced_refuse("uses ~ on a float")
         if name == "+" and kind != "bool":
-            return self._traced_trace.noted(self._traced_expression)
+            self._traced_trace.noted(self._traced_expression)
+            return self  # the same object in Python too
         result: Kind = "int" if kind == "bool" else kind
         made = self._traced_trace.expressions.operation(
             f"unary {name}", result, self._traced_expression
@@ -176,7 +178,8 @@ class Symbol:
     def _traced_converted(self, kind: Kind) -> Symbol:
         """The value as int, float or str."""
         if self._traced_kind == kind:
-            return self._traced_trace.noted(self._traced_expression)  # which None would not be
+            self._traced_trace.noted(self._traced_expression)  # which None would not be
+            return self  # the same object in Python too
         if self._traced_kind not in (*NUMBERS, "unknown"):
             self._traced_refuse(f"converts {_shown(self._traced_kind)} to {kind}")
         if kind == "str":
@@ -365,7 +368,9 @@ class Record:
             if name == "getArity":
                 return self.__len__
         elif not name.startswith("_"):
-            member = getattr(kind, name, None)
+            member = getattr_static(kind, name, None)
+            if isinstance(member, staticmethod):
+                return self._traced_trace.callable_of(member.__func__)
             if isinstance(member, FunctionType):
                 return self._traced_trace.bound(member, self)
             if isinstance(member, property) and isinstance(member.fget, FunctionType):
@@ -460,10 +465,18 @@ def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
     return Record(trace, shape.kind, shape.names, tuple(made))
 
 
-def taken_apart(trace: Trace, value: Any) -> tuple[Shape, list[Expression]]:
-    """The shape of what a function returned, and an expression for each column."""
+def taken_apart(
+    trace: Trace, value: Any, taken: list[Record] | None = None
+) -> tuple[Shape, list[Expression]]:
+    """The shape of what a function returned, and an expression for each column. ``taken``: the objects that it has
+    returned beside it, and can change."""
+    taken = [] if taken is None else taken
     if isinstance(value, Record):
         kind, names, parts = value._traced_unpacked()
+        if any(value is other for other in taken):
+            raise trace.refusal(f"returns a {kind.__name__} twice, which can change")
+        if not issubclass(kind, tuple) and not kind.__dataclass_params__.frozen:
+            taken.append(value)
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
     elif isinstance(value, (list, Iterator)):
@@ -474,7 +487,7 @@ def taken_apart(trace: Trace, value: Any) -> tuple[Shape, list[Expression]]:
         raise trace.refusal("returns an empty tuple")
     shapes, expressions = [], []
     for part in parts:
-        shape, inner = taken_apart(trace, part)
+        shape, inner = taken_apart(trace, part, taken)
         shapes.append(shape)
         expressions.extend(inner)
     if kind is tuple:

@@ -94,6 +94,11 @@ class Traced(NamedTuple):
         """Whether something that the function reads from outside is another value now."""
         return any(read.changed() for read in self.reads)
 
+    @property
+    def readsValues(self) -> bool:
+        """Whether it reads numbers, texts or the like from outside, which may be others later."""
+        return any(is_constant(read.value) for read in self.reads)
+
 
 class _Undecided(Exception):
     def __init__(self, condition: Expression) -> None:
@@ -315,6 +320,7 @@ class Trace:
 
     def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
         defaults = function.__defaults__
+        self._note(getattr, function, "__defaults__", defaults)
         if defaults and not is_constant(tuple(defaults)):
             line = function.__code__.co_firstlineno
             raise Refusal(f"has a default value that can change (line {line})")
@@ -374,8 +380,10 @@ class Outside:
             raise self._traced_trace.refusal(f"calls {name}")
         if isinstance(member, FunctionType) and not isclass(value):
             self._traced_trace._note(getattr, kind, attribute, getattr(kind, attribute))
+            self._traced_trace._note(_own_attribute, value, attribute, _MISSING)
             return self._traced_trace.bound(member, self)
         if isinstance(member, staticmethod):
+            self._traced_trace._note(getattr, kind, attribute, member.__func__)
             return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
             return self._traced_trace.read(value, attribute, name)
@@ -457,6 +465,10 @@ def _found_in_class(kind: type[Any], attribute: str) -> Any:
 def _has_plain_attributes(kind: type[Any]) -> bool:
     own = _found_in_class(kind, "__getattribute__") is vars(object)["__getattribute__"]
     return own and not hasattr(kind, "__getattr__")
+
+
+def _own_attribute(owner: Any, name: Any, missing: Any) -> Any:
+    return getattr(owner, "__dict__", {}).get(name, missing)
 
 
 def _cell_contents(cell: Any, name: Any, missing: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import islice, pairwise, repeat
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -312,23 +312,22 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _process_folded(self, records: Records) -> int:
         """Add accumulators of panes to the windows that have not fired yet. Returns how many elements
         were in windows that have all fired."""
-        values, counts, late = records.values, records.counts, 0
+        values, counts, panes = records.values, records.counts, records.timestamps
         assert isinstance(values, RowColumns)
         assert counts is not None
-        borders = (np.flatnonzero(np.diff(records.timestamps)) + 1).tolist()
-        for start, end in pairwise([0, *borders, len(records)]):
-            pane = values.between(start, end)
-            missed = True
-            for window in self._windows.ofPane(int(records.timestamps[start])):
-                if window.maxTimestamp() > self.currentWatermark:
-                    missed = False
-                    if self._table.size(window):
-                        self._join(window, pane.batch)
-                    else:
-                        self._columns.addFolded(window, pane)
-                    self._note(window)
-            late += missed * int(counts[start:end].sum())
-        return late
+        for window, positions in self._windows.split(panes):
+            if window.maxTimestamp() <= self.currentWatermark:
+                continue
+            folded = values if positions is None else values.take(positions)
+            of_panes = panes if positions is None else panes[positions]
+            self._settle(window)  # elements that came before are to be added before
+            one_pane = int(of_panes.min()) == int(of_panes.max())
+            if self._table.size(window) or not self._columns.addFolded(window, folded, one_pane):
+                self._keep_by_key(window)
+                self._join(window, folded.batch)
+            self._note(window)
+        missed = panes + (self._windows.size - 1) <= self.currentWatermark
+        return int(counts[missed].sum())
 
     def _join(self, window: TimeWindow, folded: pa.RecordBatch) -> None:
         """Add accumulators to a window that is kept key by key."""
@@ -542,11 +541,12 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _items(self, window: TimeWindow) -> Iterator[tuple[Any, Any]]:
         """The keys of a window with their contents."""
         if self._settle(window):
-            if self._fold is None:
+            if self._fold is not None:
+                folded = self._columns.folded(window)
+                if folded is not None:
+                    return self._columns.accumulators(folded)
+            elif self._columns.isUniform(window):
                 return self._columns.listed(window)
-            folded = self._columns.folded(window)
-            if folded is not None:
-                return self._columns.accumulators(folded)
             self._keep_by_key(window)
         return self._table.items(window)
 

@@ -7,7 +7,7 @@ panes, and an element that is folded into its pane once is folded into four wind
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,8 @@ from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
 from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.tracing.combining import Combination
+from flinkish.runtime.tracing.folding import first_positions, last_positions
 
 Positions = NDArray[np.intp]
 
@@ -125,6 +127,13 @@ _LEAST_ELEMENTS_A_GROUP = 2
 """With fewer elements for each key and pane, folding saves nothing."""
 
 
+_POSITIONS: Mapping[str, Callable[[Positions, int], Positions]] = {
+    "first": first_positions,
+    "last": last_positions,
+}
+"""Where the element is that decides in which order parts are combined."""
+
+
 class PaneFold:
     """Folds elements by key and pane, with the function of a window operator."""
 
@@ -153,6 +162,9 @@ class PaneFold:
             return None
         if not windows.panes or not self.fold.exactInAnyGrouping(values):
             return None
+        order = self.fold.partOrder(values) if windows.panes > 1 else "any"
+        if order is None:
+            return None
         count, timestamps = len(records), records.timestamps
         if not windows.fit(timestamps):
             return None
@@ -169,6 +181,10 @@ class PaneFold:
             groups += panes * distinct
         counts = np.bincount(groups, minlength=span * distinct)
         present = np.flatnonzero(counts)
+        if span > 1 and order != "any":
+            # Windows of several panes put their rows together in the order in which they are
+            positions = _POSITIONS[order](groups, span * distinct)
+            present = present[np.argsort(positions[present])]
         numbers = np.zeros(span * distinct, dtype=np.intp)
         numbers[present] = np.arange(len(present))
         folded = self.fold.fold(values, numbers[groups], len(present))
@@ -200,6 +216,11 @@ class PaneFold:
         _, first, groups = np.unique(
             panes * len(distinct) + keys, return_index=True, return_inverse=True
         )
+        combination = Combination.of(run.schema)
+        if self._windows.panes > 1 and combination is not None and combination.order != "any":
+            assert combination.order is not None
+            order = np.argsort(_POSITIONS[combination.order](groups, len(first)))
+            first, groups = first[order], np.argsort(order)[groups]
         values = combined_run(self.fold, run, run.column(0).take(pa.array(first)), groups)
         if values is None:
             return None

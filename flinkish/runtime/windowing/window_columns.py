@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.rows import (
@@ -80,9 +79,16 @@ class WindowColumns:
         noted = with_shape(pa.schema(run.schema, {_KEY_COLUMN: str(keys.column)}), values.shape)
         self._new.setdefault(window, []).append(run.replace_schema_metadata(noted.metadata))
 
-    def addFolded(self, window: TimeWindow, run: RowColumns) -> None:
-        """Add elements that were folded by key."""
-        self._table.append(window, decoded(run.batch))
+    def addFolded(self, window: TimeWindow, run: RowColumns, distinct: bool) -> bool:
+        """Add elements that were folded by key; ``distinct``: each key has one row. False, and nothing added, if
+        columns cannot hold what the rows of a key become together."""
+        batch: pa.RecordBatch | None = decoded(run.batch)
+        assert batch is not None
+        if not distinct:
+            batch = self._joined(batch)
+        if batch is not None:
+            self._table.append(window, batch)
+        return batch is not None
 
     def unsettled(self) -> list[TimeWindow]:
         """The windows with elements that are not settled."""
@@ -98,10 +104,12 @@ class WindowColumns:
                 for start in range(0, run.num_rows, ELEMENTS_A_RUN):
                     self._table.append(window, run.slice(start, ELEMENTS_A_RUN))
         else:
+            if not _of_one_schema(runs):
+                return False
             values = concatenated(runs)
             exact = self._fold.exactInAnyGrouping(elements_of(values))
             apart = exact or window not in self._table
-            beside = not apart and self._table.size(window) > _LARGER * values.num_rows
+            beside = not apart and self._may_wait(values, self._table.size(window))
             older = [] if apart or beside else self._table.runs(window)
             folded = self._merged([*older, values], whole=True)
             if folded is None:
@@ -111,6 +119,12 @@ class WindowColumns:
             self._table.append(window, values if beside else folded)
         del self._new[window]
         return True
+
+    def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
+        """Whether to fold ``elements`` later, as the window has far more ``rows``, and they come out the same then."""
+        assert self._fold is not None
+        few = rows > _LARGER * elements.num_rows
+        return few and not self._fold.readsValues(elements_of(elements))
 
     # ------------------------------------------------------------------ what there is
 
@@ -133,6 +147,10 @@ class WindowColumns:
         return zip(
             python_values(folded.column(0)), self._fold.accumulators(accumulators_of(folded))
         )
+
+    def isUniform(self, window: TimeWindow) -> bool:
+        """Whether all runs of ``window``, which is settled, are of one schema."""
+        return _of_one_schema(self._table.runs(window))
 
     def listed(self, window: TimeWindow) -> Iterator[tuple[Any, list[Any]]]:
         """The keys of ``window``, which lists its elements, with the elements of each in their order."""
@@ -159,11 +177,11 @@ class WindowColumns:
         """See ``ColumnMerge``."""
         if self._fold is None:
             few = sum(run.num_rows for run in runs) <= ELEMENTS_A_RUN
-            return concatenated(runs) if few else None
+            return concatenated(runs) if few and _of_one_schema(runs) else None
         base, added = (None, runs) if are_elements(runs[0]) else (runs[0], runs[1:])
         if base is not None and not any(map(are_elements, added)):
             return self._combined(runs)
-        if not whole or not all(map(are_elements, added)):
+        if not whole or not all(map(are_elements, added)) or not _of_one_schema(added):
             return None
         return self._folded(concatenated(added), base)
 
@@ -177,6 +195,8 @@ class WindowColumns:
             codes, distinct = grouped(keys)
             folded = self._fold.fold(elements_of(elements), codes, len(distinct))
             return None if folded is None else folded_run(distinct, folded).batch
+        if base.column(0).type != keys.type:
+            return None
         # The keys of a folded run are distinct, so their codes are their rows
         known = base.num_rows
         codes, distinct = grouped(pa.concat_arrays([base.column(0), keys]))
@@ -186,7 +206,7 @@ class WindowColumns:
         folded = self._fold.fold(
             elements_of(elements), groups, len(touched), accumulators_of(start), started
         )
-        if folded is None or folded.schema != accumulators_of(base).schema:
+        if folded is None or not _of_one_schema([folded, accumulators_of(base)]):
             return None
         new = folded_run(distinct.take(pa.array(touched)), folded).batch
         both = concatenated([base, new])
@@ -199,16 +219,21 @@ class WindowColumns:
         assert self._fold is not None
         if len(runs) == 1:
             return runs[0]
-        if any(run.schema != runs[0].schema for run in runs):
-            raise IncompatibleCheckpointError(
-                f"a window has accumulators with the fields {runs[0].schema.types[1:]} in the checkpoint, and"
-                f" the function makes some with {runs[-1].schema.types[1:]} now. Give the changed operator"
-                " a uid of its own, or begin anew with another checkpoint directory."
-            )
-        run = concatenated(runs)
+        if not _of_one_schema(runs):
+            return None
+        return self._joined(concatenated(runs))
+
+    def _joined(self, run: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Folded rows as one for each key."""
+        assert self._fold is not None
         codes, distinct = grouped(run.column(0))
         combined = combined_run(self._fold, run, distinct, codes)
         return None if combined is None else combined.batch
+
+
+def _of_one_schema(runs: Sequence[pa.RecordBatch]) -> bool:
+    """Whether runs may become one: they have columns of the same types, which are to be folded in the same way."""
+    return all(run.schema.equals(runs[0].schema, check_metadata=True) for run in runs)
 
 
 def are_elements(run: pa.RecordBatch) -> bool:

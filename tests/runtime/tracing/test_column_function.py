@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encod
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
+from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from tests.runtime.tracing.random_functions import (
     compiled,
@@ -312,3 +314,75 @@ def test_a_key_that_is_a_column_stays_one(selector):
     keys, _ = KeyColumn(selector, "op", ColumnFunction(selector)).of(pairs)
     assert isinstance(keys, ColumnKeys)
     assert list(keys) == [1, 5, -3]
+
+
+# ---------------------------------------------------------------------- what is as in Python
+
+
+def test_a_null_of_a_dictionary_is_none():
+    """A key behind a shuffle is a dictionary in which the null is a value."""
+    keys = pa.array(["a", None, "b"]).dictionary_encode(null_encoding="encode")
+    values = RowColumns(pa.record_batch({"k": keys}))
+    for function in (lambda v: v.k is None, lambda v: v.k + "z", lambda v: len(v.k)):
+        assert ColumnFunction(function).results(values) is None
+    whole = RowColumns(pa.record_batch({"k": pa.array(["a", "b"]).dictionary_encode()}))
+    assert list(ColumnFunction(lambda v: v.k is None).results(whole)) == [False, False]
+
+
+class Money(NamedTuple):
+    amount: int
+
+    @staticmethod
+    def doubled(amount, times=2):
+        return amount * times
+
+
+def test_a_static_method_of_an_element_has_no_self():
+    amounts = pa.RecordBatch.from_pydict({"amount": [1, 2]})
+    values = RowColumns(amounts, Shape(Money, ("amount",), (VALUE,)))
+    assert list(ColumnFunction(lambda v: v.doubled(v.amount + 1)).results(values)) == [4, 6]
+
+
+def test_an_object_that_can_change_is_not_doubled():
+    function = ColumnFunction(lambda v: (lambda made: (made, made))(Changing(v.x)))
+    assert function.results(ROWS) is None
+    assert function.reason == "returns a Changing twice, which can change"
+    assert ColumnFunction(lambda v: (Changing(v.x), Changing(v.x))).results(ROWS) is not None
+
+
+class Scaling:
+    @staticmethod
+    def scale(number):
+        return number * 2
+
+    def added(self, number):
+        return number + 1
+
+    def __call__(self, value):
+        return self.scale(value.x) + self.added(value.x) + offset(value.x)
+
+
+def offset(number, by=10):
+    return number + by
+
+
+def test_methods_and_defaults_may_change(monkeypatch):
+    scaling = Scaling()
+    function = ColumnFunction(scaling)
+
+    def computed():
+        assert list(function.results(ROWS)) == [scaling(value) for value in ROWS]
+
+    computed()
+    monkeypatch.setattr(Scaling, "scale", staticmethod(lambda number: number * 3))
+    computed()
+    monkeypatch.setattr(offset, "__defaults__", (20,))
+    computed()
+    monkeypatch.setattr(scaling, "added", lambda number: number - 1, raising=False)
+    computed()
+
+
+def test_a_converted_value_is_the_same_object():
+    values = RowColumns(pa.record_batch({"f": [math.nan, 1.0]}))
+    for source in (lambda v: +v.f in (v.f,), lambda v: float(v.f) in (v.f, 2.0)):
+        assert list(ColumnFunction(source).results(values)) == [True, True]

@@ -69,6 +69,8 @@ class WindowOperatorDriver:
         self._paged = paged
         self._columns = columns
         self._fold = PaneFold.before(description) if folds else None
+        self.numberType = pa.int64()
+        """The type of the numbers, as columns."""
         self._state: Any = DictPageStore() if paged else {}
         self._directory: Any = None
         self.output: list[tuple[Any, ...]] = []
@@ -83,7 +85,7 @@ class WindowOperatorDriver:
         timestamps = timestamps_of([timestamp for _, _, timestamp in elements])
         hashes = KeyHashes().column(keys)
         if self._columns:
-            numbers = pa.array([number for _, number in values], pa.int64())
+            numbers = pa.array([number for _, number in values], self.numberType)
             columns = {"key": pa.array(keys, pa.string()), "number": numbers}
             values = RowColumns(pa.RecordBatch.from_pydict(columns))
             keys = ColumnKeys(values, 0)
@@ -112,8 +114,9 @@ class WindowOperatorDriver:
         """A watermark comes in."""
         self.operator.processWatermark(timestamp)
 
-    def restart(self) -> None:
-        """Go on from a snapshot, in an operator made anew."""
+    def restart(self, description: WindowOperatorDescription | None = None) -> None:
+        """Go on from a snapshot, in an operator made anew, of another ``description`` if there is one."""
+        self._description = description or self._description
         self.operator.onPeriodicEmit()
         snapshot = pickle.loads(pickle.dumps(self.operator.snapshot()))
         if self._paged:

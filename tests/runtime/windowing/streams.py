@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flinkish import AggregateFunction, ProcessWindowFunction, TimeWindow
 from flinkish.api.errors import FlinkishError
+from flinkish.api.functions.aggregations import ComparableAggregator
 from flinkish.api.plan.windows import apply_call, process_call
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from tests.runtime.windowing.operators import WindowOperatorDriver
@@ -92,6 +93,34 @@ class LargeTotals(Totals):
 
 def listed(key, window, elements):
     yield key, window, list(elements)
+
+
+class Last(Totals):
+    """The last number."""
+
+    def createAccumulator(self):
+        return -1
+
+    def add(self, value, accumulator):
+        return value[1]
+
+    def getResult(self, accumulator):
+        return accumulator
+
+    def merge(self, a, b):
+        return b
+
+
+BY_ORDER: list[dict[str, Any]] = [
+    {"aggregation": lambda a, b: a},
+    {"aggregation": lambda a, b: b},
+    {"aggregation": lambda a, b: (b[0], a[1])},
+    {"aggregation": Last()},
+    {"aggregation": ComparableAggregator(0, "maxBy")},
+    {"aggregation": ComparableAggregator(0, "maxBy", first=False)},
+    {"aggregation": lambda a, b: max(a, b, key=lambda value: value[0])},
+]
+"""What depends on the order of the elements."""
 
 
 class Spans(ProcessWindowFunction[Any, Any, str, TimeWindow]):
@@ -197,9 +226,9 @@ def by_time(moment: Moment) -> Any:
 
 
 def _time_and_text(item: list[Any]) -> tuple[int, str]:
-    return item[-1], repr(_without_names(item))
+    return item[-1], repr(without_names(item))
 
 
-def _without_names(value: Any) -> Any:
+def without_names(value: Any) -> Any:
     """A Row equals the tuple of its values, and has to stand where that stands."""
-    return tuple(map(_without_names, value)) if isinstance(value, (tuple, list)) else value
+    return tuple(map(without_names, value)) if isinstance(value, (tuple, list)) else value

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,7 @@ from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import LATE, SIDE, Element, Recorder, WindowOperatorDriver
 from tests.runtime.windowing.streams import (
+    BY_ORDER,
     WINDOW_FUNCTIONS,
     Digest,
     LargeTotals,
@@ -36,6 +39,7 @@ from tests.runtime.windowing.streams import (
     listed,
     run,
     steps,
+    without_names,
 )
 
 
@@ -79,6 +83,7 @@ OF_COLUMNS = [
     {"aggregation": lambda a, b: max(a, b, key=lambda value: (value[1] % 3, -value[1]))},
     {"aggregation": lambda a, b: max(a, b, key=lambda value: (value[0], -value[1]))},
     *({"aggregation": Totals(), **function} for function in WINDOW_FUNCTIONS),
+    *BY_ORDER,
 ]
 
 
@@ -179,6 +184,97 @@ def test_what_is_folded_before_the_shuffle_is_folded_once_more(function: dict[st
     assert (driver.rowsFolded, driver.rowsJoined) == (4, 4)
     driver.process([(key, (key, n), n % 10) for n in range(20) for key in "ab"])
     assert (driver.rowsFolded, driver.rowsJoined) == (8, 6)
+
+
+def _of_types(operator: Any, columns: bool, function: dict[str, Any], paged: bool) -> Any:
+    """What comes out where the numbers are of one type first, and then of another."""
+    description = WindowOperatorDescription(
+        SlidingEventTimeWindows.of(20, 10), EventTimeTrigger.create(), **function
+    )
+    driver = WindowOperatorDriver(operator, description, paged, columns)
+    for numbers in (pa.int32(), pa.int64(), pa.int32(), pa.int8()):
+        driver.numberType = numbers
+        driver.process([(key, (key, n % 9), n) for n in range(20) for key in "ab"])
+        driver.process([("a", ("a", 7), 3)])
+        if numbers == pa.int64():
+            driver.restart()
+    driver.watermark(100)
+    return sorted(map(repr, map(without_names, driver.output)))
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@pytest.mark.parametrize("function", [*OF_COLUMNS, {"call": apply_call(listed)}])
+def test_columns_may_be_of_different_types(paged: bool, function: dict[str, Any]) -> None:
+    """As in a union of two streams."""
+    ours = _of_types(AlignedWindowOperator, True, function, paged)
+    assert ours == _of_types(WindowOperator, False, function, paged)
+
+
+class Sum(Totals):
+    base = 0
+
+    def createAccumulator(self):
+        return self.base
+
+    def add(self, value, accumulator):
+        return accumulator + value[1]
+
+    def merge(self, a, b):
+        return a + b
+
+    def getResult(self, accumulator):
+        return accumulator
+
+
+class Most(Sum):
+    def add(self, value, accumulator):
+        return max(accumulator, value[1])
+
+
+class FromFive(Sum):
+    base = 5
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    list(permutations([Sum, Most, FromFive], 2)),
+    ids=lambda kind: kind.__name__,
+)
+def test_a_changed_function_goes_on_with_its_accumulators(before: Any, after: Any) -> None:
+    def result(operator: Any, columns: bool) -> Any:
+        window, trigger = TumblingEventTimeWindows.of(1000), EventTimeTrigger.create()
+        first, then = (
+            WindowOperatorDescription(window, trigger, aggregation=kind())
+            for kind in (before, after)
+        )
+        driver = WindowOperatorDriver(operator, first, True, columns)
+        driver.process([("a", ("a", n), n) for n in range(1, 11)])
+        driver.restart(then)
+        driver.process([("a", ("a", n), n) for n in range(1, 11)])
+        driver.watermark(2000)
+        return driver.output[0]
+
+    assert result(AlignedWindowOperator, True) == result(WindowOperator, False)
+
+
+class Scaled(Sum):
+    base: Any = 0.0
+    scale = 1.0
+
+    def add(self, value, accumulator):
+        return accumulator + value[1] * self.scale
+
+
+def test_elements_are_folded_with_the_attributes_of_their_time() -> None:
+    function = Scaled()
+    driver = _driver(columns=True, aggregation=function)
+    driver.process([(key, (key, 1), 1) for key in "abcdefghijklmnopqrstuvwxyz"])
+    for scale in (10.0, 1.0):
+        driver.operator.onPeriodicEmit()
+        function.scale = scale
+        driver.process([("a", ("a", 1), 4)])
+    driver.watermark(9)
+    assert driver.output[0] == ("main", 12.0, 9)
 
 
 def test_an_error_names_the_element_of_columns() -> None:
