@@ -212,6 +212,7 @@ from flinkish.api.functions.state import ReducingStateDescriptor as ReducingStat
 from flinkish.api.functions.state import StateDescriptor as StateDescriptor
 from flinkish.api.functions.state import ValueState as ValueState
 from flinkish.api.functions.state import ValueStateDescriptor as ValueStateDescriptor
+from flinkish.api.functions.tagged import TaggedUnion as TaggedUnion
 from flinkish.api.functions.ttl import StateTtlConfig as StateTtlConfig
 from flinkish.api.functions.ttl import StateTtlConfigBuilder as StateTtlConfigBuilder
 from flinkish.api.functions.ttl import StateVisibility as StateVisibility
@@ -288,7 +289,6 @@ from flinkish.api.streams.interval_join import IntervalJoin as IntervalJoin
 from flinkish.api.streams.interval_join import IntervalJoined as IntervalJoined
 from flinkish.api.streams.joined_streams import CoGroupedStreams as CoGroupedStreams
 from flinkish.api.streams.joined_streams import JoinedStreams as JoinedStreams
-from flinkish.api.streams.joined_streams import TaggedUnion as TaggedUnion
 from flinkish.api.streams.keyed_stream import KeyedStream as KeyedStream
 from flinkish.api.streams.partition_window import MapPartitionFunction as MapPartitionFunction
 from flinkish.api.streams.partition_window import Order as Order

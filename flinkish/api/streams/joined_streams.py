@@ -6,8 +6,8 @@ window function takes the two sides apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalStateError
@@ -16,7 +16,6 @@ from flinkish.api.functions.adapt import (
     key_call,
     one_result,
     positional_arity,
-    results_of,
 )
 from flinkish.api.functions.function_types import (
     collected_type,
@@ -24,7 +23,7 @@ from flinkish.api.functions.function_types import (
     returned_item_type,
     returned_type,
 )
-from flinkish.api.functions.functions import Collector, KeySelectorLike, MapFunction
+from flinkish.api.functions.functions import Collector, KeySelectorLike
 from flinkish.api.functions.join import (
     CoGroupFunction,
     CoGroupLike,
@@ -32,10 +31,10 @@ from flinkish.api.functions.join import (
     JoinFunction,
     JoinLike,
 )
+from flinkish.api.functions.tagged import JoinCall, TaggedUnion, Tagger, sides
 from flinkish.api.plan.operators import InOrderDescription
 from flinkish.api.plan.output_types import check_key_types
 from flinkish.api.plan.windows import WindowCall
-from flinkish.api.stored_names import stored_as
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings
@@ -48,42 +47,6 @@ T2 = TypeVar("T2")
 KEY = TypeVar("KEY")
 W = TypeVar("W", bound=Window)
 R = TypeVar("R")
-
-
-@stored_as("TaggedUnion")
-class TaggedUnion(NamedTuple, Generic[T1, T2]):
-    """An element of either side, as the trigger, evictor and assigner of a join see it (Flink:
-    ``CoGroupedStreams.TaggedUnion``)."""
-
-    tag: int
-    """The number of the stream: 1 or 2."""
-    value: T1 | T2
-
-    def isOne(self) -> bool:
-        """Whether the element is of the first stream."""
-        return self.tag == 1
-
-    def isTwo(self) -> bool:
-        """Whether the element is of the second stream."""
-        return self.tag == 2
-
-    def getOne(self) -> T1 | None:
-        """The element, if it is of the first stream."""
-        return cast(T1, self.value) if self.tag == 1 else None
-
-    def getTwo(self) -> T2 | None:
-        """The element, if it is of the second stream."""
-        return cast(T2, self.value) if self.tag == 2 else None
-
-
-class Tagger(MapFunction[Any, "TaggedUnion[Any, Any]"]):
-    """Says which side an element is of (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
-
-    def __init__(self, tag: int) -> None:
-        self._tag = tag
-
-    def map(self, value: Any) -> TaggedUnion[Any, Any]:
-        return TaggedUnion(self._tag, value)
 
 
 class KeyedSides(Generic[T1, T2, KEY]):
@@ -141,18 +104,6 @@ class SidesWithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KE
         union = self._keys.tagged(inOrder=not description.firesOnce)
         result = union._transform(description, outputType or Types.PICKLED_BYTE_ARRAY())
         return result.setDescription(description.description)
-
-
-def sides(elements: Iterable[TaggedUnion[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    """The elements of the first stream and those of the second."""
-    one: list[Any] = []
-    two: list[Any] = []
-    for element in elements:
-        if element.tag == 1:
-            one.append(element.value)
-        else:
-            two.append(element.value)
-    return one, two
 
 
 class JoinedStreams(Generic[T1, T2]):
@@ -236,18 +187,7 @@ def _join_call(function: Any) -> WindowCall:
     flat = flat or positional_arity(join) == 3
     if not flat:
         one_result("apply", join, "pass f(first, second, out), which may yield any number")
-
-    def call(key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]) -> None:
-        one, two = sides(elements)
-        for first in one:
-            for second in two:
-                if flat:
-                    for result in results_of(join(first, second, out), wrote=True):
-                        out.collect(result)
-                else:
-                    out.collect(join(first, second))
-
-    return call
+    return JoinCall(join, flat)
 
 
 def _join_type(function: Any) -> TypeInformation[Any] | None:

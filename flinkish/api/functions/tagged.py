@@ -1,0 +1,98 @@
+"""The elements of two streams as one, told apart by a tag, and taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.functions import Collector, MapFunction
+from flinkish.api.stored_names import stored_as
+
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+
+
+@stored_as("TaggedUnion")
+class TaggedUnion(NamedTuple, Generic[T1, T2]):
+    """An element of either side, as the trigger, evictor and assigner of a join see it (Flink:
+    ``CoGroupedStreams.TaggedUnion``)."""
+
+    tag: int
+    """The number of the stream: 1 or 2."""
+    value: T1 | T2
+
+    def isOne(self) -> bool:
+        """Whether the element is of the first stream."""
+        return self.tag == 1
+
+    def isTwo(self) -> bool:
+        """Whether the element is of the second stream."""
+        return self.tag == 2
+
+    def getOne(self) -> T1 | None:
+        """The element, if it is of the first stream."""
+        return cast(T1, self.value) if self.tag == 1 else None
+
+    def getTwo(self) -> T2 | None:
+        """The element, if it is of the second stream."""
+        return cast(T2, self.value) if self.tag == 2 else None
+
+
+class Tagger(MapFunction[Any, TaggedUnion[Any, Any]]):
+    """Says which side an element is of (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
+
+    def __init__(self, tag: int) -> None:
+        self._tag = tag
+
+    @property
+    def tag(self) -> int:
+        """The number of the stream: 1 or 2."""
+        return self._tag
+
+    def map(self, value: Any) -> TaggedUnion[Any, Any]:
+        return TaggedUnion(self._tag, value)
+
+
+class Sides(NamedTuple):
+    """The elements of both streams that were never tagged objects, as where they are columns."""
+
+    one: list[Any]
+    two: list[Any]
+
+
+def sides(elements: Iterable[TaggedUnion[Any, Any]] | Sides) -> tuple[list[Any], list[Any]]:
+    """The elements of the first stream and those of the second."""
+    if isinstance(elements, Sides):
+        return elements
+    one: list[Any] = []
+    two: list[Any] = []
+    for element in elements:
+        if element.tag == 1:
+            one.append(element.value)
+        else:
+            two.append(element.value)
+    return one, two
+
+
+@dataclass(frozen=True)
+class JoinCall:
+    """The call of a window function that joins: ``pair(first, second)`` returns a result for each pair, or, if it is
+    ``flat``, ``pair(first, second, out)`` writes any number."""
+
+    pair: Callable[..., Any]
+    flat: bool
+
+    def __call__(
+        self, key: Any, window: Any, context: Any, elements: Any, out: Collector[Any]
+    ) -> None:
+        pair = self.pair
+        one, two = sides(elements)
+        for first in one:
+            for second in two:
+                if self.flat:
+                    for result in results_of(pair(first, second, out), wrote=True):
+                        out.collect(result)
+                else:
+                    out.collect(pair(first, second))
