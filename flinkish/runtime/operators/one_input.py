@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.process import TimeDomain
+from flinkish.api.functions.tagged import Tagger
 from flinkish.api.plan.operators import (
     FilterDescription,
     FlatMapDescription,
@@ -32,8 +33,10 @@ from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.process_columns import ProcessColumns
 from flinkish.runtime.records.copies import copied_results, keeps_nothing
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.tagged_columns import TaggedColumns
 from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.emitting_function import (
     ElementFunction,
     FlatMapColumns,
@@ -58,7 +61,9 @@ class StreamMap(StatelessOperator):
     def __init__(self, context: OperatorContext, description: MapDescription) -> None:
         super().__init__(context, description.function)
         self._call = description.call
-        self._columns = self.traced(self._call)
+        self._columns: TaggedColumns | ColumnFunction | None = self.traced(self._call)
+        if isinstance(description.function, Tagger) and self.tracesFunctions:
+            self._columns = TaggedColumns(description.function.tag)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)

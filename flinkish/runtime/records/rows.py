@@ -26,6 +26,8 @@ from flinkish.runtime.records.shapes import Shape, row_shape
 _SAMPLE = 1 << 13
 """The number of texts of a column that tell whether its texts repeat."""
 
+_OBJECTS_AT_ONCE = 1 << 8
+
 
 class RowColumns(Sequence[Any]):
     """The rows of an Arrow batch, as a sequence of elements of a shape, by default of Rows.
@@ -102,6 +104,10 @@ class RowColumns(Sequence[Any]):
     def anew(self) -> RowColumns:
         """The same elements, whose objects will be made again."""
         return RowColumns(self.columns, self._shape)
+
+    def shaped(self, shape: Shape) -> RowColumns:
+        """The same columns, of which elements of another shape are made."""
+        return RowColumns(self.columns, shape, dict(self._codes))
 
     def column(self, field: Field) -> int | None:
         """The index of the column that holds ``field`` of an element, None if there is none, or if
@@ -184,8 +190,14 @@ class RowColumns(Sequence[Any]):
         """The objects between one bound and the next, made when it is their turn and not kept: so few at a
         time stay in the processor's cache."""
         columns = [self.values(i) for i in range(len(self.schema))]
-        for start, end in pairwise(bounds):
-            yield list(self.shape.made([column[start:end] for column in columns]))
+        made: list[Any] = []
+        begin = end = bounds[0]
+        for first, last in pairwise(bounds):
+            if last > end:
+                # Of many parts with few objects, those of several at once
+                begin, end = first, max(last, min(first + _OBJECTS_AT_ONCE, bounds[-1]))
+                made = list(self.shape.made([column[begin:end] for column in columns]))
+            yield made[first - begin : last - begin]
 
     def take(self, positions: NDArray[np.intp]) -> RowColumns:
         """The elements at ``positions``, in that order."""

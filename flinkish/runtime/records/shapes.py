@@ -93,6 +93,32 @@ class Shape:
         return parts
 
 
+@stored_as("ConstantShape")
+@dataclass(frozen=True)
+class ConstantShape(Shape):
+    """A part that is the same ``value`` in all elements, and has no column. ``kind`` is its class."""
+
+    value: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "value": self.value}
+
+    @cached_property
+    def width(self) -> int:
+        return 0
+
+    @cached_property
+    def ofClasses(self) -> bool:
+        return False
+
+    @cached_property
+    def columnNames(self) -> tuple[str, ...]:
+        return ()
+
+    def made(self, columns: Sequence[list[Any]]) -> Iterable[Any]:
+        return repeat(self.value)
+
+
 VALUE = Shape()
 """The shape of elements that are the values of one column."""
 

@@ -19,7 +19,7 @@ from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, de
 from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.backend import HASH, KeyedStateBackend
 from flinkish.runtime.state.page_codec import Envelope
-from flinkish.runtime.windowing.window_columns import are_elements, key_column
+from flinkish.runtime.windowing.element_runs import are_elements, key_column
 
 _KeyGroups = NDArray[np.int64]
 

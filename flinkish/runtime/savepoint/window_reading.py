@@ -14,9 +14,15 @@ from flinkish.runtime.records.rows import python_values
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import ColumnTable, KeyedColumnTable, KeyedStateBackend
 from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.element_runs import (
+    are_elements,
+    are_tagged,
+    elements_of,
+    key_column,
+    singly,
+)
 from flinkish.runtime.windowing.panes import accumulators_of
 from flinkish.runtime.windowing.session_columns import OpenSession, OpenSessions
-from flinkish.runtime.windowing.window_columns import are_elements, elements_of, key_column
 from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold
 
 SavedWindow = tuple[Any, Any, Sequence[Any]]
@@ -78,7 +84,12 @@ class _Contents:
     def ofRuns(self, table: ColumnTable, window: Any) -> Iterator[tuple[Any, Any]]:
         """The keys of a window of columns, with what would be kept for each."""
         found: dict[Any, Any] = {}
-        for run in table.runs(window):
+        runs = table.runs(window)
+        if runs and are_tagged(runs[0]):
+            for key, value in zip(*singly(runs)):
+                found[key] = self._add(found.get(key), value)
+            return iter(found.items())
+        for run in runs:
             if are_elements(run):
                 for key, value in zip(
                     python_values(run.column(key_column(run))), elements_of(run).rows()

@@ -140,10 +140,12 @@ class WindowTable(ABC):
 
 
 class ColumnMerge(Protocol):
-    """How the runs of a window become one."""
+    """How the runs of a window become fewer."""
 
-    def __call__(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
-        """``runs`` in their order as one run; None if they are to stay apart.
+    def __call__(
+        self, runs: Sequence[pa.RecordBatch], whole: bool
+    ) -> Sequence[pa.RecordBatch] | None:
+        """``runs`` in their order as one run, or one of each kind; None if they are to stay apart.
 
         ``whole`` says that they begin with the window's first run.
         """
@@ -159,7 +161,7 @@ class ColumnTable(ABC):
 
     @abstractmethod
     def mergeBy(self, merge: ColumnMerge) -> None:
-        """Let ``merge`` make one run of several, when that is worth reading and writing them again."""
+        """Let ``merge`` make fewer runs of several, when that is worth reading and writing them again."""
 
     @abstractmethod
     def append(self, window: Any, run: pa.RecordBatch) -> None:

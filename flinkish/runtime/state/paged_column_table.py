@@ -110,10 +110,10 @@ class PagedColumnTable(ColumnTable, Paged):
             merged = self._merged(runs, whole=False)
         self._removed += stored[kept:]
         del stored[kept:]
-        stored += map(self._write, runs if merged is None else [merged])
+        stored += map(self._write, runs if merged is None else merged)
 
-    def _merged(self, runs: list[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
-        return runs[0] if len(runs) == 1 and not whole else self._merge(runs, whole)
+    def _merged(self, runs: list[pa.RecordBatch], whole: bool) -> Sequence[pa.RecordBatch] | None:
+        return runs if len(runs) == 1 and not whole else self._merge(runs, whole)
 
     def _write(self, run: pa.RecordBatch) -> _Stored:
         first = self._next
@@ -141,7 +141,7 @@ class PagedColumnTable(ColumnTable, Paged):
         return rows, pages, self._next, self._space.codec.encodeEntries(present)
 
 
-def _left_apart(runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+def _left_apart(runs: Sequence[pa.RecordBatch], whole: bool) -> Sequence[pa.RecordBatch] | None:
     """See ``ColumnMerge``: what stands for it until the operator has said how."""
     return None
 

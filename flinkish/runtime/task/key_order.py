@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns, joined
+from flinkish.runtime.records.tagged_columns import tag_of
 
 Positions = NDArray[np.intp]
 
@@ -64,10 +65,16 @@ def _joined(runs: Sequence[Records]) -> Records:
 
 def _sorted(records: Records) -> Records:
     keys = records.keys
-    if isinstance(keys, ColumnKeys):
+    if isinstance(keys, ColumnKeys) and not _are_tagged(records.values):
         return _at(records, np.argsort(records.timestamps, kind="stable"))
     assert keys is not None
     return _at(records, np.lexsort((records.timestamps, _ranks(keys))))
+
+
+def _are_tagged(values: Sequence[Any]) -> bool:
+    """Whether ``values`` are of one side of a join: whether they come as columns also depends on the other side, and
+    the order of the keys should not."""
+    return isinstance(values, RowColumns) and tag_of(values.shape) is not None
 
 
 def _merged(inputs: Sequence[tuple[int, Records]]) -> Iterator[tuple[int, Records]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flinkish.api.types.fields import (
     Field,
     NamedField,
     PositionedField,
+    WholeElement,
     field_read,
     position_of,
 )
@@ -31,7 +33,13 @@ from flinkish.runtime.tracing.kernels import (
     of_arrow,
     to_arrow,
 )
-from flinkish.runtime.tracing.symbols import CannotTell, Refusal, Symbol, symbolic
+from flinkish.runtime.tracing.symbols import (
+    CannotTell,
+    Refusal,
+    Symbol,
+    symbolic,
+    taken_apart,
+)
 from flinkish.runtime.tracing.trace import Trace, Traced
 
 _MOST_TRACES = 50
@@ -128,7 +136,7 @@ class ColumnFunction:
         return None if traced is None or run is None else (traced, run, values.columns)
 
     def _trace(self, values: RowColumns) -> Traced:
-        trace = Trace()
+        trace = following_getters()
         element = symbolic_element(trace, values)
         if isinstance(self._function, (itemgetter, attrgetter)):
             return trace.follow(_itself, self._function(element))
@@ -207,9 +215,36 @@ def _itself(value: Any) -> Any:
     return value
 
 
+def following_getters(exploring: bool = False) -> Trace:
+    """A trace that also follows what reads a field, and methods, where the function has them from outside."""
+    trace = Trace(exploring, standIn=lambda value: _getter(trace, value))
+    return trace
+
+
+def _getter(trace: Trace, value: Any) -> Callable[..., Any] | None:
+    if isinstance(value, (NamedField, PositionedField)):
+        field = field_read(value)
+        return lambda element: _field_of(trace, element, field)
+    if isinstance(value, (MethodType, WholeElement)):
+        return lambda *arguments: trace.callable_of(value)(*arguments)
+    if isinstance(value, itemgetter):
+        return value
+    if isinstance(value, attrgetter):
+        hidden = any(name.startswith("_") for name in value.__reduce__()[1])
+        return None if hidden else value
+    return None
+
+
+def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
+    if trace.exploring and isinstance(element, Symbol):
+        return element
+    shape, columns = taken_apart(trace, element)
+    return Symbol(trace, columns[column_of(shape, field)])
+
+
 def explored(function: Callable[..., Any], arguments: int) -> str | None:
     """Why ``function`` cannot be traced whatever it is called with, None if that is not certain."""
-    trace = Trace(exploring=True)
+    trace = following_getters(exploring=True)
     unknown = [
         Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(arguments)
     ]

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.types.row import Row, row_type
-from flinkish.runtime.records.shapes import VALUE, Shape, tuple_shape
+from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, tuple_shape
 from flinkish.runtime.tracing.expressions import NUMBERS, Constant, Expression, Kind
 
 if TYPE_CHECKING:
@@ -455,6 +455,8 @@ def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
     """A value of ``shape``, whose columns are ``parts``."""
     if shape.kind is None:
         return parts[0]
+    if isinstance(shape, ConstantShape):
+        return shape.value
     made: list[Any] = []
     start = 0
     for part in shape.parts:

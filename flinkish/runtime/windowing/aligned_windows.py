@@ -40,18 +40,20 @@ from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_r
 from flinkish.runtime.state.backend import Block
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.element_runs import (
+    are_elements,
+    are_tagged,
+    elements_of,
+    key_column,
+    singly,
+)
 from flinkish.runtime.windowing.panes import (
     AlignedWindows,
     PaneFold,
     Positions,
     accumulators_of,
 )
-from flinkish.runtime.windowing.window_columns import (
-    WindowColumns,
-    are_elements,
-    elements_of,
-    key_column,
-)
+from flinkish.runtime.windowing.window_columns import WindowColumns
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
@@ -208,8 +210,8 @@ class ListedElements(AlignedContents):
             kept.extend(islice(values, count))
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
-        listed: list[Any] = contents
-        return list(listed) if self._copies else listed
+        listed: Sequence[Any] = contents
+        return list(listed) if self._copies and type(listed) is list else listed
 
 
 class AlignedWindowOperator(KeyedOperator, OneInputOperator):
@@ -353,7 +355,14 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def _keep_by_key(self, window: TimeWindow) -> None:
         """Keep the contents of a window of columns key by key from now on."""
-        for run in self._columns.taken(window):
+        runs = self._columns.taken(window)
+        if runs and are_tagged(runs[0]):
+            keys, elements = singly(runs)
+            hashes = self._hashes.column(keys)
+            timestamps = no_timestamps(len(elements))
+            self._add(window, Records(elements, timestamps, keys, hashes), None)
+            return
+        for run in runs:
             if are_elements(run):
                 values = elements_of(run)
                 keys = python_values(run.column(key_column(run)))
@@ -541,12 +550,14 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _items(self, window: TimeWindow) -> Iterator[tuple[Any, Any]]:
         """The keys of a window with their contents."""
         if self._settle(window):
-            if self._fold is not None:
+            if self._fold is None:
+                listed = self._columns.listed(window)
+                if listed is not None:
+                    return listed
+            else:
                 folded = self._columns.folded(window)
                 if folded is not None:
                     return self._columns.accumulators(folded)
-            elif self._columns.isUniform(window):
-                return self._columns.listed(window)
             self._keep_by_key(window)
         return self._table.items(window)
 

@@ -28,14 +28,22 @@ from flinkish.runtime.records.rows import (
     grouped,
     python_values,
 )
-from flinkish.runtime.records.shapes import shape_of, with_shape
+from flinkish.runtime.records.shapes import with_shape
+from flinkish.runtime.records.tagged_columns import tag_of
 from flinkish.runtime.state.backend import ColumnTable
 from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.windowing.element_runs import (
+    KEY_COLUMN,
+    are_elements,
+    are_tagged,
+    elements_of,
+    key_column,
+    merged_elements,
+    numbered,
+    of_one_kind,
+)
 from flinkish.runtime.windowing.panes import accumulators_of, combined_run, folded_run
-
-_KEY_COLUMN = b"flinkish.key"
-"""In the schema of a run of elements: the number of the column that is their key."""
-
+from flinkish.runtime.windowing.window_sides import WindowSides
 
 ELEMENTS_A_RUN = 1 << 16
 """Runs of elements are joined up to that many, and a longer one is cut."""
@@ -53,7 +61,9 @@ class WindowColumns:
         self._fold = fold
         self._new: dict[TimeWindow, list[pa.RecordBatch]] = {}
         """The elements that came since the last call of ``settle``."""
-        table.mergeBy(self._merged)
+        self._arrived: dict[TimeWindow, int] = {}
+        """How many tagged elements the windows of ``_new`` have."""
+        table.mergeBy(self._fewer)
 
     def windows(self) -> list[TimeWindow]:
         """The windows that have contents here."""
@@ -70,14 +80,21 @@ class WindowColumns:
     def forget(self) -> None:
         """Drop what was not settled."""
         self._new.clear()
+        self._arrived.clear()
 
     # ------------------------------------------------------------------ what comes
 
     def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
         """Add elements, which count once they are settled."""
         run = decoded(values.batch)
-        noted = with_shape(pa.schema(run.schema, {_KEY_COLUMN: str(keys.column)}), values.shape)
-        self._new.setdefault(window, []).append(run.replace_schema_metadata(noted.metadata))
+        noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
+        run = run.replace_schema_metadata(noted.metadata)
+        if tag_of(values.shape) is not None:
+            arrived = self._arrived.get(window)
+            arrived = self._table.size(window) if arrived is None else arrived
+            self._arrived[window] = arrived + len(values)
+            run = numbered(run, arrived)
+        self._new.setdefault(window, []).append(run)
 
     def addFolded(self, window: TimeWindow, run: RowColumns, distinct: bool) -> bool:
         """Add elements that were folded by key; ``distinct``: each key has one row. False, and nothing added, if
@@ -104,7 +121,7 @@ class WindowColumns:
                 for start in range(0, run.num_rows, ELEMENTS_A_RUN):
                     self._table.append(window, run.slice(start, ELEMENTS_A_RUN))
         else:
-            if not _of_one_schema(runs):
+            if not of_one_kind(runs):
                 return False
             values = concatenated(runs)
             exact = self._fold.exactInAnyGrouping(elements_of(values))
@@ -117,7 +134,7 @@ class WindowColumns:
             if older:
                 self._table.remove(window)
             self._table.append(window, values if beside else folded)
-        del self._new[window]
+        self._forget(window)
         return True
 
     def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
@@ -148,13 +165,22 @@ class WindowColumns:
             python_values(folded.column(0)), self._fold.accumulators(accumulators_of(folded))
         )
 
-    def isUniform(self, window: TimeWindow) -> bool:
-        """Whether all runs of ``window``, which is settled, are of one schema."""
-        return _of_one_schema(self._table.runs(window))
+    def listed(self, window: TimeWindow) -> Iterator[tuple[Any, Any]] | None:
+        """The keys of ``window``, which lists its elements, with the elements of each in their order; None if they
+        have to be kept by key."""
+        runs = self._table.runs(window)
+        if are_tagged(runs[0]):
+            sides = WindowSides.of(runs)
+            return None if sides is None else sides.listed()
+        return self._listed(concatenated(runs)) if of_one_kind(runs) else None
 
-    def listed(self, window: TimeWindow) -> Iterator[tuple[Any, list[Any]]]:
-        """The keys of ``window``, which lists its elements, with the elements of each in their order."""
-        run = concatenated(self._table.runs(window))
+    def sides(self, window: TimeWindow) -> WindowSides | None:
+        """The settled elements of ``window`` if they are those of two streams, None if not, or if they have to be
+        kept by key."""
+        runs = self._table.runs(window)
+        return WindowSides.of(runs) if are_tagged(runs[0]) else None
+
+    def _listed(self, run: pa.RecordBatch) -> Iterator[tuple[Any, list[Any]]]:
         codes, distinct = grouped(run.column(key_column(run)))
         elements = elements_of(run).take(by_code(codes, len(distinct)))
         bounds = np.cumsum([0, *np.bincount(codes, minlength=len(distinct)).tolist()]).tolist()
@@ -162,7 +188,7 @@ class WindowColumns:
 
     def remove(self, window: TimeWindow) -> None:
         """Remove ``window`` with its contents."""
-        self._new.pop(window, None)
+        self._forget(window)
         self._table.remove(window)
 
     def taken(self, window: TimeWindow) -> list[pa.RecordBatch]:
@@ -171,17 +197,28 @@ class WindowColumns:
         self.remove(window)
         return runs
 
+    def _forget(self, window: TimeWindow) -> None:
+        self._new.pop(window, None)
+        self._arrived.pop(window, None)
+
     # ------------------------------------------------------------------ folding
 
-    def _merged(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+    def _fewer(
+        self, runs: Sequence[pa.RecordBatch], whole: bool
+    ) -> Sequence[pa.RecordBatch] | None:
         """See ``ColumnMerge``."""
         if self._fold is None:
             few = sum(run.num_rows for run in runs) <= ELEMENTS_A_RUN
-            return concatenated(runs) if few and _of_one_schema(runs) else None
+            return merged_elements(runs) if few else None
+        merged = self._merged(runs, whole)
+        return None if merged is None else [merged]
+
+    def _merged(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+        """Runs of accumulators, with elements among them, as one; None if they are to stay apart."""
         base, added = (None, runs) if are_elements(runs[0]) else (runs[0], runs[1:])
         if base is not None and not any(map(are_elements, added)):
             return self._combined(runs)
-        if not whole or not all(map(are_elements, added)) or not _of_one_schema(added):
+        if not whole or not all(map(are_elements, added)) or not of_one_kind(added):
             return None
         return self._folded(concatenated(added), base)
 
@@ -206,7 +243,7 @@ class WindowColumns:
         folded = self._fold.fold(
             elements_of(elements), groups, len(touched), accumulators_of(start), started
         )
-        if folded is None or not _of_one_schema([folded, accumulators_of(base)]):
+        if folded is None or not of_one_kind([folded, accumulators_of(base)]):
             return None
         new = folded_run(distinct.take(pa.array(touched)), folded).batch
         both = concatenated([base, new])
@@ -219,7 +256,7 @@ class WindowColumns:
         assert self._fold is not None
         if len(runs) == 1:
             return runs[0]
-        if not _of_one_schema(runs):
+        if not of_one_kind(runs):
             return None
         return self._joined(concatenated(runs))
 
@@ -229,23 +266,3 @@ class WindowColumns:
         codes, distinct = grouped(run.column(0))
         combined = combined_run(self._fold, run, distinct, codes)
         return None if combined is None else combined.batch
-
-
-def _of_one_schema(runs: Sequence[pa.RecordBatch]) -> bool:
-    """Whether runs may become one: they have columns of the same types, which are to be folded in the same way."""
-    return all(run.schema.equals(runs[0].schema, check_metadata=True) for run in runs)
-
-
-def are_elements(run: pa.RecordBatch) -> bool:
-    """Whether a run has elements, and not accumulators."""
-    return _KEY_COLUMN in (run.schema.metadata or {})
-
-
-def key_column(run: pa.RecordBatch) -> int:
-    """The number of the column that is the key of elements."""
-    return int(run.schema.metadata[_KEY_COLUMN])
-
-
-def elements_of(run: pa.RecordBatch) -> RowColumns:
-    """The elements of a run of elements."""
-    return RowColumns(run, shape_of(run.schema))

@@ -252,7 +252,7 @@ def concatenated(most: int):
     """Joins runs of up to ``most`` rows."""
 
     def merge(runs, whole):
-        return pa.concat_batches(runs) if sum(run.num_rows for run in runs) <= most else None
+        return [pa.concat_batches(runs)] if sum(run.num_rows for run in runs) <= most else None
 
     return merge
 
@@ -265,14 +265,21 @@ def summed(runs, whole):
         for row in rows:
             totals[row["key"]] = totals.get(row["key"], 0) + row["number"]
         rows = [{"key": key, "number": number} for key, number in totals.items()]
-    return pa.RecordBatch.from_pylist(rows)
+    return [pa.RecordBatch.from_pylist(rows)]
+
+
+def by_size_of_key(runs, whole):
+    """One run of the keys up to 2, and one of the others."""
+    rows = [row for run in runs for row in run.to_pylist()]
+    parts = [row for row in rows if row["key"] < 3], [row for row in rows if row["key"] > 2]
+    return [pa.RecordBatch.from_pylist(part) for part in parts if part]
 
 
 def rows_of(table, window):
     return [(row["key"], row["number"]) for run in table.runs(window) for row in run.to_pylist()]
 
 
-@pytest.mark.parametrize("merge", [concatenated(1000), concatenated(8), summed])
+@pytest.mark.parametrize("merge", [concatenated(1000), concatenated(8), summed, by_size_of_key])
 @given(
     operations=st.lists(
         st.one_of(
@@ -309,6 +316,10 @@ def test_a_column_table_is_as_on_the_heap(merge, operations):
             expected, found = rows_of(heap, window), rows_of(both.columns, window)
             if merge is summed:
                 expected, found = ([*map(tuple, sums(rows).items())] for rows in (expected, found))
+            if merge is by_size_of_key:
+                expected, found = (
+                    sorted(rows, key=lambda row: row[0] > 2) for rows in (expected, found)
+                )
             assert found == expected
             assert both.columns.size(window) == len(rows_of(both.columns, window))
 

@@ -239,6 +239,7 @@ def test_a_process_that_knows_nothing_of_another_system_reads_its_objects():
 STORED = [
     "AscendingTimestampsWatermarks",
     "BoundedOutOfOrdernessWatermarks",
+    "ConstantShape",
     "DeadLetter",
     "DeadLetterReason",
     "GlobalWindow",
