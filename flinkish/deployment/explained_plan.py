@@ -24,9 +24,14 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
     names = {node.uid: node.name for vertex in graph.vertices for node in vertex.nodes}
 
     def lines(node: StreamNode) -> Iterator[str]:
-        for edge in node.inputs:
-            if isinstance(edge.partitioning, HashPartitioning):
-                yield explained_key(edge.partitioning.keySelector, traces)
+        selectors = {
+            (edge.inputIndex, id(edge.partitioning.keySelector)): edge.partitioning.keySelector
+            for edge in node.inputs
+            if isinstance(edge.partitioning, HashPartitioning)
+        }
+        # Those of a union have the same
+        for selector in selectors.values():
+            yield explained_key(selector, traces)
         if node.isSource:
             yield from _columns_read(sources[node.uid], names, traces)
         elif not node.isSink:

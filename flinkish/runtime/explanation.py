@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkGeneratorContext
+from flinkish.api.functions.tagged import JoinCall, Tagger
 from flinkish.api.plan.operators import (
     FilterDescription,
     IntervalJoinDescription,
@@ -20,7 +21,7 @@ from flinkish.runtime.time.watermarks import emits_only_periodically
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.event_fold import EventFold
-from flinkish.runtime.tracing.pair_function import PairFunction
+from flinkish.runtime.tracing.pair_function import PairFunction, PairMap
 from flinkish.runtime.tracing.process_fold import ProcessFold
 
 DISABLED = "is not traced (disableFunctionTracing)"
@@ -52,6 +53,8 @@ def _functions(
 ) -> Iterator[tuple[str, Callable[[], str | None]]]:
     """The functions of an operator by name, with what gives the reason against columns."""
     if isinstance(description, MapDescription):
+        if isinstance(description.function, Tagger):
+            return
         call = description.call
         yield "", lambda: ColumnFunction(call).reason
     elif isinstance(description, FilterDescription):
@@ -79,3 +82,10 @@ def _functions(
         aggregation = description.aggregation
         if aggregation is not None and isinstance(description.layout, AlignedLayout):
             yield "aggregation", lambda: ColumnFold(aggregation).reason
+        joins = description.call
+        if isinstance(joins, JoinCall) and isinstance(description.layout, AlignedLayout):
+            yield "join function", lambda: _reason_of(joins)
+
+
+def _reason_of(join: JoinCall) -> str | None:
+    return "may emit no result, or several" if join.flat else PairMap(join.pair).reason

@@ -341,8 +341,16 @@ def test_windows_of_columns_go_on_with_other_key_groups(tmp_path):
             lambda key, window, values: [(key, sorted(row.v for row in values))]
         )
         gaps = keyed.window(fl.EventTimeSessionWindows.withGap(15)).sum("v").uid("gaps")
+        timed = rows.assignTimestampsAndWatermarks(AT)
+        sides = (
+            timed.coGroup(timed.map(lambda row: (row.k // 2, row.v)))
+            .where("k")
+            .equalTo(0)
+            .window(fl.TumblingEventTimeWindows.of(150))
+            .apply(lambda one, two: [(tuple(map(tuple, one)), tuple(two))])
+        )
         held = threading.Event()
-        for stream in (folded, listed.uid("listed"), gaps):
+        for stream in (folded, listed.uid("listed"), gaps, sides.uid("sides")):
             stream.map(str).forEachBatch(lambda values, batch: results.extend(values))
         rows.forEachBatch(lambda values, batch: held.wait(pause) and None)
         return env

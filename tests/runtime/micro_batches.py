@@ -88,7 +88,7 @@ class MicroBatches:
         self.metrics = MetricsTotals()
         self.attributeChanges: list[AttributeChange] = []
         self._batch = 0
-        self._columns = columns
+        self.columns = columns
         self._kept = TaskStore() if keepsTasks else None
 
     def run(self, batches: Sequence[Batch]) -> list[list[Result]]:
@@ -110,7 +110,7 @@ class MicroBatches:
                         for mark in run:
                             task.split(mark)  # type: ignore[arg-type]
                     else:
-                        rows.extend(task.process(_records(run, self._columns)))  # type: ignore[arg-type]
+                        rows.extend(task.process(_records(run, self.columns)))  # type: ignore[arg-type]
                 written, reports = task.finish()
                 rows.extend(written)
                 self.metrics.add(reports)

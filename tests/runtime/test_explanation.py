@@ -154,3 +154,26 @@ def test_the_function_of_an_interval_join_has_a_line():
     assert joined(lambda left, right, ctx, out: ctx.output("late", left))[2].startswith(
         f"{alone} uses output of its context"
     )
+
+
+def test_the_function_of_a_window_join_has_a_line_and_the_tags_have_none():
+    def joined(function, traced=True, method="join"):
+        def build(stream):
+            both = getattr(stream, method)(stream.filter(lambda value: value.x > 1))
+            return (
+                both.where("name").equalTo(lambda value: value.name).window(WINDOW).apply(function)
+            )
+
+        lines = lines_of(build, traced)
+        assert not any(line.startswith("Map: ") for line in lines)
+        return [line for line in lines if line.startswith("TumblingEventTimeWindows: ")]
+
+    WINDOW = TumblingEventTimeWindows.of(1000)
+    name = "TumblingEventTimeWindows"
+    keys = f"{name}: key selector over columns"
+    alone = f"{name}: join function element by element, as it"
+    assert joined(lambda one, two: (one, two.x)) == [keys, f"{name}: join function over columns"]
+    assert joined(lambda one, two: [one])[1].startswith(f"{alone} makes a list, which can change")
+    assert joined(lambda one, two, out: None)[1] == f"{alone} may emit no result, or several"
+    assert joined(lambda one, two: one, False)[1].startswith(f"{alone} is not traced")
+    assert joined(lambda one, two: (), method="coGroup") == [keys]

@@ -238,6 +238,8 @@ def _getter(trace: Trace, value: Any) -> Callable[..., Any] | None:
 def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
     if trace.exploring and isinstance(element, Symbol):
         return element
+    if isinstance(element, Symbol) and element._traced_kind == "opaque":
+        raise trace.refusal("reads a field of a single value")  # which may be a list or a struct
     shape, columns = taken_apart(trace, element)
     return Symbol(trace, columns[column_of(shape, field)])
 

@@ -1,4 +1,4 @@
-"""``PairFunction``: runs a function of two elements that only computes over the columns of many pairs."""
+"""``PairFunction``, ``PairMap``: run a function of two elements that only computes over the columns of many pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape
-from flinkish.runtime.tracing.column_function import Traces, checked_run, refusal_of, results_of
+from flinkish.runtime.tracing.column_function import (
+    Traces,
+    checked_run,
+    explored,
+    following_getters,
+    refusal_of,
+    results_of,
+)
 from flinkish.runtime.tracing.kernels import kind_of
 from flinkish.runtime.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.tracing.trace import Trace, Traced
@@ -69,6 +76,91 @@ class PairFunction:
             Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(4)
         )
         trace.follow_collected(self._function, left, right, PairTimes(trace, left_time, right_time))
+
+
+class PairMap:
+    """A function of a first and a second element that returns the result for the pair, as kernels over columns.
+
+    Where a result could differ from what the function returns when it is called, the answer is None.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._traces = Traces(self._trace)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        return self._traces.reason or explored(self._function, 2)
+
+    def results(
+        self,
+        ones: RowColumns,
+        firsts: NDArray[np.intp],
+        twos: RowColumns,
+        seconds: NDArray[np.intp],
+    ) -> RowColumns | None:
+        """The results for the pairs of the elements of ``ones`` at ``firsts`` and of ``twos`` at ``seconds``, as
+        columns."""
+        pairs = RowColumns(
+            PairColumns(ones, pa.array(firsts), twos, pa.array(seconds)),
+            tuple_shape([ones.shape, twos.shape]),
+        )
+        traced: Traced | None = self._traces.of(pairs)
+        run = None if traced is None else checked_run(traced, pairs.columns)
+        if traced is None or run is None:
+            return None
+        return results_of(traced, run, pairs.columns)
+
+    def _trace(self, pairs: RowColumns) -> Traced:
+        trace = following_getters()
+        symbols = [
+            Symbol(trace, trace.expressions.column(number, kind_of(kind)))
+            for number, kind in enumerate(pairs.schema.types)
+        ]
+        return trace.follow(self._function, *symbolic(trace, pairs.shape, symbols))
+
+
+class PairColumns:
+    """The columns of pairs, those of the first elements before those of the second. Of a wide row a function reads few,
+    so that each is taken when it is asked for."""
+
+    def __init__(
+        self, ones: RowColumns, firsts: pa.Array, twos: RowColumns, seconds: pa.Array
+    ) -> None:
+        fields = [*ones.schema, *twos.schema]
+        kinds = [(str(number), field.type) for number, field in enumerate(fields)]
+        self.schema = pa.schema(kinds)
+        self.num_rows = len(firsts)
+        self.num_columns = len(kinds)
+        self._width = len(ones.schema)
+        self._sources = (ones, firsts), (twos, seconds)
+        self._taken: dict[int, pa.Array] = {}
+
+    def column(self, i: int) -> pa.Array:
+        """A column, with a value for each pair."""
+        if i not in self._taken:
+            second = i >= self._width
+            rows, positions = self._sources[second]
+            self._taken[i] = rows.arrow(i - self._width * second).take(positions)
+        return self._taken[i]
+
+    def take(self, indices: pa.Array) -> pa.RecordBatch:
+        """The pairs at ``indices``."""
+        return self._whole().take(indices)
+
+    def filter(self, mask: pa.Array) -> pa.RecordBatch:
+        """The pairs where ``mask`` is true."""
+        return self._whole().filter(mask)
+
+    def slice(self, offset: int, length: int) -> pa.RecordBatch:
+        """``length`` pairs from ``offset`` on."""
+        return self._whole().slice(offset, length)
+
+    def _whole(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(
+            list(map(self.column, range(self.num_columns))), schema=self.schema
+        )
 
 
 class PairTimes:

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.functions.tagged import JoinCall
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, may_be_traced
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes, KeyRuns, key_runs, taken
@@ -40,6 +41,7 @@ from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_r
 from flinkish.runtime.state.backend import Block
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.tracing.pair_function import PairMap
 from flinkish.runtime.windowing.element_runs import (
     are_elements,
     are_tagged,
@@ -239,6 +241,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         aggregation = description.aggregation
         self._fold = None if aggregation is None else ColumnFold(aggregation)
         self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
+        self._pairs = self._pair_map(description.call)
 
     def open(self) -> None:
         self._table = self.backend.windowTable(TABLE)
@@ -515,6 +518,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._open_windows.remove(window)
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
+        if self._pairs is not None and self._fire_pairs(window, self._pairs):
+            return
         clears = last and self._function.clears
         if not clears and self._fire_columns(window):
             return
@@ -546,6 +551,40 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             timestamps = np.full(len(emitted.results), window.maxTimestamp(), dtype=np.int64)
             self.output.emitRecords(Records(emitted.results, timestamps))
         return True
+
+    def _pair_map(self, call: object) -> PairMap | None:
+        """The function of a join, if it may run over columns."""
+        if not isinstance(call, JoinCall) or call.flat or not self.tracesFunctions:
+            return None
+        return PairMap(call.pair) if may_be_traced(call.pair) else None
+
+    def _fire_pairs(self, window: TimeWindow, pairs: PairMap) -> bool:
+        """Join what is in a window of columns: as columns where the function runs over them, else with a call for each
+        pair. False if the window is kept key by key."""
+        sides = self._columns.sides(window) if self._settle(window) else None
+        if sides is None:
+            return False
+        self._window_states.namespace = window
+        computed = False
+        for part in sides.pairs():
+            results = pairs.results(*part.columns())
+            if results is not None:
+                timestamps = np.full(len(results), window.maxTimestamp(), dtype=np.int64)
+                self.output.emitRecords(Records(results, timestamps))
+                computed = True
+            elif computed:
+                self._process_listed(window, part.listed())
+            else:
+                self._process_listed(window, sides.listed())
+                break
+        return True
+
+    def _process_listed(self, window: TimeWindow, listed: Iterator[tuple[Any, Any]]) -> None:
+        key = None
+        with self.userCodeOf(lambda: (key, window)):
+            for key, elements in listed:
+                self.backend.currentKey = key
+                self._function.process(key, window, elements)
 
     def _items(self, window: TimeWindow) -> Iterator[tuple[Any, Any]]:
         """The keys of a window with their contents."""

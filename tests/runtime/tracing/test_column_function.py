@@ -308,6 +308,38 @@ def test_computed_keys_are_those_of_the_selector(selector, keys):
     assert hashes.tolist() == expected_hashes.tolist()
 
 
+class Doubling:
+    def of(self, row):
+        return row.x * 2
+
+
+@pytest.mark.parametrize(
+    "getter",
+    [
+        itemgetter("x"),
+        itemgetter("x", "name"),
+        attrgetter("name"),
+        field_getter("name"),
+        field_getter(1),
+        field_getter("*"),
+        Doubling().of,
+    ],
+)
+def test_a_getter_from_outside_is_followed(getter):
+    rows = RowColumns(pa.record_batch({"x": [1, 5], "name": ["a", "b"]}))
+    traced = ColumnFunction(lambda row: (getter(row), 1))
+    assert traced.reason is None
+    results = traced.results(rows)
+    assert results is not None
+    assert list(results) == [(getter(row), 1) for row in rows]
+
+
+@pytest.mark.parametrize("getter", [attrgetter("__class__"), field_getter("a.b"), field_getter(0)])
+def test_another_is_called(getter):
+    rows = RowColumns(pa.record_batch({"x": [[1, 5], [3]]}))
+    assert ColumnFunction(lambda row: getter(row[0])).results(rows) is None
+
+
 @pytest.mark.parametrize("selector", [lambda c: c.x, attrgetter("x"), field_getter("x")])
 def test_a_key_that_is_a_column_stays_one(selector):
     pairs = ColumnFunction(lambda v: Changing(v.x)).results(ROWS)

@@ -20,12 +20,15 @@ from flinkish import (
     PurgingTrigger,
     Row,
     SlidingEventTimeWindows,
+    TaggedUnion,
     TumblingEventTimeWindows,
     Watermark,
     WatermarkGenerator,
     WatermarkStrategy,
 )
+from flinkish.api.errors import UserFunctionError
 from flinkish.runtime.records import rows
+from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.windowing import window_columns, window_sides
 from tests.runtime.micro_batches import MicroBatches
 
@@ -201,11 +204,24 @@ def random_batches(random):
 
 
 def run(build, batches, columns, groups=2, **options):
-    job = MicroBatches(build, groups, parallelism=groups, columns=columns, **options)
+    """What comes out; ``columns``: whether a batch comes as columns, by its number."""
+    job = MicroBatches(build, groups, parallelism=groups, **options)
+    for number, batch in enumerate(batches):
+        job.columns = columns(number)
+        job.process([batch])
+    job.end()
     return [
         [(result.batch, repr(result.value), result.timestamp) for result in results]
-        for results in job.run([[batch] for batch in batches])
+        for results in job.results
     ]
+
+
+def always(number):
+    return True
+
+
+def never(number):
+    return False
 
 
 SEEDS = st.integers(0, 2**32)
@@ -216,8 +232,8 @@ SEEDS = st.integers(0, 2**32)
 def test_joins_of_columns_give_the_same(seed, groups, keeps):
     random = Random(seed)
     build, batches = random_job(random), random_batches(random)
-    expected = run(build, batches, False, groups, keepsTasks=keeps)
-    assert run(build, batches, True, groups, keepsTasks=keeps) == expected
+    expected = run(build, batches, never, groups, keepsTasks=keeps)
+    assert run(build, batches, always, groups, keepsTasks=keeps) == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -226,7 +242,7 @@ def test_joins_in_any_window_give_the_same(seed, groups):
     random = Random(seed)
     build = random_job(random, [*ALIGNED, *OTHERS], ("", "trigger", "evictor"))
     batches = random_batches(random)
-    assert run(build, batches, True, groups) == run(build, batches, False, groups)
+    assert run(build, batches, always, groups) == run(build, batches, never, groups)
 
 
 @settings(max_examples=40, deadline=None)
@@ -234,7 +250,7 @@ def test_joins_in_any_window_give_the_same(seed, groups):
 def test_joins_in_batch_give_the_same(seed):
     random = Random(seed)
     build, batches = random_job(random, [*ALIGNED, *OTHERS]), random_batches(random)
-    assert run(build, batches, True, batch=True) == run(build, batches, False, batch=True)
+    assert run(build, batches, always, batch=True) == run(build, batches, never, batch=True)
 
 
 @settings(max_examples=60, deadline=None)
@@ -246,5 +262,82 @@ def test_also_with_few_pairs_at_once_and_short_runs(seed):
         patch.setattr(window_sides, "PAIRS_AT_ONCE", 3)
         patch.setattr(window_columns, "ELEMENTS_A_RUN", 7)
         patch.setattr(rows, "_OBJECTS_AT_ONCE", 3)
-        columns = run(build, batches, True)
-    assert columns == run(build, batches, False)
+        columns = run(build, batches, always)
+    assert columns == run(build, batches, never)
+
+
+@settings(max_examples=80, deadline=None)
+@given(SEEDS, st.integers(0, 31))
+def test_also_where_only_some_batches_are_columns(seed, which):
+    """As where state was written before columns were kept."""
+    random = Random(seed)
+    build, batches = random_job(random), random_batches(random)
+    expected = run(build, batches, never)
+    assert run(build, batches, lambda number: bool(which >> number & 1)) == expected
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_a_window_of_a_union_may_list_elements_of_two_kinds(seed):
+    def build(stream):
+        strategy = WatermarkStrategy.forBoundedOutOfOrderness(9)
+        union = mixed(stream.assignTimestampsAndWatermarks(strategy))
+        listed = union.keyBy("key").window(window)
+        return listed.apply(lambda key, window, elements: [(key, list(elements))])
+
+    random = Random(seed)
+    window, batches = random.choice(ALIGNED), random_batches(random)
+    assert run(build, batches, always) == run(build, batches, never)
+
+
+def elements(side, *numbers):
+    rows = [Row(side=side, key=number % 2, number=number, text="t") for number in numbers]
+    return [(row, row.number) for row in rows]
+
+
+def both_sides(function, kind="join"):
+    def build(stream):
+        timed = stream.assignTimestampsAndWatermarks(WatermarkStrategy.forMonotonousTimestamps())
+        one, two = (timed.filter(lambda row, n=n: row.side == n) for n in (1, 2))
+        joined = getattr(one, kind)(two).where("key").equalTo("key").window(ALIGNED[0])
+        return joined.apply(function)
+
+    return build
+
+
+def test_no_object_is_made_for_a_join_that_only_computes(monkeypatch):
+    made = []
+
+    def noted(shape, columns):
+        made.append(shape)
+        return []
+
+    monkeypatch.setattr(Shape, "made", noted)
+    job = MicroBatches(both_sides(lambda one, two: (one.number, two.number)), 1, columns=True)
+    job.process([[*elements(1, 0, 1, 2), *elements(2, 3, 4, 20)]])
+    assert [shape.kind for shape in made] == [tuple], "those of the sink"
+
+
+def test_no_tagged_object_is_made_for_a_co_group(monkeypatch):
+    def refused(*arguments):
+        raise AssertionError
+
+    monkeypatch.setattr(TaggedUnion, "__new__", refused)
+    build = both_sides(lambda one, two: [(len(one), len(two))], "coGroup")
+    results = run(build, [[*elements(1, 0, 1, 2), *elements(2, 3, 4, 20)]], always, 1)
+    assert results == [[(0, "(2, 1)", 9), (0, "(1, 1)", 9), (1, "(0, 1)", 29)]]
+
+
+@pytest.mark.parametrize("columns", [always, never])
+def test_an_error_names_the_key_and_the_window(columns):
+    build = both_sides(lambda one, two: one.number // (two.number - 3))
+    with pytest.raises(UserFunctionError, match=r"\(1, TimeWindow\(start=0, end=10\)\)"):
+        run(build, [[*elements(1, 0, 1, 2), *elements(2, 2, 3, 4, 20)]], columns)
+
+
+def test_runs_of_both_sides_are_few_however_many_batches_there_are():
+    job = MicroBatches(both_sides(lambda one, two: one, "join"), 1, columns=True)
+    for _ in range(60):
+        job.process([[*elements(1, 0, 1, 2), *elements(2, 3, 4)]])
+    (store,) = job.stores.values()
+    assert len(store.pages) < 20
