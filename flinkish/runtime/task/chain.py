@@ -19,6 +19,7 @@ from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
 from flinkish.runtime.records.keys import KeyColumn
 from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.task.valve import StatusWatermarkValve, ValveInput
 from flinkish.runtime.tracing.column_function import ColumnFunction
@@ -94,6 +95,9 @@ class InTurn(Input):
         self._reuse = reuse
 
     def processRecords(self, records: Records) -> None:
+        if isinstance(records.values, RowColumns):
+            # Columns of one row each would take longer
+            records = Records(list(records.values), records.timestamps)
         for position in range(len(records)):
             record = records.slice(position, position + 1)
             hand_on(record, self._branches, self._reuse)
