@@ -173,7 +173,7 @@ def test_the_function_of_a_window_join_has_a_line_and_the_tags_have_none():
     keys = f"{name}: key selector over columns"
     alone = f"{name}: join function element by element, as it"
     assert joined(lambda one, two: (one, two.x)) == [keys, f"{name}: join function over columns"]
-    assert joined(lambda one, two: [one])[1].startswith(f"{alone} makes a list, which can change")
+    assert joined(lambda one, two: [one])[1].startswith(f"{alone} returns a list, which can change")
     assert joined(lambda one, two, out: None)[1] == f"{alone} may emit no result, or several"
     assert joined(lambda one, two: one, False)[1].startswith(f"{alone} is not traced")
     assert joined(lambda one, two: (), method="coGroup") == [keys]
