@@ -5,9 +5,18 @@ from __future__ import annotations
 import time as clock
 from typing import Any
 
+import pytest
+
 from flinkish import (
     AggregateFunction,
+    CheckpointedFunction,
+    CountEvictor,
+    CountTrigger,
+    EventTimeSessionWindows,
+    KeyedCoProcessFunction,
     KeyedProcessFunction,
+    ProcessWindowFunction,
+    RichFlatMapFunction,
     StreamExecutionEnvironment,
     TumblingEventTimeWindows,
     ValueStateDescriptor,
@@ -26,6 +35,9 @@ class Sums(AggregateFunction):
 
     def getResult(self, accumulator):
         return accumulator[0] / accumulator[1]
+
+    def merge(self, a, b):
+        return (a[0] + b[0], a[1] + b[1])
 
 
 class Lists(Sums):
@@ -176,4 +188,107 @@ def test_the_function_of_a_window_join_has_a_line_and_the_tags_have_none():
     assert joined(lambda one, two: [one])[1].startswith(f"{alone} returns a list, which can change")
     assert joined(lambda one, two, out: None)[1] == f"{alone} may emit no result, or several"
     assert joined(lambda one, two: one, False)[1].startswith(f"{alone} is not traced")
-    assert joined(lambda one, two: (), method="coGroup") == [keys]
+    called = f"{name}: window function window by window, as it is given all elements of a window"
+    assert joined(lambda one, two: (), method="coGroup") == [keys, called]
+
+
+class Ends(ProcessWindowFunction):
+    def open(self, openContext):
+        self.unit = 1000
+
+    def process(self, key, context, elements, out):
+        for value in elements:
+            out.collect((key, context.window().end // self.unit, value))
+
+
+class Clearing(Ends):
+    def clear(self, context):
+        pass
+
+
+class Remembers(RichFlatMapFunction, CheckpointedFunction):
+    def flatMap(self, value, out):
+        out.collect(value)
+
+    def snapshotState(self, context):
+        pass
+
+    def initializeState(self, context):
+        pass
+
+
+def tumbling(stream):
+    return stream.keyBy(lambda value: value.name).window(TumblingEventTimeWindows.of(1000))
+
+
+def sessions(stream, assigner):
+    return stream.keyBy(lambda value: value.name).window(assigner)
+
+
+def connected(stream):
+    return stream.keyBy(lambda v: v.name).connect(stream.keyBy(lambda v: v.name))
+
+
+@pytest.mark.parametrize(
+    ("build", "line"),
+    [
+        (lambda s: s.flatMap(lambda v, out: out.collect(v.x)), "Flat Map: over columns"),
+        (
+            lambda s: s.flatMap(lambda v: v.words.split()),
+            "Flat Map: element by element, as it calls the method split()",
+        ),
+        (
+            lambda s: s.flatMap(Remembers()),
+            "Flat Map: element by element, as it is a CheckpointedFunction",
+        ),
+        (lambda s: s.process(lambda v, ctx, out: out.collect(v.x)), "Process: over columns"),
+        (
+            lambda s: s.keyBy(lambda v: v.name).sum("x"),
+            "Keyed Aggregation: element by element, as it gives what there is after each element",
+        ),
+        (
+            lambda s: tumbling(s).aggregate(Sums(), Ends()),
+            "TumblingEventTimeWindows: window function over columns",
+        ),
+        (
+            lambda s: tumbling(s).aggregate(Sums(), Clearing()),
+            "TumblingEventTimeWindows: window function window by window, as it has a clear() of its own",
+        ),
+        (
+            lambda s: tumbling(s).process(Ends()),
+            "TumblingEventTimeWindows: window function window by window, as it is given all elements",
+        ),
+        (
+            lambda s: tumbling(s).trigger(CountTrigger.of(2)).aggregate(Sums()),
+            "TumblingEventTimeWindows: aggregation element by element, as it has a trigger",
+        ),
+        (
+            lambda s: tumbling(s).evictor(CountEvictor.of(2)).aggregate(Sums()),
+            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor",
+        ),
+        (
+            lambda s: sessions(s, EventTimeSessionWindows.withGap(9)).aggregate(Sums()),
+            "EventTimeSessionWindows: aggregation over columns",
+        ),
+        (
+            lambda s: sessions(s, EventTimeSessionWindows.withDynamicGap(lambda v: v.x)).aggregate(
+                Sums()
+            ),
+            "DynamicEventTimeSessionWindows: aggregation element by element, as it has windows whose",
+        ),
+        (
+            lambda s: connected(s).process(BothSides()),
+            "Co-Keyed-Process: element by element, as it has two inputs",
+        ),
+    ],
+)
+def test_each_kind_of_function_has_a_line(build, line):
+    assert any(found.startswith(line) for found in lines_of(build)), "\n".join(lines_of(build))
+
+
+class BothSides(KeyedCoProcessFunction):
+    def processElement1(self, value, ctx, out):
+        out.collect(value)
+
+    def processElement2(self, value, ctx, out):
+        out.collect(value)

@@ -395,7 +395,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     def explain(self) -> str:
         """The plan of the job as text: stages, operators, and the edges between them.
 
-        A line for each function that can run over columns says whether it does, where its input is
+        A line for each function of the user's says whether it runs over columns, where its input is
         columns (rows of files and tables, and what such functions make of them), and if not, why.
         """
         return self._executor().plan(self, self._sinks).asText()

@@ -45,7 +45,7 @@ class WindowFunctionRunner:
         self._output = operator.output
         self._collector = TimestampedCollector(operator.output)
         self._context = WindowProcessContext(operator, window_state, operator.states)
-        self._clears = _overrides_clear(function)
+        self._clears = overrides_clear(function)
         self._columns: WindowFunctionColumns | None = None
         if self._call is not None and operator.tracesFunctions and may_be_traced(function):
             self._columns = WindowFunctionColumns(self._call)
@@ -91,7 +91,8 @@ class WindowFunctionRunner:
             self._function.clear(self._context)
 
 
-def _overrides_clear(function: object) -> bool:
+def overrides_clear(function: object) -> bool:
+    """Whether a window function has a ``clear`` of its own."""
     return (
         isinstance(function, ProcessWindowFunction)
         and type(function).clear is not ProcessWindowFunction.clear
