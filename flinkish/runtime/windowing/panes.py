@@ -113,11 +113,6 @@ class AlignedWindows:
         """How many panes a window has; 0 if windows do not begin and end with panes."""
         return 0 if self.size % self.slide else self.size // self.slide
 
-    def ofPane(self, start: int) -> Iterator[TimeWindow]:
-        """The windows that contain the pane which begins at ``start``, the latest first."""
-        for first in range(start, start - self.size, -self.slide):
-            yield TimeWindow(first, first + self.size)
-
 
 KEY = "key"
 """The name of the first column of folded elements."""
