@@ -189,6 +189,7 @@ from flinkish.api.functions.join import ProcessJoinFunction as ProcessJoinFuncti
 from flinkish.api.functions.join import RichCoGroupFunction as RichCoGroupFunction
 from flinkish.api.functions.join import RichFlatJoinFunction as RichFlatJoinFunction
 from flinkish.api.functions.join import RichJoinFunction as RichJoinFunction
+from flinkish.api.functions.join import TaggedUnion as TaggedUnion
 from flinkish.api.functions.process import KeyedProcessContext as KeyedProcessContext
 from flinkish.api.functions.process import KeyedProcessFunction as KeyedProcessFunction
 from flinkish.api.functions.process import KeyedTimerContext as KeyedTimerContext
@@ -212,7 +213,6 @@ from flinkish.api.functions.state import ReducingStateDescriptor as ReducingStat
 from flinkish.api.functions.state import StateDescriptor as StateDescriptor
 from flinkish.api.functions.state import ValueState as ValueState
 from flinkish.api.functions.state import ValueStateDescriptor as ValueStateDescriptor
-from flinkish.api.functions.tagged import TaggedUnion as TaggedUnion
 from flinkish.api.functions.ttl import StateTtlConfig as StateTtlConfig
 from flinkish.api.functions.ttl import StateTtlConfigBuilder as StateTtlConfigBuilder
 from flinkish.api.functions.ttl import StateVisibility as StateVisibility

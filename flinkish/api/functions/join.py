@@ -1,19 +1,22 @@
 """Functions of joins: ``JoinFunction`` and ``CoGroupFunction`` for window joins, ``ProcessJoinFunction`` for
-interval joins."""
+interval joins; and ``TaggedUnion``, what window joins put into their windows."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeAlias, TypeVar, Union
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, Union, cast
 
 from flinkish.api.functions.functions import Collector, Function, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.stored_names import stored_as
 
 IN1_contra = TypeVar("IN1_contra", contravariant=True)
 IN2_contra = TypeVar("IN2_contra", contravariant=True)
 OUT_co = TypeVar("OUT_co", covariant=True)
 X = TypeVar("X")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
 
 
 @declares_methods
@@ -127,3 +130,29 @@ ProcessJoinLike = Union[
     ProcessJoinFunction[IN1_contra, IN2_contra, OUT_co],
     Callable[[IN1_contra, IN2_contra, JoinContext, Collector[OUT_co]], Iterable[OUT_co] | None],
 ]
+
+
+@stored_as("TaggedUnion")
+class TaggedUnion(NamedTuple, Generic[T1, T2]):
+    """An element of either side, as the trigger, evictor and assigner of a join see it (Flink:
+    ``CoGroupedStreams.TaggedUnion``)."""
+
+    tag: int
+    """The number of the stream: 1 or 2."""
+    value: T1 | T2
+
+    def isOne(self) -> bool:
+        """Whether the element is of the first stream."""
+        return self.tag == 1
+
+    def isTwo(self) -> bool:
+        """Whether the element is of the second stream."""
+        return self.tag == 2
+
+    def getOne(self) -> T1 | None:
+        """The element, if it is of the first stream."""
+        return cast(T1, self.value) if self.tag == 1 else None
+
+    def getTwo(self) -> T2 | None:
+        """The element, if it is of the second stream."""
+        return cast(T2, self.value) if self.tag == 2 else None

@@ -4,40 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector, MapFunction
-from flinkish.api.stored_names import stored_as
-
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
-
-
-@stored_as("TaggedUnion")
-class TaggedUnion(NamedTuple, Generic[T1, T2]):
-    """An element of either side, as the trigger, evictor and assigner of a join see it (Flink:
-    ``CoGroupedStreams.TaggedUnion``)."""
-
-    tag: int
-    """The number of the stream: 1 or 2."""
-    value: T1 | T2
-
-    def isOne(self) -> bool:
-        """Whether the element is of the first stream."""
-        return self.tag == 1
-
-    def isTwo(self) -> bool:
-        """Whether the element is of the second stream."""
-        return self.tag == 2
-
-    def getOne(self) -> T1 | None:
-        """The element, if it is of the first stream."""
-        return cast(T1, self.value) if self.tag == 1 else None
-
-    def getTwo(self) -> T2 | None:
-        """The element, if it is of the second stream."""
-        return cast(T2, self.value) if self.tag == 2 else None
+from flinkish.api.functions.join import TaggedUnion
 
 
 class Tagger(MapFunction[Any, TaggedUnion[Any, Any]]):

@@ -30,8 +30,9 @@ from flinkish.api.functions.join import (
     FlatJoinFunction,
     JoinFunction,
     JoinLike,
+    TaggedUnion,
 )
-from flinkish.api.functions.tagged import JoinCall, TaggedUnion, Tagger, sides
+from flinkish.api.functions.tagged import JoinCall, Tagger, sides
 from flinkish.api.plan.operators import InOrderDescription
 from flinkish.api.plan.output_types import check_key_types
 from flinkish.api.plan.windows import WindowCall

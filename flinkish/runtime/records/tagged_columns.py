@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flinkish.api.functions.tagged import TaggedUnion
+from flinkish.api.functions.join import TaggedUnion
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import ConstantShape, Shape
 
