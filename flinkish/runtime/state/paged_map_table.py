@@ -14,9 +14,10 @@ from typing import Any
 from flinkish.api.errors import UnstableKeyError
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import Block, MapStateTable
+from flinkish.runtime.state.blocks import StoredBlock
 from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
+from flinkish.runtime.state.keyed_pages import KeyedPages, hashes_of_keys
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
-from flinkish.runtime.state.paged_tables import hashes_of_keys, hashes_of_named
 
 MOST_SMALL = 1_000
 
@@ -45,8 +46,8 @@ class PagedMapStateTable(MapStateTable, Paged):
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
         self._space = space
         self._hashes = hashes
-        self._void = HashedPages(space, b"v", hashes_of_keys, self._promote_heavy)
-        self._named = HashedPages(space, b"n", hashes_of_named, self._promote_heavy, named=True)
+        self._void = KeyedPages(space, b"v", hashes, self._promote_heavy)
+        self._named = KeyedPages(space, b"n", hashes, self._promote_heavy, named=True)
         self._reset(None)
 
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
@@ -58,16 +59,17 @@ class PagedMapStateTable(MapStateTable, Paged):
             self._big_pages -= dropped.numPages()
             dropped.destroy()
         for (key, namespace), (number, pages) in self._big.items():
-            home, name = self._home(key, namespace)
+            block, name = self._home(key, namespace)
             catalogue = self._flush_big(pages)
-            if catalogue is not home.read(self._hashes[key])[name][1]:
-                home.write(self._hashes[key], name)[name] = (number, catalogue)
+            if catalogue is not block[name][1]:
+                block[name] = (number, catalogue)
+                block.touched[name] = None
         self._reset(self._flush_homes())
         return self._catalogue
 
     def get(self, key: Any, namespace: Any, mapKey: Any, default: Any = None) -> Any:
-        home, name = self._home(key, namespace)
-        entry = home.read(self._hashes[key]).get(name)
+        block, name = self._home(key, namespace)
+        entry = block.get(name)
         if entry is None:
             return default
         if type(entry) is dict:
@@ -78,9 +80,8 @@ class PagedMapStateTable(MapStateTable, Paged):
         return self._big_map(key, namespace, entry).read(mapHash).get(mapKey, default)
 
     def put(self, key: Any, namespace: Any, mapKey: Any, value: Any) -> None:
-        home, name = self._home(key, namespace)
-        keyHash = self._hashes[key]
-        entry = home.read(keyHash).get(name)
+        block, name = self._home(key, namespace)
+        entry = block.get(name)
         if type(entry) is tuple:
             mapHash = self._stable_hash(mapKey)
             if mapHash is not None:
@@ -88,7 +89,7 @@ class PagedMapStateTable(MapStateTable, Paged):
                 return
             entry = dict(self.items(key, namespace))
             self.clear(key, namespace)
-        block = home.write(keyHash, name)
+        block.touched[name] = None
         if entry is None:
             block[name] = {mapKey: value}
         else:
@@ -96,37 +97,37 @@ class PagedMapStateTable(MapStateTable, Paged):
             block[name] = entry
 
     def remove(self, key: Any, namespace: Any, mapKey: Any) -> None:
-        home, name = self._home(key, namespace)
-        keyHash = self._hashes[key]
-        entry = home.read(keyHash).get(name)
+        block, name = self._home(key, namespace)
+        entry = block.get(name)
         if type(entry) is tuple:
             self._remove_big(key, namespace, self._big_map(key, namespace, entry), mapKey)
         elif entry is not None and mapKey in entry:
-            block = home.write(keyHash, name)
+            block.touched[name] = None
             del entry[mapKey]
             if not entry:
                 del block[name]
 
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
-        home, name = self._home(key, namespace)
-        entry = home.read(self._hashes[key]).get(name)
+        block, name = self._home(key, namespace)
+        entry = block.get(name)
         if type(entry) is tuple:
             pages = self._big_map(key, namespace, entry).all()
             return chain.from_iterable(list(block.items()) for block in pages)
         return iter(list(entry.items()) if entry else ())
 
     def isEmpty(self, key: Any, namespace: Any) -> bool:
-        home, name = self._home(key, namespace)
-        return name not in home.read(self._hashes[key])
+        block, name = self._home(key, namespace)
+        return name not in block
 
     def clear(self, key: Any, namespace: Any) -> None:
-        home, name = self._home(key, namespace)
-        entry = home.read(self._hashes[key]).get(name)
+        block, name = self._home(key, namespace)
+        entry = block.get(name)
         if entry is not None:
             if type(entry) is tuple:
                 self._dropped.append(self._big_map(key, namespace, entry))
                 del self._big[key, namespace]
-            del home.write(self._hashes[key], name)[name]
+            del block[name]
+            block.touched[name] = None
 
     def maps(self) -> Iterator[tuple[Any, Any]]:
         for block in self._void.all():
@@ -153,9 +154,11 @@ class PagedMapStateTable(MapStateTable, Paged):
         self._big: dict[tuple[Any, Any], tuple[int, HashedPages]] = {}
         self._dropped: list[HashedPages] = []
 
-    def _home(self, key: Any, namespace: Any) -> tuple[HashedPages, Any]:
-        """The pages that hold the map or its tuple, and its name in them."""
-        return (self._void, key) if namespace is None else (self._named, (key, namespace))
+    def _home(self, key: Any, namespace: Any) -> tuple[StoredBlock, Any]:
+        """The block that holds the map or its tuple, and its name in it."""
+        if namespace is None:
+            return self._void.blocks[key], key
+        return self._named.blocks[key], (key, namespace)
 
     def _stable_hash(self, mapKey: Any) -> int | None:
         try:

@@ -14,8 +14,8 @@ import numpy as np
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Block, WindowTable
 from flinkish.runtime.state.hashed_pages import TARGET_ENTRIES, Catalogue, HashedPages
+from flinkish.runtime.state.keyed_pages import hashes_of_keys
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
-from flinkish.runtime.state.paged_tables import hashes_of_keys
 
 
 class PagedWindowTable(WindowTable, Paged):

@@ -20,6 +20,7 @@ from flinkish.runtime.records.keys import KeyHashes, stable_hash
 from flinkish.runtime.state import (
     blocks,
     hashed_pages,
+    keyed_pages,
     paged_column_table,
     paged_keyed_column_table,
     paged_map_table,
@@ -34,15 +35,16 @@ from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 GROUPS = 3
 
 
-@pytest.fixture(autouse=True, scope="module", params=[(3, 4), (8, 12)])
+@pytest.fixture(autouse=True, scope="module", params=[(3, 4, 1 << 16), (8, 12, 2)])
 def small_pages(request):
     """Limits so low that a few entries split pages and blocks, and make maps big; most changes are written by
-    themselves."""
-    target, most = request.param
+    themselves. Blocks of keys stay noted, or are forgotten every now and then."""
+    target, most, noted = request.param
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hashed_pages, "TARGET_ENTRIES", target)
         patch.setattr(hashed_pages, "MOST_ENTRIES", most)
         patch.setattr(hashed_pages, "BLOCK_ENTRIES", 2)
+        patch.setattr(keyed_pages, "MOST_NOTED", noted)
         patch.setattr(hashed_pages, "CACHED_FROM", 1)
         patch.setattr(blocks, "BLOCK_ENTRIES", 2)
         patch.setattr(blocks, "CHANGES_FROM", 1)
