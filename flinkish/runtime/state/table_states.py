@@ -138,8 +138,9 @@ class TableReducingState(TableState, ReducingState[Any]):
         if value is None:
             self.clear()
             return
-        kept = self._get()
-        self._put(value if kept is None else reduced(self._reduce, kept, value))
+        key, namespace, table = self._backend.currentKey, self._owner.namespace, self._table
+        kept = table.get(key, namespace)
+        table.put(key, namespace, value if kept is None else reduced(self._reduce, kept, value))
 
 
 class TableAggregatingState(TableState, AggregatingState[Any, Any]):
