@@ -176,7 +176,9 @@ def _lines(command: list[str], log: Path, patience: float) -> list[str]:
 def _end(process: subprocess.Popen[Any]) -> None:
     """End a process, and all that it started, if it still runs."""
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        # Another thread may be ending it, as it was not done in time
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
