@@ -323,7 +323,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         for window, positions in self._windows.split(panes):
             if window.maxTimestamp() <= self.currentWatermark:
                 continue
-            folded = values if positions is None else values.take(positions)
+            folded = values if positions is None else _at(values, positions)
             of_panes = panes if positions is None else panes[positions]
             self._settle(window)  # elements that came before are to be added before
             one_pane = int(of_panes.min()) == int(of_panes.max())
@@ -639,6 +639,14 @@ def _of_rows(records: Records) -> Records:
     return Records(
         list(records.values), records.timestamps, list(records.keys or ()), records.hashes
     )
+
+
+def _at(values: RowColumns, positions: Positions) -> RowColumns:
+    """The values at ascending ``positions``; no copy where these follow one another."""
+    first, last = int(positions[0]), int(positions[-1])
+    if last - first + 1 == len(positions):
+        return values.between(first, last + 1)
+    return values.take(positions)
 
 
 def _each(blocks: Sequence[Block], index: Iterable[int]) -> Iterator[Block]:
