@@ -9,7 +9,7 @@ import pyarrow as pa
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import DataFrameSink, ForEachBatchDataFrameSink
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.types.columns import columns_of, has_basic_fields, have_columns
+from flinkish.api.types.columns import columns_of, have_columns
 from flinkish.api.types.table_schema import table_schema
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.formats.arrow_types import arrow_schema
@@ -105,6 +105,6 @@ def written_schema(node: StreamNode) -> Any:
         return sink.schema
     if sink.format == "parquet" or sink.options:
         return columns_of(elements, node.name)
-    # A line of CSV has no place for a list, and the fields of a JSON object have names.
-    fits = has_basic_fields(elements) if sink.format == "csv" else bool(elements.fields)
+    # The fields of a JSON object have names
+    fits = elements.isComposite() if sink.format == "csv" else bool(elements.fields)
     return columns_of(elements, node.name) if fits and have_columns(elements) else None

@@ -23,7 +23,13 @@ from flinkish.runtime.formats.csv_records import CsvQuotes, RecordBlock, record_
 from flinkish.runtime.formats.lines import LineBlock
 from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
 from flinkish.runtime.formats.text_format import NOT_UTF8
-from flinkish.runtime.formats.text_values import FloatType, NotOfType, StringType, ValueType
+from flinkish.runtime.formats.text_values import (
+    BytesType,
+    FloatType,
+    NotOfType,
+    StringType,
+    ValueType,
+)
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 
@@ -167,7 +173,9 @@ class CsvFormat(RowsOfLines):
         return tuple(map(self._value, self.names, self.types, fields))
 
     def _value(self, name: str, kind: ValueType, text: str | None) -> Any:
-        if text is None or (text == self.null and (text or not isinstance(kind, StringType))):
+        if text is None or (
+            text == self.null and (text or not isinstance(kind, (StringType, BytesType)))
+        ):
             return None
         try:
             return kind.value(text)
