@@ -30,6 +30,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails, SourceDetails
+from flinkish.api.time.elements import Watermark
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
@@ -317,6 +318,8 @@ class LocalJob:
                 rows += task.malformed(result)
             elif isinstance(result, SplitMark):
                 task.split(result)
+            elif isinstance(result, Watermark):
+                task.watermark(result)
             else:
                 rows += task.process(result)
         rows += self._finished(task)

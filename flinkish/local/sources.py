@@ -53,6 +53,7 @@ from flinkish.runtime.sources.user_sources import (
     decoded_position,
     encoded_position,
     frames_of,
+    read_frame,
 )
 from flinkish.runtime.task.column_use import with_columns_used
 from flinkish.runtime.task.plan import VertexPlan
@@ -266,11 +267,11 @@ class UserSourceReader(LocalSource):
         if portion is None:
             return False
         self.ended, self._next = portion.last, portion.position
-        self._frames = list(frames_of(self._name, portion.records))
+        self._frames = list(frames_of(self._name, portion))
         return True
 
     def read(self) -> Iterator[ReadResult]:
-        return (decode_frame(data).records for data in self._frames)
+        return (result for data in self._frames for result in read_frame(decode_frame(data)))
 
     def reopen(self) -> None:
         if not self.ended:

@@ -17,7 +17,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.functions.adapt import checked_callable, key_call
 from flinkish.api.functions.function_types import returned_type
-from flinkish.api.time.elements import MAX_TIMESTAMP, StreamRecord
+from flinkish.api.time.elements import MAX_TIMESTAMP, StreamRecord, Watermark
 from flinkish.api.types.columns import type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation, Types, type_of_samples
@@ -37,7 +37,8 @@ class Source(Generic[T_co]):
 
     ``read`` is a generator of pairs, each an element and the position after it. A position is anything that
     can be pickled. It is kept in the checkpoint, and ``read`` is called with it to go on there, with None
-    at first. An element may be a ``StreamRecord``, which has a timestamp. ``bounded = False`` is for a source
+    at first. An element may be a ``StreamRecord``, which has a timestamp, or a
+    ``Watermark``, which is one of the stream, and which a WatermarkStrategy behind the source ignores, as in Flink. ``bounded = False`` is for a source
     that does not end by itself. ``kind`` begins the uids of its nodes, and stays what it is: the name of the
     class, unless it has another.
 
@@ -92,7 +93,7 @@ class Source(Generic[T_co]):
         """Whether it is a source of the user's own, read by its ``read``."""
         return type(self).read is not Source.read
 
-    def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co], Any]]:
+    def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co] | Watermark, Any]]:
         """The elements after ``position``, each with the position after it; of all if it is None."""
         raise NotSupportedError(
             f"{type(self).__name__}: only a source of your own is read by read(position): derive from"

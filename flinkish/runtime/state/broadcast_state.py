@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
 from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.runtime.records.keys import differs_from_itself
+from flinkish.runtime.state.table_states import refuse_nan
 
 
 class HeapBroadcastState(BroadcastState[Any, Any]):
@@ -28,10 +30,13 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
         return self.content.items()
 
     def put(self, key: Any, value: Any) -> None:
+        if type(key) is not str and differs_from_itself(key):
+            refuse_nan("of the broadcast", key)
         self.content[key] = value
 
     def putAll(self, map: Mapping[Any, Any]) -> None:  # noqa: A002 - Flink's name
-        self.content.update(map)
+        for key, value in map.items():
+            self.put(key, value)
 
     def remove(self, key: Any) -> None:
         self.content.pop(key, None)

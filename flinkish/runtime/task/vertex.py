@@ -20,7 +20,7 @@ from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import elements_hidden
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_names import pickled, unpickled
-from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
@@ -326,6 +326,11 @@ class SourceTask(VertexTask):
     def split(self, mark: SplitMark) -> None:
         """Emit a split mark: the next records are of that split."""
         self.sourceOutput.emitSplit(mark)
+
+    def watermark(self, watermark: Watermark) -> None:
+        """Emit a watermark of the source's own."""
+        if not self._settings.batch:
+            self.sourceOutput.emitWatermark(watermark.timestamp)
 
     def endInput(self) -> None:
         """Emit the last watermark, as the source has ended."""

@@ -20,7 +20,7 @@ from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.sources.numbers import number_records
-from flinkish.runtime.sources.user_sources import FrameFiles
+from flinkish.runtime.sources.user_sources import FrameFiles, read_frame
 
 if TYPE_CHECKING:
     # Whoever plans a source imports this module, and not all that reads one.
@@ -116,8 +116,8 @@ class UserSourceDecoder(PieceDecoder):
 
     frames: FrameFiles
 
-    def read(self, *piece: Any) -> Iterator[Records]:
-        yield self.frames.read(*piece)
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        yield from read_frame(self.frames.read(*piece))
 
 
 @dataclass(frozen=True)
