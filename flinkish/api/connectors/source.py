@@ -141,6 +141,26 @@ class SequenceSource(Source[int]):
         return Types.LONG()
 
 
+_TIMES = ("timestamp", "timestamp_ntz", "date", "tinyint", "smallint", "int", "bigint")
+
+
+def check_timestamp_type(name: str, kind: str) -> None:
+    """Raises InvalidProgramError if a column of that type, in Spark's words, does not say timestamps."""
+    if kind in _TIMES:
+        return
+    fix = "Convert it before, to a timestamp or to whole milliseconds since 1970"
+    if kind in ("float", "double") or kind.startswith("decimal"):
+        fix = (
+            "A number with a fraction does not say its unit. Convert it before: with"
+            f" timestamp_seconds({name!r}) in Spark if it has seconds, or to bigint if it has milliseconds"
+        )
+    elif kind == "string":
+        fix = f"Convert it before, with to_timestamp({name!r}) in Spark or pandas.to_datetime"
+    raise InvalidProgramError(
+        f"fromDataFrame: the column {name!r} is of type {kind}, from which no timestamps are taken. {fix}."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class DataFrameSource(Source[Row]):
     """The rows of a Spark DataFrame, static or streaming.
@@ -157,7 +177,8 @@ class DataFrameSource(Source[Row]):
         if not hasattr(self.dataframe, "isStreaming"):
             raise InvalidProgramError(
                 f"fromDataFrame: {shown(self.dataframe)} of type {type(self.dataframe).__name__} is"
-                " not a DataFrame. Pass one of Spark, such as spark.readStream...load()."
+                " not a DataFrame. Pass one of Spark, such as spark.readStream...load(), of pandas or of"
+                " Polars, or a Table of pyarrow."
             )
         columns = self.dataframe.columns
         if self.timestamp is not None and self.timestamp not in columns:
@@ -165,6 +186,9 @@ class DataFrameSource(Source[Row]):
                 f"fromDataFrame: there is no column {shown(self.timestamp)} to take timestamps from;"
                 f" the columns are {', '.join(columns)}. Name one of them."
             )
+        if self.timestamp is not None:
+            kind = self.dataframe.schema[self.timestamp].dataType
+            check_timestamp_type(self.timestamp, kind.simpleString())
 
     @property
     def bounded(self) -> bool:

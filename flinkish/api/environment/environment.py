@@ -17,6 +17,7 @@ from flinkish.api.connectors.source import (
     Source,
     SplitLike,
 )
+from flinkish.api.connectors.table_source import ArrowStream, TableSource, is_table, refuse_table
 from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
@@ -200,6 +201,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         """A stream of the given elements; their type may be passed first."""
         typeInfo = elements[0] if elements and _is_type(elements[0]) else None
         values = elements if typeInfo is None else elements[1:]
+        if len(values) == 1:
+            refuse_table("fromElements", values[0])
         if not values:
             raise IllegalArgumentError(
                 "fromElements: pass at least one element, or fromCollection([])."
@@ -224,6 +227,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         the type, is a collection of elements, as in Flink."""
         if len(elements) == 2 and isinstance(elements[0], list) and _is_type(elements[1]):
             return self.fromCollection(*elements)
+        if elements:
+            refuse_table("fromData", elements[0])
         if len(elements) == 1 and isinstance(elements[0], list):
             return self.fromCollection(elements[0])
         return self.fromElements(*elements)
@@ -233,6 +238,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     ) -> DataStreamSource[T]:
         """A stream of the elements of ``collection``, in order. An iterator is read to its end at
         once."""
+        refuse_table("fromCollection", collection)
         fix = "Pass a list of the elements, or call fromElements(...)."
         instance("fromCollection", collection, Iterable, fix)
         values = collection if isinstance(collection, Sequence) else tuple(collection)
@@ -249,23 +255,34 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def fromDataFrame(
         self,
-        dataframe: DataFrame,
+        dataframe: DataFrame | ArrowStream,
         timestamp: str | None = None,
         watermarkStrategy: WatermarkStrategy[Row] | ArrivalTimeStrategy[Row] | None = None,
         split: SplitLike | None = None,
     ) -> DataStreamSource[Row]:
-        """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors.
+        """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors; or of a table
+        in memory: a DataFrame of pandas or Polars, a Table of pyarrow, or what else has
+        ``__arrow_c_stream__``. Of pandas, an index with a name is a column, and NaN is None.
 
-        ``timestamp`` names the column (a timestamp, or integer ms) that is the element's timestamp.
+        ``timestamp`` names the column that is the element's timestamp: a timestamp, which is floored to
+        the millisecond, a date, which is its midnight in UTC, or integer ms since 1970. A column of
+        another type raises InvalidProgramError.
         ``split`` names the column that says which split of the source a row is of, such as Kafka's
         ``partition``, or is a function of the row, as for several topics: each split gets a watermark
         of its own (see ``Source.withSplits``).
         """
-        source = DataFrameSource(dataframe, timestamp)
-        if isinstance(split, str) and split not in dataframe.columns:
+        source: DataFrameSource | TableSource
+        given = hasattr(dataframe, "__arrow_c_stream__") or is_table(dataframe)
+        if given and not hasattr(dataframe, "isStreaming"):
+            source = TableSource.of(dataframe, timestamp)
+            columns = source.table.schema.names
+        else:
+            source = DataFrameSource(dataframe, timestamp)  # type: ignore[arg-type]
+            columns = source.dataframe.columns
+        if isinstance(split, str) and split not in columns:
             raise IllegalArgumentError(
                 f"fromDataFrame: there is no column {split!r} to tell the splits by; the columns"
-                f" are {', '.join(dataframe.columns)}."
+                f" are {', '.join(columns)}."
             )
         if split is not None:
             source = source.withSplits(split)

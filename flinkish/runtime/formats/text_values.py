@@ -150,7 +150,8 @@ class DecimalType(ValueType):
             )
         except InvalidOperation:
             raise self._refused(text) from None
-        if abs(number) >= Decimal(1).scaleb(self.arrow.precision - self.arrow.scale):
+        # abs() would round to 28 digits
+        if number.copy_abs() >= Decimal(1).scaleb(self.arrow.precision - self.arrow.scale):
             raise self._refused(text)
         return number
 
