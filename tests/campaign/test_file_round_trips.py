@@ -30,7 +30,9 @@ TEXT = st.text(
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
     most = 10**precision - 1
-    return st.integers(-most, most).map(lambda number: Decimal(number).scaleb(-scale, Context(prec=60)))
+    return st.integers(-most, most).map(
+        lambda number: Decimal(number).scaleb(-scale, Context(prec=60))
+    )
 
 
 VALUES: dict[str, st.SearchStrategy[object]] = {
@@ -137,7 +139,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "values", "options"), CASES)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None, phases=QUICK)
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None, phases=QUICK
+)
 @given(data=st.data())
 def test_values_come_back_from_files(directories, kind, values, options, data):
     rows, schema = data.draw(rows_of(values)), schema_of(values)
