@@ -194,9 +194,9 @@ def test_texts_with_line_breaks_come_back_from_any_ranges(directories, texts, ra
     assert found == [(text, 1) for text in texts]
 
 
-def samples(values, seed):
+def samples(values: dict[str, st.SearchStrategy[object]], seed: int):
     """Rows of odd values of each type, the same at each call."""
-    odd = {
+    odd: dict[str, list[object]] = {
         "string": [" a ", "", "a\r\nb\n", 'say "hi"', "a,b\\", "\ufeffx", "\0", None],
         "double": [1e22, 0.1, math.inf, -math.inf, math.nan, -0.0, 5e-324, None],
         "float": [

@@ -100,7 +100,8 @@ class CsvQuotes:
         return re.compile(rb"(?<![^%b])%b%b(%b|%b?\Z)" % (border, quote, body, quote, escape), re.S)
 
     def _is_border(self, found: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        return (found == self.separator[0]) | (found == NEWLINE) | (found == _RETURN)
+        borders = np.array([self.separator[0], NEWLINE, _RETURN], np.uint8)
+        return np.isin(found, borders)
 
 
 @dataclass(frozen=True)

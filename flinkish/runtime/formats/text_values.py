@@ -190,7 +190,7 @@ class TimestampType(ValueType):
         micros = int(f"{fraction or '':0<6}"[:6])
         try:
             if self.arrow.tz is None:
-                return datetime.datetime(*numbers, micros)  # type: ignore[arg-type,misc]
+                return datetime.datetime(*numbers, micros)  # type: ignore[arg-type,call-arg]
             offset = _zone(zone) if zone else _named_zone(self.arrow.tz)
             at = datetime.datetime(*numbers, micros, tzinfo=offset)  # type: ignore[arg-type,misc]
             return at.astimezone(datetime.UTC)

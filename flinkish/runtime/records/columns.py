@@ -146,7 +146,7 @@ class FieldsWriter:
                 return [
                     [value[place] for value in values] for place in map(names.index, self._names)
                 ]
-            known = kind is tuple or getattr(kind, "_fields", ())
+            known = kind is tuple or bool(getattr(kind, "_fields", ()))
             if known and set(map(len, values)) == {len(self._names)}:
                 return zip(*map(tuple.__iter__, values))
         elif names is not None and set(self._names).issubset(names):

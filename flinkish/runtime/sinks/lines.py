@@ -49,8 +49,8 @@ class LineWriter:
             return self._encoded(self.encoder, values)
         lines = self.lines(values)
         whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
-        text = pc.binary_join(whole, "\n")[0].as_buffer()
-        return b"%b\n" % memoryview(text)
+        text: bytes = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
+        return text + b"\n"
 
     def lines(self, values: Sequence[Any]) -> pa.Array:
         """A line for each element, which may have line breaks within quotes. Raises UnfitElementError."""

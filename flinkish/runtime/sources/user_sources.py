@@ -107,7 +107,9 @@ class ReadAhead:
             return None
         if count == 0 and self._error is not None:
             raise self._error
-        values, timestamps, marks = [], [], MarksBuilder()
+        values: list[Any] = []
+        timestamps: list[int] = []
+        marks = MarksBuilder()
         for _ in range(count):
             value, timestamp, self._position = self._read.popleft()
             if type(value) is Watermark:

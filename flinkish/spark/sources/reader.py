@@ -410,7 +410,8 @@ class SourceReader:
         rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
         if not self._written(name):
             for start in range(0, max(count, 1), a_batch):
-                frames = _frames(source, first + start, first + min(start + a_batch, count))
+                end = min(start + a_batch, count)
+                frames = list(_frames(source, first + start, first + end))
                 self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
             self._finish(name)
         files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < count else None
