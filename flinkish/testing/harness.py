@@ -5,7 +5,7 @@ The operators are those that run on Spark, on the heap state backend, without Sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -35,13 +35,21 @@ from flinkish.api.time.elements import (
     Watermark,
     WatermarkStatus,
 )
-from flinkish.graph.identities import NO_IDENTITIES, Identities, NodeIdentity, missing
+from flinkish.graph.identities import (
+    NO_IDENTITIES,
+    Identities,
+    NodeIdentity,
+    missing,
+    of_another_form,
+)
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, visible_timestamp
+from flinkish.runtime.savepoint.redistribution import has_operator_state
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_codec import FORMAT, check_format
@@ -49,6 +57,8 @@ from flinkish.runtime.task.chain import ChainedNode, OperatorChain
 from flinkish.runtime.time.clock import ProcessingTimeService
 
 X = TypeVar("X")
+
+_TIMERS = {("timers", EVENT_TIMERS), ("timers", PROCESSING_TIMERS)}
 
 Build = Callable[..., "DataStream[Any] | Sequence[DataStream[Any]]"]
 
@@ -71,7 +81,8 @@ class StreamTestHarness:
         snapshot = None if _snapshot is None else _read(_snapshot)
         earlier = NO_IDENTITIES if snapshot is None else snapshot["nodes"]
         graph, self._sources, config = _graph_of(build, earlier)
-        _check_present(graph, earlier)
+        if snapshot is not None:
+            snapshot["chain"]["operators"] |= _checked_operators(graph, snapshot)
         self._identities = graph.identities()
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
@@ -324,13 +335,33 @@ def _read(data: bytes) -> dict[str, Any]:
     return {**snapshot, "nodes": {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes}}
 
 
-def _check_present(graph: StreamGraph, earlier: Identities) -> None:
-    """Raises IncompatibleCheckpointError if a node with state is gone."""
-    gone = list(missing(earlier, (node.uid for node in graph)))
-    if gone:
+def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[str, int]:
+    """The watermarks of the operators that are of another kind now, and that nothing else is left of.
+
+    Raises IncompatibleCheckpointError if a node with state is gone, or its state was of another kind.
+    """
+    earlier, operators = snapshot["nodes"], snapshot["chain"]["operators"]
+    held = {
+        uid: {name for name, table in tables.items() if len(table)}
+        for uid, tables in snapshot["state"].items()
+    }
+    problems = list(missing(earlier, (node.uid for node in graph)))
+    changed = of_another_form(
+        earlier,
+        graph.identities(),
+        lambda uid: not _TIMERS.isdisjoint(held.get(uid, ())),
+    )
+    emptied = {}
+    for uid, problem in changed.items():
+        if held.get(uid) or has_operator_state(operators.get(uid, {})):
+            problems.append(problem)
+        elif uid in operators:
+            emptied[uid] = operators[uid]["watermark"]
+    if problems:
         raise IncompatibleCheckpointError(
-            f"the job cannot go on from the snapshot: {'; '.join(gone)}."
+            f"the job cannot go on from the snapshot: {'; '.join(problems)}."
         )
+    return emptied
 
 
 def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:

@@ -33,6 +33,7 @@ from flinkish.api.functions.two_input import (
     KeyedCoProcessFunction,
 )
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.state_form import FUNCTION_STATES, StateForm
 
 T = TypeVar("T")
 
@@ -61,11 +62,13 @@ class OperatorDescription(ABC):
     shuffle; so it gets a stage if it comes before the first one. ``inOrder``: where branches of one
     stream meet again in it, their elements come in the order of that stream. ``keepsType``: the output type
     equals the input type.
+    ``hasFunctionStates``: all that it keeps are states that its function asks for by name.
     """
 
     seesTime: ClassVar[bool] = False
     inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
+    hasFunctionStates: ClassVar[bool] = False
 
     keyed: bool = field(default=False, kw_only=True)
 
@@ -96,6 +99,21 @@ class OperatorDescription(ABC):
         return ""
 
     @property
+    def stateContents(self) -> str:
+        """What an entry of its state is, where one layout may have several."""
+        return ""
+
+    @property
+    def seesTimers(self) -> bool:
+        """Whether something is called when a timer fires."""
+        return not self.hasFunctionStates
+
+    def stateForm(self, keys: str = "") -> StateForm:
+        """What its state is, under keys of the type ``keys``."""
+        kind = FUNCTION_STATES if self.hasFunctionStates else self.kind
+        return StateForm(kind, self.stateLayout, self.stateContents, keys, self.seesTimers)
+
+    @property
     def userFunctions(self) -> tuple[Any, ...]:
         """The user's functions in it: checked for shipping, opened and closed by the operator."""
         return ()
@@ -110,6 +128,8 @@ class OperatorDescription(ABC):
 @dataclass(frozen=True)
 class MapDescription(OperatorDescription):
     """``DataStream.map``; keyed where a rich function, which may have keyed state, is on a keyed stream."""
+
+    hasFunctionStates: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any], Any]
@@ -145,6 +165,7 @@ class InOrderDescription(OperatorDescription):
 class FilterDescription(OperatorDescription):
     """``DataStream.filter``; keyed as ``MapDescription`` is."""
 
+    hasFunctionStates: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
 
     function: Function | None
@@ -168,6 +189,8 @@ class FlatMapDescription(OperatorDescription):
     """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
     ``iterate(value)`` does not; both give an iterable or None, and just one of them is there. Keyed as
     ``MapDescription`` is."""
+
+    hasFunctionStates: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any, Any], Any] | None
@@ -346,6 +369,7 @@ class ProcessDescription(OperatorDescription):
     """``process`` of a ProcessFunction; ``call(value, ctx, out)`` is the function itself. On a keyed stream
     it has keyed state, but no timers, as in Flink."""
 
+    hasFunctionStates: ClassVar[bool] = True
     seesTime: ClassVar[bool] = True
 
     function: Function | None
@@ -368,12 +392,17 @@ class ProcessDescription(OperatorDescription):
 class KeyedProcessDescription(OperatorDescription):
     """``KeyedStream.process``; without a function, ``call`` is a plain one that sees no timers."""
 
+    hasFunctionStates: ClassVar[bool] = True
     kind: ClassVar[str] = "KeyedProcess"
 
     keyed: bool = field(default=True, init=False)
 
     function: KeyedProcessFunction[Any, Any, Any] | None
     call: Callable[[Any, Any, Any], Any]
+
+    @property
+    def seesTimers(self) -> bool:
+        return self.function is not None
 
     @property
     def name(self) -> str:
@@ -396,6 +425,10 @@ class KeyedReduceDescription(OperatorDescription):
     function: Function | None
     call: Callable[[Any, Any], Any]
     aggregation: bool = False
+
+    @property
+    def stateContents(self) -> str:
+        return "reduced values"
 
     @property
     def name(self) -> str:
@@ -433,6 +466,8 @@ class TwoInputDescription(OperatorDescription):
 class CoMapDescription(TwoInputDescription):
     """``ConnectedStreams.map``; keyed where both streams are."""
 
+    hasFunctionStates: ClassVar[bool] = True
+
     function: CoMapFunction[Any, Any, Any]
 
     @property
@@ -451,6 +486,8 @@ class CoMapDescription(TwoInputDescription):
 @dataclass(frozen=True)
 class CoFlatMapDescription(TwoInputDescription):
     """``ConnectedStreams.flatMap``; keyed where both streams are."""
+
+    hasFunctionStates: ClassVar[bool] = True
 
     function: CoFlatMapFunction[Any, Any, Any]
 
@@ -471,11 +508,17 @@ class CoFlatMapDescription(TwoInputDescription):
 class CoProcessDescription(TwoInputDescription):
     """``ConnectedStreams.process``; where both streams are keyed, with keyed state and timers."""
 
+    hasFunctionStates: ClassVar[bool] = True
+
     function: CoProcessFunction[Any, Any, Any] | KeyedCoProcessFunction[Any, Any, Any, Any]
 
     @property
     def kind(self) -> str:
         return "KeyedCoProcess" if self.keyed else "CoProcess"
+
+    @property
+    def seesTimers(self) -> bool:
+        return self.keyed
 
     @property
     def name(self) -> str:
@@ -491,12 +534,21 @@ class CoProcessDescription(TwoInputDescription):
 class BroadcastProcessDescription(TwoInputDescription):
     """``BroadcastConnectedStream.process``; the second input is broadcast."""
 
+    hasFunctionStates: ClassVar[bool] = True
+
     function: Any
     descriptors: tuple[MapStateDescriptor[Any, Any], ...]
 
     @property
     def kind(self) -> str:
         return "KeyedBroadcastProcess" if self.keyed else "BroadcastProcess"
+
+    @property
+    def seesTimers(self) -> bool:
+        return self.keyed
+
+    def stateForm(self, keys: str = "") -> StateForm:
+        return replace(super().stateForm(keys), broadcast=True)
 
     @property
     def name(self) -> str:

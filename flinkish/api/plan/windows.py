@@ -19,9 +19,11 @@ from flinkish.api.functions.window import (
 )
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.state_form import accumulators
 from flinkish.api.windowing.assigners import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
+    GlobalWindows,
     MergingWindowAssigner,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -99,7 +101,7 @@ class WindowOperatorDescription(OperatorDescription):
 
     ``aggregation`` folds elements as they come; without one they are kept. ``function`` is the
     user's window function and ``call`` the way to call it; without one, what ``aggregation`` gives
-    is emitted as it is.
+    is emitted as it is. ``ofTwoStreams``: the elements are those of a join or a coGroup.
     """
 
     kind: ClassVar[str] = "WindowOperator"
@@ -114,6 +116,7 @@ class WindowOperatorDescription(OperatorDescription):
     aggregation: ReduceLike[Any] | AggregateFunction[Any, Any, Any] | None = None
     function: Any = None
     call: WindowCall | None = None
+    ofTwoStreams: bool = False
 
     @property
     def name(self) -> str:
@@ -156,6 +159,30 @@ class WindowOperatorDescription(OperatorDescription):
     @property
     def stateLayout(self) -> str:
         return self.layout.name
+
+    @property
+    def stateContents(self) -> str:
+        return f"{self._entries} in {self._windows}"
+
+    @property
+    def _entries(self) -> str:
+        """What a window holds."""
+        if self.ofTwoStreams:
+            return "elements of two streams"
+        if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):
+            return "elements"
+        if isinstance(self.aggregation, AggregateFunction):
+            return accumulators(self.aggregation)
+        return "reduced values"
+
+    @property
+    def _windows(self) -> str:
+        """What tells the windows of one layout apart: windows that merge are found by another way than those that do
+        not, and a timer of one clock is none of the other."""
+        time = "event time" if self.assigner.isEventTime() else "processing time"
+        if isinstance(self.assigner, GlobalWindows):
+            return "global windows"
+        return f"windows of {time} that merge" if self.merges else f"windows of {time}"
 
 
 WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], Collector[Any]], Any]

@@ -191,6 +191,10 @@ class StreamOperator(ABC):
         """The operator's inputs, in order."""
         raise NotImplementedError
 
+    def skipToWatermark(self, timestamp: int) -> None:
+        """Set the watermark to ``timestamp``; no timer was due before."""
+        self.currentWatermark = timestamp
+
     def advanceProcessingTime(self, now: int) -> None:
         """Called when the clock is at ``now`` (ms): fire the processing-time timers that are due."""
 
@@ -370,10 +374,6 @@ class OneInputOperator(StreamOperator, Input):
             if next_due < end:
                 self.processWatermark(timestamps[next_due])
             start = next_due + 1
-
-    def skipToWatermark(self, timestamp: int) -> None:
-        """Set the watermark to ``timestamp``; no timer was due before."""
-        self.currentWatermark = timestamp
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self.output.emitWatermarkStatus(status)
