@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
 
@@ -71,17 +72,24 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             self._nextEmit = self.clock.getCurrentProcessingTime() + self.autoWatermarkInterval
         else:
             self._nextEmit = snapshot["nextEmit"]
-        self._restore_generators(None if snapshot is None else snapshot["generators"])
+        goes_on = snapshot and snapshot.get("strategy") in (None, self._made)
+        self._restore_generators(snapshot["generators"] if snapshot and goes_on else None)
 
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
             "generators": self._snapshot_generators(),
+            "strategy": self._made,
             "nextEmit": self._nextEmit,
         }
 
     def _restore_generators(self, snapshot: Any) -> None:
         self._generation = self.generation(snapshot)
+
+    @cached_property
+    def _made(self) -> str:
+        """What a new generator is: one that another strategy made is not gone on with."""
+        return self.generation(None).settings()
 
     def generation(self, snapshot: Any) -> WatermarkGeneration:
         """A generator, new or gone on with."""

@@ -198,6 +198,12 @@ class WatermarkGeneration:
         traces = traces and not self.emitsOnlyPeriodically
         self._fold = EventFold(self._generator) if traces else None
 
+    def settings(self) -> str:
+        """The class of the generator and its plain attributes, which tell two apart that are as they were made."""
+        attributes = getattr(self._generator, "__dict__", {})
+        plain = {name: v for name, v in attributes.items() if type(v) in (int, float, str, bool)}
+        return f"{type(self._generator).__qualname__} {sorted(plain.items())}"
+
     def snapshot(self) -> Any:
         """The generator and its idleness, to pass to ``__init__``."""
         idleness = None if self.idleness is None else self.idleness.snapshot()
