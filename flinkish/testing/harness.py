@@ -49,6 +49,7 @@ from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, visible_timestamp
+from flinkish.runtime.records.user_code import naming_internal_errors
 from flinkish.runtime.savepoint.redistribution import has_operator_state
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
@@ -74,6 +75,9 @@ class StreamTestHarness:
     >>> harness.getOutput()
     [StreamRecord(value='A', timestamp=5), Watermark(timestamp=7)]
     """
+
+    name = "StreamTestHarness"
+    """For errors."""
 
     def __init__(
         self, build: Build, autoWatermarkInterval: int = 200, _snapshot: bytes | None = None
@@ -122,6 +126,7 @@ class StreamTestHarness:
         """A harness that continues from ``snapshot``, with empty outputs."""
         return cls(build, autoWatermarkInterval, snapshot)
 
+    @naming_internal_errors
     def snapshot(self) -> bytes:
         """State, timers, watermarks and clock, to pass to ``restore``."""
         return bytes(
@@ -176,11 +181,13 @@ class StreamTestHarness:
         """Mark the second of two inputs idle or active."""
         self._input(1).processWatermarkStatus(status)
 
+    @naming_internal_errors
     def setProcessingTime(self, now: int) -> None:
         """Set the processing-time clock (ms), which fires the timers that it reaches."""
         self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
+    @naming_internal_errors
     def endInput(self) -> None:
         """End all inputs: process ``Watermark(MAX)`` of each."""
         for harness_input in self._inputs:
@@ -228,6 +235,7 @@ class StreamTestHarness:
             )
         return self._inputs[index]
 
+    @naming_internal_errors
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
         stamp = NO_TIMESTAMP
         if timestamp is not None:
@@ -236,6 +244,7 @@ class StreamTestHarness:
         output.collect(value, stamp)
         output.flush()
 
+    @naming_internal_errors
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
         self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
