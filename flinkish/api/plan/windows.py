@@ -32,7 +32,12 @@ from flinkish.api.windowing.assigners import (
 )
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
-from flinkish.api.windowing.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from flinkish.api.windowing.triggers import (
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,8 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def stateContents(self) -> str:
-        return f"{self._entries} in {self._windows}"
+        # Another trigger may wait for timers that this one has not registered for the windows that are open
+        return f"{self._entries} in {self._windows}{_under(self.trigger)}"
 
     @property
     def _entries(self) -> str:
@@ -183,6 +189,18 @@ class WindowOperatorDescription(OperatorDescription):
         if isinstance(self.assigner, GlobalWindows):
             return "global windows"
         return f"windows of {time} that merge" if self.merges else f"windows of {time}"
+
+
+def _under(trigger: Trigger[Any, Any]) -> str:
+    """The class of a trigger in words; empty for the one that fires at the end of a window. A PurgingTrigger registers
+    what its nested one does."""
+    if isinstance(trigger, PurgingTrigger):
+        return _under(trigger.getNestedTrigger())
+    if type(trigger) in (EventTimeTrigger, ProcessingTimeTrigger):
+        return ""
+    parts = getattr(trigger, "__dict__", {}).values()
+    nested = [_under(part) for part in parts if isinstance(part, Trigger)]
+    return f" under {type(trigger).__qualname__}{''.join(nested)}"
 
 
 WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], Collector[Any]], Any]
