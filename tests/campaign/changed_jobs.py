@@ -22,11 +22,11 @@ MS = fl.Time.milliseconds
 
 # ---------------------------------------------------------------------- elements
 
-COLUMNS: dict[str, Callable[[int], fl.Row]] = {
-    "three columns": lambda n: fl.Row(key=n % 3, value=n * 7 % 10, at=n * 10),
-    "four columns": lambda n: fl.Row(key=n % 3, value=n * 7 % 10, at=n * 10, note=n % 2),
-    "other order": lambda n: fl.Row(at=n * 10, value=n * 7 % 10, key=n % 3),
-    "floats": lambda n: fl.Row(key=n % 3, value=n * 7 % 10 + 0.0, at=n * 10),
+COLUMNS: dict[str, Callable[[fl.Row], fl.Row]] = {
+    "three columns": lambda e: fl.Row(key=e.n % 3, value=e.n * 7 % 10, at=e.n * 10),
+    "four columns": lambda e: fl.Row(key=e.n % 3, value=e.n * 7 % 10, at=e.n * 10, note=e.n % 2),
+    "other order": lambda e: fl.Row(at=e.n * 10, value=e.n * 7 % 10, key=e.n % 3),
+    "floats": lambda e: fl.Row(key=e.n % 3, value=e.n * 7 % 10 + 0.0, at=e.n * 10),
 }
 
 KEYS: dict[str, Any] = {
@@ -515,13 +515,13 @@ class Pieces:
         return "processing time" in self.windows
 
     def build(self, numbers: Any, before: Pieces | None = None, at: int = 0) -> Any:
-        """The job over the numbers of elements; with ``before``, one that switches at the time ``at``."""
+        """The job over rows with a number ``n``; with ``before``, one that switches at the time ``at``."""
         old = before or self
         makes, made = COLUMNS[self.columns], COLUMNS[old.columns]
         if old.columns == self.columns:
             elements = numbers.map(makes)
         else:
-            elements = numbers.map(lambda n: (makes if n * STEP >= at else made)(n))
+            elements = numbers.map(lambda e: (makes if e.n * STEP >= at else made)(e))
         keys, key = KEYS[self.key], KEYS[old.key]
         if old.key == self.key:
             keyed = elements.keyBy(

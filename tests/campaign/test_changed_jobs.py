@@ -6,6 +6,7 @@ There is no third outcome. Each cell of the table runs; docs/changes.md has what
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -15,17 +16,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.campaign.changed_jobs import CHANGES, STEP, Pieces, cell, jobs
 
-COUNT, CUT = 60, 31
-"""The elements of a job, and the first of the second run on the harness."""
+COUNT, CUT, BATCH = 60, 33, 11
+"""The elements of a job, the first of the second run, and the elements of a batch."""
 
 GOES_ON, REFUSED = "goes on", "refused"
 PAGE = Path(__file__).parents[2] / "docs/changes.md"
+MARKS = "<!-- table -->", "<!-- end of table -->"
+COMMAND = "python -m tests.campaign.test_changed_jobs"
 
 JOBS = {job.name: job for job in jobs()}
 
@@ -50,7 +55,7 @@ def feed(harness: StreamTestHarness, numbers: range, clock: bool) -> None:
     for n in numbers:
         if clock:
             harness.setProcessingTime(n * STEP)
-        harness.processElement(n, n * STEP)
+        harness.processElement(fl.Row(n=n), n * STEP)
         harness.processWatermark(n * STEP - 1)
 
 
@@ -66,19 +71,19 @@ def values(harness: StreamTestHarness) -> list[Any]:
 
 
 @cache
-def undisturbed(before: Pieces, after: Pieces, cut: int) -> Counter[Any]:
-    """The results of a run in which the pieces change at the element ``cut``, and nothing is interrupted."""
-    harness = StreamTestHarness(job_of(after, before, cut * STEP))
+def undisturbed(before: Pieces, after: Pieces) -> Counter[Any]:
+    """The results of a run in which the pieces change at the element ``CUT``, and nothing is interrupted."""
+    harness = StreamTestHarness(job_of(after, before, CUT * STEP))
     feed(harness, range(COUNT), after.byClock)
     return Counter(end(harness, after.byClock))
 
 
-def on_harness(before: Pieces, after: Pieces, directory: Path) -> tuple[list[Any], int]:
+def on_harness(before: Pieces, after: Pieces, directory: Path) -> list[Any]:
     first = StreamTestHarness(job_of(before))
     feed(first, range(CUT), before.byClock)
     second = StreamTestHarness.restore(job_of(after), first.snapshot())
     feed(second, range(CUT, COUNT), after.byClock)
-    return values(first) + end(second, after.byClock), CUT
+    return values(first) + end(second, after.byClock)
 
 
 # ---------------------------------------------------------------------- from a savepoint
@@ -86,44 +91,64 @@ def on_harness(before: Pieces, after: Pieces, directory: Path) -> tuple[list[Any
 
 def environment(pieces: Pieces) -> Any:
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    env.setParallelism(pieces.parallelism).getConfig().setElementsPerBatch(6)
+    env.setParallelism(pieces.parallelism)
     if not pieces.tracing:
         env.getConfig().disableFunctionTracing()
     return env
 
 
-def numbers_of(env: Any) -> Any:
+def numbers_of(env: Any, directory: Path) -> Any:
+    """Rows of files, which are columns, a file in a batch."""
+    files = directory / "numbers"
+    if not files.exists():
+        files.mkdir()
+        for first in range(0, COUNT, BATCH):
+            file = files / f"{first:04}.parquet"
+            pq.write_table(pa.table({"n": range(first, min(first + BATCH, COUNT))}), file)
+            os.utime(file, (first, first))
     strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
-    timed = strategy.withTimestampAssigner(lambda n, at: n * STEP)
-    return env.fromSequence(0, COUNT - 1).uid("numbers").assignTimestampsAndWatermarks(timed)
+    timed = strategy.withTimestampAssigner(lambda e, at: e.n * STEP)
+    source = fl.FileSource.forParquet(str(files), "n bigint").withFilesPerBatch(1)
+    return env.fromSource(source, timed, "numbers").uid("numbers")
 
 
-_stopped: dict[Pieces, tuple[str, list[Any], int]] = {}
+_stopped: dict[Pieces, tuple[str, list[Any]]] = {}
 
 
-def stopped(pieces: Pieces, directory: Path) -> tuple[str, list[Any], int]:
-    """The savepoint of a job, what it had given, and how many elements it had read."""
+def stopped(pieces: Pieces, directory: Path) -> tuple[str, list[Any]]:
+    """The savepoint of a job after ``CUT`` elements, and what it had given."""
     if pieces not in _stopped:
         env, seen, results = environment(pieces), [], []
-        numbers, held = numbers_of(env), threading.Event()
-        numbers.forEachBatch(lambda batch, number: (seen.extend(batch), held.wait(0.02)))
+        numbers, reached, wanted = numbers_of(env, directory), threading.Event(), threading.Event()
+
+        def held(batch: list[Any], number: int) -> None:
+            seen.extend(batch)
+            if len(seen) == CUT:
+                reached.set()
+                wanted.wait(30)
+
+        numbers.forEachBatch(held)
         pieces.build(numbers).forEachBatch(lambda batch, number: results.extend(map(plain, batch)))
         savepoint = str(directory / f"savepoint-{len(_stopped)}")
-        env.executeAsync().stopWithSavepoint(savepoint)
-        assert 0 < len(seen) < COUNT
-        _stopped[pieces] = savepoint, results, len(seen)
+        job: Any = env.executeAsync()
+        assert reached.wait(30)
+        want = job._job.wantSavepoint
+        job._job.wantSavepoint = lambda *arguments: (want(*arguments), wanted.set())[0]
+        job.stopWithSavepoint(savepoint)
+        assert len(seen) == CUT
+        _stopped[pieces] = savepoint, results
     return _stopped[pieces]
 
 
-def from_savepoint(before: Pieces, after: Pieces, directory: Path) -> tuple[list[Any], int]:
-    savepoint, results, cut = stopped(before, directory)
-    results = list(results)
+def from_savepoint(before: Pieces, after: Pieces, directory: Path) -> list[Any]:
+    savepoint, given = stopped(before, directory)
+    results = list(given)
     env = environment(after).setSavepoint(savepoint)
-    numbers = numbers_of(env)
+    numbers = numbers_of(env, directory)
     numbers.forEachBatch(lambda batch, number: None)
     after.build(numbers).forEachBatch(lambda batch, number: results.extend(map(plain, batch)))
     env.execute()
-    return results, cut
+    return results
 
 
 WAYS = {"harness": on_harness, "savepoint": from_savepoint}
@@ -135,7 +160,7 @@ WAYS = {"harness": on_harness, "savepoint": from_savepoint}
 def outcome(way: str, before: Pieces, after: Pieces, directory: Path) -> str:
     """``GOES_ON`` or ``REFUSED``, else what came instead."""
     try:
-        results, cut = WAYS[way](before, after, directory)
+        results = WAYS[way](before, after, directory)
     except fl.IncompatibleCheckpointError as error:
         return (
             REFUSED
@@ -144,7 +169,7 @@ def outcome(way: str, before: Pieces, after: Pieces, directory: Path) -> str:
         )
     except fl.FlinkishError as error:
         return f"{type(error).__name__}: {error}"
-    found, due = Counter(results), undisturbed(before, after, cut)
+    found, due = Counter(results), undisturbed(before, after)
     return GOES_ON if found == due else f"lost {due - found}, and found {found - due}"
 
 
@@ -158,3 +183,79 @@ def cells(way: str, job: Pieces) -> Iterator[tuple[str, Pieces, Pieces]]:
 
 def row(way: str, job: Pieces, directory: Path) -> dict[str, str]:
     return {c: outcome(way, before, after, directory) for c, before, after in cells(way, job)}
+
+
+def line(job: Pieces, outcomes: dict[str, str]) -> str:
+    """The line of the page for a job."""
+    by_outcome = [
+        ", ".join(change for change, found in outcomes.items() if found == wanted)
+        for wanted in (GOES_ON, REFUSED)
+    ]
+    return f"| {job.name} | {' | '.join(by_outcome)} |"
+
+
+def in_words(outcomes: list[dict[str, str]]) -> str:
+    """The sentence above the table."""
+    counts = Counter(found for of_job in outcomes for found in of_job.values())
+    return (
+        f"{len(outcomes)} jobs with {counts.total()} changes: {counts[GOES_ON]} go on, and"
+        f" {counts[REFUSED]} are refused."
+    )
+
+
+def page() -> list[str]:
+    return PAGE.read_text("utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("changed-jobs")
+
+
+@pytest.mark.filterwarnings("ignore:allowedLateness has no effect")
+@pytest.mark.parametrize("name", JOBS)
+def test_each_change_goes_on_or_is_refused_as_the_page_says(name: str, directory: Path) -> None:
+    job = JOBS[name]
+    found = {way: row(way, job, directory) for way in WAYS}
+    wrong = {
+        f"{way}: {change}": outcome
+        for way, outcomes in found.items()
+        for change, outcome in outcomes.items()
+        if outcome not in (GOES_ON, REFUSED)
+    }
+    assert not wrong
+    # A savepoint is refused exactly where the harness refuses
+    assert found["savepoint"].items() <= found["harness"].items()
+    assert line(job, found["harness"]) in page(), f"{PAGE} is stale: run {COMMAND}"
+
+
+def test_the_page_has_these_jobs_and_their_number() -> None:
+    rows = [text.split("|")[1:-1] for text in page() if text.startswith("| ")]
+    table = [[part.strip() for part in cells] for cells in rows if len(cells) == 3][1:]
+    assert [name for name, *_ in table] == list(JOBS)
+    outcomes = [
+        {
+            change: kind
+            for kind, part in zip((GOES_ON, REFUSED), parts)
+            for change in part.split(", ")
+        }
+        for _, *parts in table
+    ]
+    for of_job in outcomes:
+        of_job.pop("", None)
+    assert in_words(outcomes) in page(), f"{PAGE} is stale: run {COMMAND}"
+
+
+def write_page() -> None:
+    """Make the table of the page anew."""
+    with tempfile.TemporaryDirectory() as directory:
+        outcomes = [row("harness", job, Path(directory)) for job in JOBS.values()]
+    begin, end = (page().index(mark) for mark in MARKS)
+    table = [in_words(outcomes), "", "| job | goes on after | is refused after |", "|---|---|---|"]
+    table += [line(job, of_job) for job, of_job in zip(JOBS.values(), outcomes)]
+    text = [*page()[: begin + 1], "", *table, "", *page()[end:]]
+    PAGE.write_text("\n".join(text) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(write_page())
