@@ -20,6 +20,7 @@ from flinkish.api.errors import (
     IllegalArgumentError,
     IllegalStateError,
     IncompatibleCheckpointError,
+    said_by,
 )
 from flinkish.api.functions.adapt import positional_arity
 from flinkish.api.functions.runtime_context import TaskInfo
@@ -135,7 +136,10 @@ class StreamTestHarness:
                     "format": FORMAT,
                     "nodes": self._noted_nodes(),
                     "clock": self._clock.getCurrentProcessingTime(),
-                    "state": {uid: backend.contents for uid, backend in self._backends.items()},
+                    "state": {
+                        uid: cloudpickle.dumps(backend.contents)
+                        for uid, backend in self._backends.items()
+                    },
                     "chain": self._chain.snapshot(),
                     "inputs": [(i.watermark, i.status) for i in self._inputs],
                 }
@@ -338,10 +342,29 @@ class _HarnessSink(Sink[Any]):
 
 def _read(data: bytes) -> dict[str, Any]:
     """The snapshot in ``data``. Raises IncompatibleCheckpointError if it is of another format."""
-    snapshot: dict[str, Any] = unpickled(data)
+    snapshot: dict[str, Any] = _unpickled("the snapshot", data)
     check_format(snapshot.get("format", 1), "the snapshot")
-    nodes = snapshot["nodes"].items()
-    return {**snapshot, "nodes": {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes}}
+    nodes = {uid: NodeIdentity.ofDict(fields) for uid, fields in snapshot["nodes"].items()}
+    names = {uid: f"{node.name!r} ({uid})" for uid, node in nodes.items()}
+    state = {
+        # Earlier ones had it in one piece
+        uid: _unpickled(f"the state of {names.get(uid, uid)}", part)
+        if type(part) is bytes
+        else part
+        for uid, part in snapshot["state"].items()
+    }
+    return {**snapshot, "nodes": nodes, "state": state}
+
+
+def _unpickled(what: str, data: bytes) -> Any:
+    """The object in ``data``. Raises IncompatibleCheckpointError if a class in it is gone."""
+    try:
+        return unpickled(data)
+    except (ImportError, AttributeError) as error:
+        raise IncompatibleCheckpointError(
+            f"{what} cannot be read ({said_by(error)}). If a class of a stored value was moved or renamed, keep its old"
+            " name importable."
+        ) from error
 
 
 def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[str, int]:

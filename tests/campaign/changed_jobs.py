@@ -7,9 +7,11 @@ runs must be those of one that was never interrupted, in which the pieces change
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from functools import reduce
+from types import ModuleType
 from typing import Any
 
 import flinkish as fl
@@ -276,17 +278,30 @@ EVICTORS: dict[str, Any] = {
 # ---------------------------------------------------------------------- states of functions
 
 
-@dataclass
-class Total:
-    """A class of values in state."""
+HOMES = {
+    "as it was": ("changed_jobs_values", "Total"),
+    "moved": ("changed_jobs_elsewhere", "Total"),
+    "renamed": ("changed_jobs_values", "Renamed"),
+}
+"""The module and the name of a class of values in state."""
 
-    value: Any
+
+def at_home(home: str) -> type:
+    """The class of values, which is in that module and no other now."""
+    for module, _ in HOMES.values():
+        sys.modules.pop(module, None)
+    name, kind = HOMES[home]
+    module = sys.modules[name] = ModuleType(name)
+    made = make_dataclass(kind, ["value"], namespace={"__module__": name})
+    setattr(module, kind, made)
+    return made
 
 
 class Keeps(fl.KeyedProcessFunction):
     """A running sum in a state ``kept`` of one kind or another."""
 
     kind = "value"
+    made: Any = None
     ttl = 0
     times = False
 
@@ -329,7 +344,7 @@ class Keeps(fl.KeyedProcessFunction):
             kept.update((kept.value() or "") + "x" * int(value.value))
             total = len(kept.value())
         elif kind == "object":
-            kept.update(Total((kept.value() or Total(0)).value + value.value))
+            kept.update(self.made((kept.value() or self.made(0)).value + value.value))
             total = kept.value().value
         elif kind == "map":
             kept.put(value.at, value.value)
@@ -380,9 +395,13 @@ class MapKeeps(fl.RichMapFunction):
         return fl.Row(key=value.key, value=self.kept.value(), at=0)
 
 
-def keeps(kind: str = "value", ttl: int = 0, times: bool = False, more: bool = False) -> Any:
+def keeps(
+    kind: str = "value", ttl: int = 0, times: bool = False, more: bool = False, home: str = ""
+) -> Any:
     def call(keyed: Any) -> Any:
         function = KeepsMore() if more else Keeps()
+        if home:
+            function.made = at_home(home)
         function.kind, function.ttl, function.times = kind, ttl, times
         return keyed.process(function)
 
@@ -417,7 +436,9 @@ def rules(keyed: Any) -> Any:
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "ValueState": keeps(),
     "ValueState, another class": keeps(more=True),
-    "ValueState of a class": keeps("object"),
+    "ValueState of a class": keeps("object", home="as it was"),
+    "ValueState of a class that moved": keeps("object", home="moved"),
+    "ValueState of a class of another name": keeps("object", home="renamed"),
     "ValueState of text": keeps("text"),
     "ValueState with TTL": keeps(ttl=3600),
     "ValueState with longer TTL": keeps(ttl=7200),
@@ -659,13 +680,16 @@ CHANGES: dict[str, Change] = {
             "process": "apply",
             "join within 100": "join within 300",
             "window join": "coGroup",
-            "ValueState": "ValueState, another class",
             "ValueState with TTL": "ValueState with longer TTL",
+            "ValueState": "two inputs",
             "two inputs": "ValueState",
             "rich map": "ValueState",
         }
     ),
     "narrower": _function({"join within 100": "join within 50"}),
+    "function renamed": _function({"ValueState": "ValueState, another class"}),
+    "class moved": _function({"ValueState of a class": "ValueState of a class that moved"}),
+    "class renamed": _function({"ValueState of a class": "ValueState of a class of another name"}),
     "other state": _other_state(
         {
             "reduce(+)": "aggregate(mean)",

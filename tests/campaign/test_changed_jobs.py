@@ -7,6 +7,8 @@ There is no third outcome. Each cell of the table runs; docs/changes.md has what
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
 import sys
 import tempfile
 import threading
@@ -81,9 +83,15 @@ def undisturbed(before: Pieces, after: Pieces) -> Counter[Any]:
 def on_harness(before: Pieces, after: Pieces, directory: Path) -> list[Any]:
     first = StreamTestHarness(job_of(before))
     feed(first, range(CUT), before.byClock)
-    second = StreamTestHarness.restore(job_of(after), first.snapshot())
+    return values(first) + restored(first.snapshot(), after)
+
+
+def restored(snapshot: bytes, after: Pieces) -> list[Any]:
+    """The results of a harness that goes on from a snapshot."""
+    StreamTestHarness(job_of(after))  # its classes are there before state is read
+    second = StreamTestHarness.restore(job_of(after), snapshot)
     feed(second, range(CUT, COUNT), after.byClock)
-    return values(first) + end(second, after.byClock)
+    return end(second, after.byClock)
 
 
 # ---------------------------------------------------------------------- from a savepoint
@@ -142,7 +150,12 @@ def stopped(pieces: Pieces, directory: Path) -> tuple[str, list[Any]]:
 
 def from_savepoint(before: Pieces, after: Pieces, directory: Path) -> list[Any]:
     savepoint, given = stopped(before, directory)
-    results = list(given)
+    return given + resumed(savepoint, after, directory)
+
+
+def resumed(savepoint: str, after: Pieces, directory: Path) -> list[Any]:
+    """The results of a job that begins from a savepoint."""
+    results: list[Any] = []
     env = environment(after).setSavepoint(savepoint)
     numbers = numbers_of(env, directory)
     numbers.forEachBatch(lambda batch, number: None)
@@ -161,7 +174,7 @@ def outcome(way: str, before: Pieces, after: Pieces, directory: Path) -> str:
     """``GOES_ON`` or ``REFUSED``, else what came instead."""
     try:
         results = WAYS[way](before, after, directory)
-    except fl.IncompatibleCheckpointError as error:
+    except (fl.IncompatibleCheckpointError, fl.CorruptCheckpointError) as error:
         return (
             REFUSED
             if "(kept)" in str(error) or "state 'kept'" in str(error)
@@ -227,6 +240,42 @@ def test_each_change_goes_on_or_is_refused_as_the_page_says(name: str, directory
     # A savepoint is refused exactly where the harness refuses
     assert found["savepoint"].items() <= found["harness"].items()
     assert line(job, found["harness"]) in page(), f"{PAGE} is stale: run {COMMAND}"
+
+
+NEW_PROCESS = {
+    "tumbling, sum": "like function",
+    "session, apply": "tracing off",
+    "ValueState of a class": "nothing",
+    "broadcast state": "parallelism",
+    "join within 100": "narrower",
+}
+"""Jobs and changes that are also tried in a new process."""
+
+
+def test_a_new_process_goes_on_too(directory: Path) -> None:
+    parts, found = [], []
+    for name, change in NEW_PROCESS.items():
+        before, after = cell(JOBS[name], change) or (JOBS[name], JOBS[name])
+        first = StreamTestHarness(job_of(before))
+        feed(first, range(CUT), before.byClock)
+        savepoint, given = stopped(before, directory)
+        parts.append((first.snapshot(), savepoint, after))
+        found += [(values(first), undisturbed(before, after)), (given, undisturbed(before, after))]
+    file = directory / "parts"
+    file.write_bytes(pickle.dumps((str(directory), parts)))
+    program = "from tests.campaign.test_changed_jobs import in_new_process as run; run(%r)"
+    subprocess.run([sys.executable, "-c", program % str(file)], check=True, cwd=PAGE.parents[1])
+    for (given, due), later in zip(found, pickle.loads(file.read_bytes()), strict=True):
+        assert Counter(given + later) == due
+
+
+def in_new_process(file: str) -> None:
+    """Go on with each of the jobs in ``file``, and write there what comes out."""
+    directory, parts = pickle.loads(Path(file).read_bytes())
+    results = []
+    for snapshot, savepoint, after in parts:
+        results += [restored(snapshot, after), resumed(savepoint, after, Path(directory))]
+    Path(file).write_bytes(pickle.dumps(results))
 
 
 def test_the_page_has_these_jobs_and_their_number() -> None:
