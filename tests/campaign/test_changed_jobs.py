@@ -105,19 +105,43 @@ def environment(pieces: Pieces) -> Any:
     return env
 
 
-def numbers_of(env: Any, directory: Path) -> Any:
-    """Rows of files, which are columns, a file in a batch."""
-    files = directory / "numbers"
-    if not files.exists():
-        files.mkdir()
-        for first in range(0, COUNT, BATCH):
-            file = files / f"{first:04}.parquet"
+def write_numbers(directory: Path, count: int) -> None:
+    """Files of the first ``count`` numbers, which are read in their order."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for first in range(0, count, BATCH):
+        file = directory / f"{first:04}.parquet"
+        if not file.exists():
             pq.write_table(pa.table({"n": range(first, min(first + BATCH, COUNT))}), file)
             os.utime(file, (first, first))
+
+
+def numbers_of(env: Any, directory: Path, goOn: bool = False) -> Any:
+    """Rows of files, which are columns, a file in a batch. ``goOn``: wait for more of them."""
+    files = directory / "numbers"
+    if not goOn:
+        write_numbers(files, COUNT)
     strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
     timed = strategy.withTimestampAssigner(lambda e, at: e.n * STEP)
     source = fl.FileSource.forParquet(str(files), "n bigint").withFilesPerBatch(1)
+    source = source.monitorContinuously() if goOn else source
     return env.fromSource(source, timed, "numbers").uid("numbers")
+
+
+def build(env: Any, pieces: Pieces, directory: Path, reached: threading.Event | None) -> list[Any]:
+    """Add the job to ``env``, and return the list that its results come to. With ``reached``, which is set when all
+    of the elements before the cut are read, it has these alone and waits for more."""
+    results: list[Any] = []
+    seen: list[Any] = []
+    numbers = numbers_of(env, directory, goOn=reached is not None)
+
+    def note(batch: list[Any], number: int) -> None:
+        seen.extend(batch)
+        if reached is not None and len(seen) == CUT:
+            reached.set()
+
+    numbers.forEachBatch(note)
+    pieces.build(numbers).forEachBatch(lambda batch, number: results.extend(map(plain, batch)))
+    return results
 
 
 _stopped: dict[Pieces, tuple[str, list[Any]]] = {}
@@ -126,40 +150,25 @@ _stopped: dict[Pieces, tuple[str, list[Any]]] = {}
 def stopped(pieces: Pieces, directory: Path) -> tuple[str, list[Any]]:
     """The savepoint of a job after ``CUT`` elements, and what it had given."""
     if pieces not in _stopped:
-        env, seen, results = environment(pieces), [], []
-        numbers, reached, wanted = numbers_of(env, directory), threading.Event(), threading.Event()
-
-        def held(batch: list[Any], number: int) -> None:
-            seen.extend(batch)
-            if len(seen) == CUT:
-                reached.set()
-                wanted.wait(30)
-
-        numbers.forEachBatch(held)
-        pieces.build(numbers).forEachBatch(lambda batch, number: results.extend(map(plain, batch)))
-        savepoint = str(directory / f"savepoint-{len(_stopped)}")
-        job: Any = env.executeAsync()
+        own = directory / f"job-{len(_stopped)}"
+        write_numbers(own / "numbers", CUT)
+        env, reached = environment(pieces), threading.Event()
+        results = build(env, pieces, own, reached)
+        client = env.executeAsync()
         assert reached.wait(30)
-        want = job._job.wantSavepoint
-        job._job.wantSavepoint = lambda *arguments: (want(*arguments), wanted.set())[0]
-        job.stopWithSavepoint(savepoint)
-        assert len(seen) == CUT
-        _stopped[pieces] = savepoint, results
+        _stopped[pieces] = client.stopWithSavepoint(f"{own}/savepoint"), results
     return _stopped[pieces]
 
 
 def from_savepoint(before: Pieces, after: Pieces, directory: Path) -> list[Any]:
     savepoint, given = stopped(before, directory)
-    return given + resumed(savepoint, after, directory)
+    return given + resumed(savepoint, after)
 
 
-def resumed(savepoint: str, after: Pieces, directory: Path) -> list[Any]:
+def resumed(savepoint: str, after: Pieces) -> list[Any]:
     """The results of a job that begins from a savepoint."""
-    results: list[Any] = []
     env = environment(after).setSavepoint(savepoint)
-    numbers = numbers_of(env, directory)
-    numbers.forEachBatch(lambda batch, number: None)
-    after.build(numbers).forEachBatch(lambda batch, number: results.extend(map(plain, batch)))
+    results = build(env, after, Path(savepoint).parent, None)
     env.execute()
     return results
 
@@ -262,7 +271,7 @@ def test_a_new_process_goes_on_too(directory: Path) -> None:
         parts.append((first.snapshot(), savepoint, after))
         found += [(values(first), undisturbed(before, after)), (given, undisturbed(before, after))]
     file = directory / "parts"
-    file.write_bytes(pickle.dumps((str(directory), parts)))
+    file.write_bytes(pickle.dumps(parts))
     program = "from tests.campaign.test_changed_jobs import in_new_process as run; run(%r)"
     subprocess.run([sys.executable, "-c", program % str(file)], check=True, cwd=PAGE.parents[1])
     for (given, due), later in zip(found, pickle.loads(file.read_bytes()), strict=True):
@@ -271,10 +280,9 @@ def test_a_new_process_goes_on_too(directory: Path) -> None:
 
 def in_new_process(file: str) -> None:
     """Go on with each of the jobs in ``file``, and write there what comes out."""
-    directory, parts = pickle.loads(Path(file).read_bytes())
     results = []
-    for snapshot, savepoint, after in parts:
-        results += [restored(snapshot, after), resumed(savepoint, after, Path(directory))]
+    for snapshot, savepoint, after in pickle.loads(Path(file).read_bytes()):
+        results += [restored(snapshot, after), resumed(savepoint, after)]
     Path(file).write_bytes(pickle.dumps(results))
 
 
