@@ -184,13 +184,20 @@ def outcome(way: str, before: Pieces, after: Pieces, directory: Path) -> str:
     try:
         results = WAYS[way](before, after, directory)
     except (fl.IncompatibleCheckpointError, fl.CorruptCheckpointError) as error:
-        return (
-            REFUSED
-            if "(kept)" in str(error) or "state 'kept'" in str(error)
-            else f"refused without a name: {error}"
-        )
+        return named(error)
     except fl.FlinkishError as error:
         return f"{type(error).__name__}: {error}"
+    return compared(results, before, after)
+
+
+def named(error: fl.FlinkishError) -> str:
+    """``REFUSED`` if ``error`` names the operator or its state."""
+    is_named = "(kept)" in str(error) or "state 'kept'" in str(error)
+    return REFUSED if is_named else f"refused without a name: {error}"
+
+
+def compared(results: list[Any], before: Pieces, after: Pieces) -> str:
+    """``GOES_ON`` if these are the results of a run that was never interrupted."""
     found, due = Counter(results), undisturbed(before, after)
     return GOES_ON if found == due else f"lost {due - found}, and found {found - due}"
 
@@ -287,20 +294,23 @@ def in_new_process(file: str) -> None:
 
 
 def test_the_page_has_these_jobs_and_their_number() -> None:
+    assert list(told()) == list(JOBS)
+    assert in_words(list(told().values())) in page(), f"{PAGE} is stale: run {COMMAND}"
+
+
+def told() -> dict[str, dict[str, str]]:
+    """What the page says of each job and change."""
     rows = [text.split("|")[1:-1] for text in page() if text.startswith("| ")]
     table = [[part.strip() for part in cells] for cells in rows if len(cells) == 3][1:]
-    assert [name for name, *_ in table] == list(JOBS)
-    outcomes = [
-        {
+    return {
+        name: {
             change: kind
             for kind, part in zip((GOES_ON, REFUSED), parts)
             for change in part.split(", ")
+            if change
         }
-        for _, *parts in table
-    ]
-    for of_job in outcomes:
-        of_job.pop("", None)
-    assert in_words(outcomes) in page(), f"{PAGE} is stale: run {COMMAND}"
+        for name, *parts in table
+    }
 
 
 def write_page() -> None:
