@@ -658,6 +658,7 @@ _KEYED_INSIDE = (*BOUNDS, "window join", "coGroup", "two inputs", "broadcast sta
 BEFORE: dict[str, Change] = {
     "a column fewer": lambda job: replace(job, columns="four columns"),
     "evictor removed": lambda job: replace(job, evictor="last 2") if job.evictor else None,
+    "less lateness": lambda job: replace(job, lateness=300),
     "tracing on": lambda job: replace(job, tracing=False),
 }
 """What a job is before the change, where it is not one of ``jobs`` itself."""
@@ -730,7 +731,8 @@ CHANGES: dict[str, Change] = {
         replace(job, evictor="last 2") if job.windows and not job.evictor else None
     ),
     "evictor removed": lambda job: replace(job, evictor="") if job.evictor else None,
-    "lateness": lambda job: replace(job, lateness=100) if job.windows else None,
+    "more lateness": lambda job: replace(job, lateness=300) if job.windows else None,
+    "less lateness": lambda job: job if job.windows else None,
     "another key": _key("another key"),
     "text key": _key("text key"),
     "parallelism": lambda job: replace(job, parallelism=3),

@@ -64,6 +64,9 @@ def feed(harness: StreamTestHarness, numbers: range, clock: bool) -> None:
 def end(harness: StreamTestHarness, clock: bool) -> list[Any]:
     if clock:
         harness.setProcessingTime(10**6)
+    harness.processWatermark(10**6)
+    timers = harness.numEventTimeTimers() + harness.numProcessingTimeTimers()
+    assert not timers, "timers are left of windows that are gone"
     harness.endInput()
     return values(harness)
 

@@ -255,6 +255,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._columns.forget()
         self._open_windows: set[TimeWindow] = {*self._table.windows(), *self._columns.windows()}
         self._next_due = self._earliest_due()
+        self._remove_expired()
 
     # ------------------------------------------------------------------ elements
 
@@ -516,6 +517,17 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._table.remove(window)
                 self._columns.remove(window)
                 self._open_windows.remove(window)
+
+    def _remove_expired(self) -> None:
+        """Remove the windows that have fired and were kept for a larger lateness than there is now."""
+        now, expiry_of = self.currentWatermark, self._lifetime.expiry
+        expiries = ((window, expiry_of(window)) for window in self._open_windows)
+        for window in [w for w, expiry in expiries if expiry is not None and expiry <= now]:
+            if self._function.clears:
+                self._clear(window)
+            self._table.remove(window)
+            self._columns.remove(window)
+            self._open_windows.remove(window)
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
         if self._pairs is not None and self._fire_pairs(window, self._pairs):
