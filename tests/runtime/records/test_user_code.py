@@ -408,13 +408,11 @@ def test_a_fault_of_flinkish_is_internal_and_no_user_functions(statement, local,
     defined = {"__name__": "flinkish.runtime.windowing.window_contents"}
     exec(compile(source, "window_contents.py", "exec"), defined)
     broken(monkeypatch, defined["add"])
+    env = fl.StreamExecutionEnvironment().setLocalExecution()
+    windowed(env.fromData(1)).print()
+    harness = StreamTestHarness(windowed)
     with pytest.raises(InternalError) as raised:
-        if local:
-            env = fl.StreamExecutionEnvironment().setLocalExecution()
-            windowed(env.fromData(1)).print()
-            env.execute()
-        else:
-            StreamTestHarness(windowed).processElement(1)
+        env.execute() if local else harness.processElement(1)
     message = str(raised.value)
     assert message.startswith("TumblingProcessingTimeWindows: internal error of flinkish")
     assert "window_contents:2 in add. Please report it" in message
