@@ -328,4 +328,4 @@ def write_page() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(write_page())
+    write_page()

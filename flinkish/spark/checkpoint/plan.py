@@ -362,8 +362,8 @@ def _problems(old: dict[str, Any], new: dict[str, Any], earlier: Identities) -> 
         yield f"the sources were {was} and are {now}"
     if old["stages"] != new["stages"]:
         yield f"the job had {old['stages'] - 1} stages after shuffles and has {new['stages'] - 1}"
-    now = {uid: NodeIdentity.ofDict(node) for uid, node in new["nodes"].items()}
-    other = of_another_form(earlier, now)
+    identities = {uid: NodeIdentity.ofDict(node) for uid, node in new["nodes"].items()}
+    other = of_another_form(earlier, identities)
     yield from other.values()
     operators = {uid: earlier[uid] for uid in old["operators"] if uid in earlier}
     yield from missing(operators, new["operators"])

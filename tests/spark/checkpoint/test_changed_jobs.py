@@ -10,6 +10,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError
 from tests.campaign import test_changed_jobs as campaign
+from tests.campaign.changed_jobs import cell
 
 
 class Counter(fl.KeyedProcessFunction):
@@ -113,7 +114,7 @@ CELLS = [
 @pytest.mark.parametrize(("name", "change"), CELLS)
 def test_a_changed_job_goes_on_or_is_refused_as_the_page_says(name, change, spark, tmp_path):
     """From the checkpoint in its directory, and from a savepoint."""
-    found = campaign.cell(campaign.JOBS[name], change)
+    found = cell(campaign.JOBS[name], change)
     assert found is not None
     before, after = found
 
