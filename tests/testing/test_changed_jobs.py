@@ -8,7 +8,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.testing import StreamTestHarness
-from tests.campaign import changed_jobs as campaign
+from tests.campaign import changed_states as campaign
 
 
 class Counter(fl.KeyedProcessFunction):

@@ -11,7 +11,7 @@ import numpy as np
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.join import JoinContext
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.time.elements import earliest
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
