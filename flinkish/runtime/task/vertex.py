@@ -204,7 +204,10 @@ class VertexTask:
                         *_lowest(operator.splits()),
                     ),
                     *(self._work() if uid == self.plan.uid else ()),
-                )._replace(userMeters=operator.metrics.userMeters())
+                )._replace(
+                    userMeters=operator.metrics.userMeters(),
+                    accumulators=operator.metrics.changedAccumulators(),
+                )
             )
         return reports
 
