@@ -48,6 +48,10 @@ def larger(a: fl.Row, b: fl.Row) -> fl.Row:
     return fl.Row(key=b.key, value=max(a.value, b.value), at=b.at)
 
 
+def smaller(a: fl.Row, b: fl.Row) -> fl.Row:
+    return fl.Row(key=b.key, value=min(a.value, b.value), at=b.at)
+
+
 class DoubledMean(Mean):
     """Another function with accumulators of the same shape."""
 
@@ -87,7 +91,8 @@ FOLDS = {
         Fold("reduce(+, process)", "value", lambda s: s.reduce(plus, of_result), plus),
         Fold("sum", "value", lambda s: s.sum("value"), plus),
         Fold("max", "value", lambda s: s.max("value"), larger),
-        Fold("min", "value", lambda s: s.min("value"), None),
+        Fold("min", "value", lambda s: s.min("value"), smaller),
+        Fold("minBy", "value", lambda s: s.minBy("value"), smaller),
         Fold("maxBy", "value", lambda s: s.maxBy("value"), larger),
         Fold("aggregate(mean)", "pair", lambda s: s.aggregate(Mean()), Mean()),
         Fold("aggregate(2x mean)", "pair", lambda s: s.aggregate(DoubledMean()), DoubledMean()),

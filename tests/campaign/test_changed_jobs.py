@@ -6,6 +6,7 @@ There is no third outcome. Each cell of the table runs; docs/changes.md has what
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
-from tests.campaign.changed_jobs import CHANGES, STEP, Pieces, cell, jobs
+from tests.campaign.changed_jobs import CHANGES, FOLDS, STEP, Pieces, cell, jobs
 
 COUNT, CUT, BATCH = 60, 33, 11
 """The elements of a job, the first of the second run, and the elements of a batch."""
@@ -259,6 +261,39 @@ def test_each_change_goes_on_or_is_refused_as_the_page_says(name: str, directory
     # A savepoint is refused exactly where the harness refuses
     assert found["savepoint"].items() <= found["harness"].items()
     assert line(job, found["harness"]) in page(), f"{PAGE} is stale: run {COMMAND}"
+
+
+WINDOWED = [
+    Pieces("", "tumbling"),
+    Pieces("", "sliding"),
+    Pieces("", "session"),
+    Pieces("", "global", "purging count 2"),
+    Pieces("", "tumbling", "count 2"),
+    Pieces("", "session", "count 2"),
+    Pieces("", "tumbling", evictor="last 2"),
+    Pieces("", "global", "purging count 2", "last 2"),
+    Pieces("", "processing time"),
+    Pieces("", "processing time session"),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.slow("576 jobs")
+@pytest.mark.parametrize("windowed", WINDOWED, ids=lambda pieces: pieces.name)
+def test_every_pair_of_functions_goes_on_or_is_refused(windowed: Pieces, directory: Path) -> None:
+    """It goes on where both keep the same of the elements; with an evictor, all keep the elements themselves."""
+    wrong = {}
+    for tracing, traces in ((True, True), (True, False), (False, True)):
+        for before, after in itertools.product(FOLDS.values(), repeat=2):
+            old = replace(windowed, function=before.name, tracing=tracing)
+            new = replace(windowed, function=after.name, tracing=traces)
+            goes_on = before.keeps == after.keeps or bool(windowed.evictor)
+            for way in WAYS:
+                if way == "harness" or not windowed.byClock:
+                    found = outcome(way, old, new, directory)
+                    if found != (GOES_ON if goes_on else REFUSED):
+                        wrong[way, old.name, new.name, tracing, traces] = found
+    assert not wrong
 
 
 NEW_PROCESS = {
