@@ -286,7 +286,7 @@ def _changed(
         source = metadata.fields["sources"].get(uid)
         if source is None:
             continue
-        now = type(vertex.head.content).__name__
+        now = source_type(vertex.head.content)  # type: ignore[arg-type]  # it is one
         if source["type"] != now:
             yield f"the source {name!r} ({uid}) was a {source['type']} and is a {now}"
         elif source["offset"] is not None:
@@ -306,8 +306,8 @@ def _layout(operator: Any) -> list[str]:
 
 
 def source_type(source: Source[Any]) -> str:
-    """The name of a source's class, as a savepoint notes it."""
-    return type(source).__name__
+    """What a savepoint notes of a source: its class, by a name that stays."""
+    return source.kind
 
 
 def flinkish_version() -> str:
