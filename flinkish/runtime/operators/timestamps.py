@@ -36,6 +36,7 @@ from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
+from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
@@ -89,7 +90,10 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     @cached_property
     def _made(self) -> str:
         """What a new generator is: one that another strategy made is not gone on with."""
-        return self.generation(None).settings()
+        with user_method_of(self.name, "createWatermarkGenerator()"):
+            # Of a clock that stands still, as some begin with the time
+            made = WatermarkGeneration(self._strategy, ProcessingTimeService(), None, traces=False)
+        return made.settings()
 
     def generation(self, snapshot: Any) -> WatermarkGeneration:
         """A generator, new or gone on with."""
