@@ -201,6 +201,19 @@ def of_another_form(
     return found
 
 
+def that_keep_none(
+    earlier: Identities, kept: Iterable[str], keepers: Iterable[str], uids: Iterable[str]
+) -> Iterator[str]:
+    """A sentence for each node that there is state of, and that would keep none, as if its keyBy is gone. ``keepers``:
+    the uids of those that would keep some; ``uids``: of all."""
+    keeps, present = set(keepers), set(uids)
+    for uid in kept:
+        if uid in present and uid not in keeps:
+            was = earlier[uid].form if uid in earlier else None
+            name = repr(earlier[uid].name) if uid in earlier else ""
+            yield f"the operator {name} ({uid}) kept its state as {was}, and would keep none"
+
+
 # ---------------------------------------------------------------------- names of functions
 
 

@@ -42,6 +42,7 @@ from flinkish.graph.identities import (
     NodeIdentity,
     missing,
     of_another_form,
+    that_keep_none,
 )
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.closing import closed_on_error
@@ -377,7 +378,12 @@ def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[
         uid: {name for name, table in tables.items() if len(table)}
         for uid, tables in snapshot["state"].items()
     }
-    problems = list(missing(earlier, (node.uid for node in graph)))
+    uids = [node.uid for node in graph]
+    stateful = [
+        uid for uid in earlier if held.get(uid) or has_operator_state(operators.get(uid, {}))
+    ]
+    problems = list(missing(earlier, uids))
+    problems += that_keep_none(earlier, stateful, graph.identities(), uids)
     changed = of_another_form(
         earlier,
         graph.identities(),
@@ -385,7 +391,7 @@ def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[
     )
     emptied = {}
     for uid, problem in changed.items():
-        if held.get(uid) or has_operator_state(operators.get(uid, {})):
+        if uid in stateful:
             problems.append(problem)
         elif uid in operators:
             emptied[uid] = operators[uid]["watermark"]

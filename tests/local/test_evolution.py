@@ -168,6 +168,12 @@ def test_an_operator_with_state_may_be_removed_only_where_that_is_allowed(begun)
     assert sorted(after) == list(range(len(begun.results), COUNT))
 
 
+def test_an_operator_whose_key_is_gone_is_refused(begun):
+    env = begun.env()
+    with pytest.raises(fl.IncompatibleCheckpointError, match=r"\(sums\) kept .* would keep none"):
+        begun.run(env, begun.numbers(env).map(lambda n: n).uid("sums"))
+
+
 def test_a_source_may_be_removed_only_where_that_is_allowed(begun):
     env = begun.env()
     with pytest.raises(

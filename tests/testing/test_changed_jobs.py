@@ -208,6 +208,51 @@ def test_a_watermark_strategy_that_was_changed_counts_at_once():
     assert second.getOutput()[-1].timestamp == 95
 
 
+class Lists(fl.KeyedProcessFunction, fl.CheckpointedFunction):
+    """Counts in a list of operator state."""
+
+    def initializeState(self, context):
+        self.list = context.getOperatorStateStore().getListState(fl.ListStateDescriptor("seen"))
+        self.seen = list(self.list.get())
+
+    def snapshotState(self, context):
+        self.list.update(self.seen)
+
+    def processElement(self, value, context, out):
+        self.seen.append(value)
+        out.collect(("Lists", len(self.seen)))
+
+
+class Hands(fl.KeyedProcessFunction):
+    """Hands elements on."""
+
+    def processElement(self, value, context, out):
+        out.collect(("Hands", value))
+
+
+def lists(kind):
+    return lambda stream: stream.keyBy(lambda value: 0).process(kind()).uid("lists")
+
+
+def test_operator_state_that_is_not_asked_for_for_a_while_is_kept():
+    between = StreamTestHarness.restore(lists(Hands), begun(lists(Lists)))
+    between.processElement(1)
+    assert between.getOutput()[0].value == ("Hands", 1)
+    last = StreamTestHarness.restore(lists(Lists), between.snapshot())
+    last.processElement(1)
+    assert last.getOutput()[0].value == ("Lists", 3)
+
+
+@pytest.mark.parametrize("before", [build(Counter), lists(Lists)])
+def test_an_operator_whose_key_is_gone_is_refused(before):
+    snapshot = begun(before)
+    uid = next(uid for uid in cloudpickle.loads(snapshot)["nodes"] if uid != "harness-0")
+    with pytest.raises(
+        IncompatibleCheckpointError, match=rf"'KeyedProcess' \({uid}\) kept .*, and would keep none"
+    ):
+        StreamTestHarness.restore(lambda stream: stream.map(str).uid(uid), snapshot)
+
+
 def test_another_format_is_told():
     snapshot = cloudpickle.dumps({**cloudpickle.loads(begun(build(Counter))), "format": 4})
     with pytest.raises(

@@ -21,7 +21,12 @@ from flinkish.api.errors import (
     NotSupportedError,
 )
 from flinkish.api.plan.state_form import StateForm
-from flinkish.graph.identities import Identities, NodeIdentity, of_another_form
+from flinkish.graph.identities import (
+    Identities,
+    NodeIdentity,
+    of_another_form,
+    that_keep_none,
+)
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
@@ -297,6 +302,9 @@ def _changed(
             )
     kept = {uid: identity for uid, identity in graph.identities().items() if uid in stateful}
     earlier = metadata.identitiesBy(uids)
+    keepers = [vertex.uid for vertex in graph.vertices if vertex.head.isStateful]
+    every = [node.uid for vertex in graph.vertices for node in vertex.nodes]
+    yield from that_keep_none(earlier, stateful, keepers, every)
     yield from of_another_form(earlier, kept, metadata.hasTimers(uids)).values()
 
 

@@ -177,15 +177,18 @@ class StreamOperator(ABC):
         """Give the functions with operator state what was restored for ``keyGroup``."""
         self._key_group = keyGroup
         states = self._function_states or ()
-        for function, state in zip_longest(self._checkpointed, states):
+        for function, state in zip_longest(self._checkpointed, states[: len(self._checkpointed)]):
             function.initialize(keyGroup, state)
 
     def snapshot(self) -> dict[str, Any]:
         """The state besides keyed state and timers; must be picklable."""
         snapshot: dict[str, Any] = {"watermark": self.currentWatermark}
-        if self._checkpointed:
+        # What no function asks for any more is kept unread
+        unread = (self._function_states or [])[len(self._checkpointed) :]
+        if self._checkpointed or unread:
             now = self.clock.getCurrentProcessingTime()
-            snapshot["functions"] = [f.snapshot(self._key_group, now) for f in self._checkpointed]
+            own = [function.snapshot(self._key_group, now) for function in self._checkpointed]
+            snapshot["functions"] = [*own, *unread]
         return snapshot
 
     # ------------------------------------------------------------------ inputs
