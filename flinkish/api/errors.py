@@ -178,8 +178,9 @@ class InternalError(FlinkishError):
     @classmethod
     def of(cls, operator: str, cause: BaseException, where: str) -> InternalError:
         """The error of ``cause``, raised at the line ``where`` of flinkish while ``operator`` worked."""
+        said = " ".join(said_by(cause)[:_SHOWN].split())  # one line, as Spark hands on no more
         return cls(
-            f"{operator}: internal error of flinkish, not of your functions: {said_by(cause)}, at {where}. Please report"
+            f"{operator}: internal error of flinkish, not of your functions: {said}, at {where}. Please report"
             " it with this message, its traceback, and what the operator does; if the job went on from a savepoint or a"
             " checkpoint, also with what was changed since."
         )

@@ -509,6 +509,7 @@ CHANGES: dict[str, Change] = {
         }
     ),
     "other size": _piece("windows", LARGER),
+    "like windows": _piece("windows", {"tumbling": "sliding", "sliding": "tumbling"}),
     "other windows": _piece("windows", KIND),
     "other clock": _piece("windows", CLOCK),
     "trigger added": lambda job: (
