@@ -56,7 +56,7 @@ from flinkish.runtime.windowing.panes import (
     accumulators_of,
 )
 from flinkish.runtime.windowing.window_columns import WindowColumns
-from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_contents import TABLE, part_join
 from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
@@ -345,7 +345,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         for block, (key, accumulator) in zip(_each(blocks, index), entries):
             kept = block.get(key)
             if kept is not None:
-                accumulator = self._fold.joined(schema, kept, accumulator)
+                joined = self._fold.joined(schema, kept, accumulator)
+                if joined is None:
+                    joined = part_join(self._description.aggregation)(kept, accumulator)
+                accumulator = joined
             block[key] = accumulator
 
     def _settle(self, window: TimeWindow) -> bool:
