@@ -103,6 +103,7 @@ from flinkish.api.errors import FlinkishError as FlinkishError
 from flinkish.api.errors import IllegalArgumentError as IllegalArgumentError
 from flinkish.api.errors import IllegalStateError as IllegalStateError
 from flinkish.api.errors import IncompatibleCheckpointError as IncompatibleCheckpointError
+from flinkish.api.errors import InternalError as InternalError
 from flinkish.api.errors import InvalidProgramError as InvalidProgramError
 from flinkish.api.errors import JavaNotFoundError as JavaNotFoundError
 from flinkish.api.errors import JobExecutionError as JobExecutionError

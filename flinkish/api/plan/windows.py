@@ -20,9 +20,11 @@ from flinkish.api.functions.window import (
 )
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.state_form import accumulators
 from flinkish.api.windowing.assigners import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
+    GlobalWindows,
     MergingWindowAssigner,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -31,7 +33,12 @@ from flinkish.api.windowing.assigners import (
 )
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
-from flinkish.api.windowing.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from flinkish.api.windowing.triggers import (
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class WindowOperatorDescription(OperatorDescription):
 
     ``aggregation`` folds elements as they come; without one they are kept. ``function`` is the
     user's window function and ``call`` the way to call it; without one, what ``aggregation`` gives
-    is emitted as it is.
+    is emitted as it is. ``ofTwoStreams``: the elements are those of a join or a coGroup.
     """
 
     kind: ClassVar[str] = "WindowOperator"
@@ -115,6 +122,7 @@ class WindowOperatorDescription(OperatorDescription):
     aggregation: ReduceLike[Any] | AggregateFunction[Any, Any, Any] | None = None
     function: Any = None
     call: WindowCall | None = None
+    ofTwoStreams: bool = False
 
     @property
     def name(self) -> str:
@@ -157,6 +165,43 @@ class WindowOperatorDescription(OperatorDescription):
     @property
     def stateLayout(self) -> str:
         return self.layout.name
+
+    @property
+    def stateContents(self) -> str:
+        # Another trigger may wait for timers that this one has not registered for the windows that are open
+        return f"{self._entries} in {self._windows}{_under(self.trigger)}"
+
+    @property
+    def _entries(self) -> str:
+        """What a window holds."""
+        if self.ofTwoStreams:
+            return "elements of two streams"
+        if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):
+            return "elements"
+        if isinstance(self.aggregation, AggregateFunction):
+            return accumulators(self.aggregation)
+        return "reduced values"
+
+    @property
+    def _windows(self) -> str:
+        """What tells the windows of one layout apart: windows that merge are found by another way than those that do
+        not, and a timer of one clock is none of the other."""
+        time = "event time" if self.assigner.isEventTime() else "processing time"
+        if isinstance(self.assigner, GlobalWindows):
+            return "global windows"
+        return f"windows of {time} that merge" if self.merges else f"windows of {time}"
+
+
+def _under(trigger: Trigger[Any, Any]) -> str:
+    """The class of a trigger in words; empty for the one that fires at the end of a window. A PurgingTrigger registers
+    what its nested one does."""
+    if isinstance(trigger, PurgingTrigger):
+        return _under(trigger.getNestedTrigger())
+    if type(trigger) in (EventTimeTrigger, ProcessingTimeTrigger):
+        return ""
+    parts = getattr(trigger, "__dict__", {}).values()
+    nested = [_under(part) for part in parts if isinstance(part, Trigger)]
+    return f" under {type(trigger).__qualname__}{''.join(nested)}"
 
 
 WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], Collector[Any]], Any]

@@ -19,15 +19,15 @@ from flinkish.api.functions.two_input import (
     KeyedCoProcessFunction,
     TwoMapFunctions,
 )
-from flinkish.api.plan.operators import (
+from flinkish.api.plan.output_types import check_key_types, output_type
+from flinkish.api.plan.transformations import Transformation, TwoInputTransformation, unkeyed
+from flinkish.api.plan.two_input import (
     BroadcastProcessDescription,
     CoFlatMapDescription,
     CoMapDescription,
     CoProcessDescription,
     TwoInputDescription,
 )
-from flinkish.api.plan.output_types import check_key_types, output_type
-from flinkish.api.plan.transformations import Transformation, TwoInputTransformation, unkeyed
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.types.fields import Field, TupleOfFields

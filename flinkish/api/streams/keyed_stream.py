@@ -53,14 +53,16 @@ class KeyedStream(FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]):
         keyType: TypeInformation[K] | None = None,
         inferredKeyType: TypeInformation[Any] | None = None,
     ) -> None:
-        partitioned = PartitionTransformation(HashPartitioning(keySelector), transformation)
+        known = keyType or inferredKeyType
+        partitioning = HashPartitioning(keySelector, "" if known is None else str(known))
+        partitioned = PartitionTransformation(partitioning, transformation)
         super().__init__(environment, partitioned)
         self._keySelector = keySelector
         if keyType is not None:
             instance("keyBy: keyType", keyType, TypeInformation, "Pass one, as Types.STRING().")
         self.givenKeyType = keyType
         """The type that the user declared, None if it was not declared."""
-        self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()
+        self._keyType = known or Types.PICKLED_BYTE_ARRAY()
 
     def getKeySelector(self) -> Callable[[T_co], K]:
         """The key selector, as a callable."""

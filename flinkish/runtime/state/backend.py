@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import pyarrow as pa
 
 from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.plan.state_form import goes_on
 from flinkish.api.stored_names import stored_as
 from flinkish.runtime.records.records import Hashes
 
@@ -284,27 +285,6 @@ class NotedState(NamedTuple):
     """``ValueState``, ``MapState`` and so on, and whether its entries expire."""
     type: str
     """The type of its values, empty if it was not given."""
-
-
-_INTEGERS = frozenset(("Byte", "Short", "Integer", "Long", "BigInteger"))
-_FLOATS = frozenset(("Float", "Double"))
-_ATOMS = frozenset(
-    ("String", "Boolean", "BigDecimal", "Instant", "Timestamp", "LocalDateTime")
-    + ("Date", "Time", "Duration", *_INTEGERS, *_FLOATS)
-)
-
-
-def goes_on(earlier: str, now: str) -> bool:
-    """Whether values of the type ``earlier`` are values of the type ``now``.
-
-    Only basic types are told apart, of which Python's values say the same; the classes of other values
-    decide themselves what they can be read as.
-    """
-    if earlier == now or not _ATOMS.issuperset((earlier, now)):
-        return True
-    if now in _INTEGERS:
-        return earlier in _INTEGERS
-    return now in _FLOATS and (earlier in _INTEGERS or earlier in _FLOATS)
 
 
 class KeyedStateBackend(ABC):

@@ -93,6 +93,8 @@ class BroadcastStates:
     def __init__(self, operator: str, descriptors: Iterable[MapStateDescriptor[Any, Any]]) -> None:
         self._operator = operator
         self._states = {descriptor.name: HeapBroadcastState() for descriptor in descriptors}
+        self._unread: dict[str, dict[Any, Any]] = {}
+        """What was restored of states that are not declared any more."""
         self._views = {name: ReadOnlyView(state) for name, state in self._states.items()}
 
     def get(self, descriptor: MapStateDescriptor[Any, Any]) -> HeapBroadcastState:
@@ -105,12 +107,15 @@ class BroadcastStates:
 
     def snapshot(self) -> dict[str, dict[Any, Any]]:
         """The state to pass to ``restore``."""
-        return {name: dict(state.content) for name, state in self._states.items()}
+        states = {name: dict(state.content) for name, state in self._states.items()}
+        return {**self._unread, **states}
 
     def restore(self, snapshot: dict[str, dict[Any, Any]] | None) -> None:
         """Continue from a snapshot, or with empty states if it is None."""
+        kept = dict(snapshot or {})
         for name, state in self._states.items():
-            state.content = dict((snapshot or {}).get(name, ()))
+            state.content = dict(kept.pop(name, ()))
+        self._unread = kept
 
     def _known(self, descriptor: MapStateDescriptor[Any, Any]) -> str:
         if descriptor.name not in self._states:

@@ -182,11 +182,17 @@ class OperatorChain:
             operator.onPeriodicEmit()
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Continue from a snapshot, or start anew if it is None, as does an operator not in it."""
+        """Continue from a snapshot, or start anew if it is None, as does an operator not in it. One of which only
+        the watermark is left, as it is of another kind now, starts anew at that."""
         operators = {} if snapshot is None else snapshot["operators"]
         valves = {} if snapshot is None else snapshot["valves"]
         for uid, operator in self.operators.items():
-            operator.restore(operators.get(uid))
+            kept = operators.get(uid)
+            if isinstance(kept, int):
+                operator.restore(None)
+                operator.skipToWatermark(kept)
+            else:
+                operator.restore(kept)
         for key, (valve, channels) in self._valves.items():
             known, watermark = valves.get(key, ({}, MIN_TIMESTAMP))
             states = [known.get(_channel_name(edge), (MIN_TIMESTAMP, False)) for edge in channels]

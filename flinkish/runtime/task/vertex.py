@@ -26,7 +26,7 @@ from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
-from flinkish.runtime.records.user_code import user_method_of
+from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
 from flinkish.runtime.reports import (
     SOURCE_PART,
     EdgeReport,
@@ -107,6 +107,8 @@ class VertexTask:
         self, plan: VertexPlan, settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self.plan = plan
+        self.name = plan.sourceName or plan.nodes[0].name
+        """For errors."""
         self._settings = settings
         self._subtask = subtask
         self._clock = ProcessingTimeService()
@@ -304,6 +306,7 @@ class SourceTask(VertexTask):
             began = perf_counter_ns()
         self._busy += perf_counter_ns() - began
 
+    @naming_internal_errors
     def process(self, records: Records) -> list[FrameRow]:
         """Process a run of the source's records, and return the frames that are full by now."""
         began = perf_counter_ns()
@@ -339,6 +342,7 @@ class SourceTask(VertexTask):
         """Emit the last watermark, as the source has ended."""
         self.sourceOutput.emitWatermark(MAX_TIMESTAMP)
 
+    @naming_internal_errors
     def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
         """End the slice; returns the remaining frames and the operators' metrics."""
         began = perf_counter_ns()
@@ -398,6 +402,7 @@ class KeyGroupTask(VertexTask):
         super().endBatch()
         self._gates.restore(None)
 
+    @naming_internal_errors
     def process(
         self,
         key_group: int,

@@ -248,13 +248,14 @@ class ColumnFold:
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         """The accumulator of what is in two that were folded apart to columns of that schema, the
-        elements of ``one`` first; without the limits that columns have."""
+        elements of ``one`` first; without the limits that columns have. None if one is of elements with
+        other columns."""
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])
         for accumulator, fields_of in zip((one, other), parts):
             if not take_apart(shape, accumulator, fields_of):
-                raise AssertionError(f"{accumulator!r} was not folded to {folded}")
+                return None
         (made,) = shape.made([[field] for field in combination.joined(*parts)])
         return made
 

@@ -56,7 +56,7 @@ from flinkish.runtime.windowing.panes import (
     accumulators_of,
 )
 from flinkish.runtime.windowing.window_columns import WindowColumns
-from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_contents import TABLE, part_join
 from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
@@ -255,6 +255,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._columns.forget()
         self._open_windows: set[TimeWindow] = {*self._table.windows(), *self._columns.windows()}
         self._next_due = self._earliest_due()
+        self._remove_expired()
 
     # ------------------------------------------------------------------ elements
 
@@ -344,7 +345,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         for block, (key, accumulator) in zip(_each(blocks, index), entries):
             kept = block.get(key)
             if kept is not None:
-                accumulator = self._fold.joined(schema, kept, accumulator)
+                joined = self._fold.joined(schema, kept, accumulator)
+                if joined is None:
+                    joined = part_join(self._description.aggregation)(kept, accumulator)
+                accumulator = joined
             block[key] = accumulator
 
     def _settle(self, window: TimeWindow) -> bool:
@@ -516,6 +520,17 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._table.remove(window)
                 self._columns.remove(window)
                 self._open_windows.remove(window)
+
+    def _remove_expired(self) -> None:
+        """Remove the windows that have fired and were kept for a larger lateness than there is now."""
+        now, expiry_of = self.currentWatermark, self._lifetime.expiry
+        expiries = ((window, expiry_of(window)) for window in self._open_windows)
+        for window in [w for w, expiry in expiries if expiry is not None and expiry <= now]:
+            if self._function.clears:
+                self._clear(window)
+            self._table.remove(window)
+            self._columns.remove(window)
+            self._open_windows.remove(window)
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
         if self._pairs is not None and self._fire_pairs(window, self._pairs):

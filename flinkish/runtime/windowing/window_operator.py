@@ -101,10 +101,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
         super().restore(snapshot)
         if isinstance(self._assigner, TumblingWindows):
             self._assigner.staggerOffset = None if snapshot is None else snapshot["stagger"]
+        known = (self._lateness,) if snapshot is None else snapshot.get("latenesses", ())
+        self._latenesses = {*known, self._lateness}
 
     def snapshot(self) -> dict[str, Any]:
         stagger = getattr(self._assigner, "staggerOffset", None)
-        return {**super().snapshot(), "stagger": stagger}
+        return {**super().snapshot(), "stagger": stagger, "latenesses": sorted(self._latenesses)}
 
     # ------------------------------------------------------------------ elements
 
@@ -223,8 +225,15 @@ class WindowOperator(TimerOperator, OneInputOperator):
         result = ask(timer.timestamp, window, self._trigger_context)
         if result is not TriggerResult.CONTINUE:
             self._obey(result, window, state_window)
-        if is_window_time and timer.timestamp == self._cleanup_time(window):
-            self._clear_all(window, state_window, merging_windows)
+        if is_window_time:
+            cleanup = self._cleanup_time(window)
+            if timer.timestamp == cleanup:
+                self._clear_all(window, state_window, merging_windows)
+            elif len(self._latenesses) > 1 and self._was_cleanup(window, timer.timestamp):
+                if timer.timestamp > cleanup:
+                    self._clear_all(window, state_window, merging_windows)
+                else:
+                    self._register_cleanup_timer(window)
         if merging_windows is not None:
             merging_windows.persist()
 
@@ -275,6 +284,10 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def _cleanup_time(self, window: Any) -> int:
         end: int = window.maxTimestamp()
         return min(end + self._lateness, MAX_TIMESTAMP) if self._event_time else end
+
+    def _was_cleanup(self, window: Any, time: int) -> bool:
+        """Whether the clean-up time of ``window`` was ``time`` when the allowed lateness was another."""
+        return time - window.maxTimestamp() in self._latenesses
 
     def _register_cleanup_timer(self, window: Any) -> None:
         time = self._cleanup_time(window)

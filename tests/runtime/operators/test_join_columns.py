@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flinkish import OutputTag, Row
 from flinkish.api.errors import MissingTimestampError, UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.operators import join_columns
 from flinkish.runtime.operators.base import OperatorContext
