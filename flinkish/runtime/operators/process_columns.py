@@ -41,10 +41,11 @@ class ProcessColumns:
         """What the function emits for ``records``, with its states and timers changed; None, and nothing changed,
         if it has to be called for each."""
         values, keys = records.values, records.keys
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+        columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
+        if not columns or not isinstance(keys, ColumnKeys):
+            self._fold.runs.note(False)
             return None
-        if len(values) < LEAST_ELEMENTS:
-            return None
+        assert isinstance(values, RowColumns)
         column, groups, distinct = _by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
 

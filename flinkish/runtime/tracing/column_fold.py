@@ -31,6 +31,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.combining import Combination, PartOrder
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
@@ -142,6 +143,7 @@ class ColumnFold:
     def __init__(self, function: Any) -> None:
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
+        self.runs = ColumnRuns("ColumnFold")
         self._traces = Traces(self._plan)
         self._get_result: ColumnFunction | None = None
         self._merge: ColumnFold | None = None
@@ -196,6 +198,7 @@ class ColumnFold:
 
     # ------------------------------------------------------------------ folding
 
+    @counting
     def fold(
         self,
         values: Sequence[Any],

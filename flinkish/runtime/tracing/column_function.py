@@ -23,6 +23,7 @@ from flinkish.api.types.fields import (
 from flinkish.runtime.records.partly_read import Columns
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.expressions import Column, Expression
 from flinkish.runtime.tracing.kernels import (
     NOT_EXACT,
@@ -56,6 +57,7 @@ class ColumnFunction:
     def __init__(self, function: Callable[..., Any], arguments: int = 1) -> None:
         self._function = function
         self._arguments = arguments
+        self.runs = ColumnRuns("ColumnFunction")
         self._traces = Traces(self._trace)
 
     @property
@@ -88,6 +90,7 @@ class ColumnFunction:
         passes = isinstance(column, Column) and column.number < len(values.schema)
         return column.number if passes else None  # type: ignore[union-attr]
 
+    @counting
     def results(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> RowColumns | None:
@@ -97,6 +100,7 @@ class ColumnFunction:
             return None
         return results_of(*found)
 
+    @counting
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:
         """For which of ``values`` the function returns what is true."""
         found = self._computed(values, None)
@@ -108,6 +112,7 @@ class ColumnFunction:
         except NOT_EXACT:
             return None
 
+    @counting
     def integers(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64] | None:

@@ -21,6 +21,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.emissions import Emissions, Emitted, EmittedColumns, Emitting, Slot
 from flinkish.runtime.tracing.kernels import NOT_EXACT, kind_of
 from flinkish.runtime.tracing.symbols import Record, Symbol
@@ -46,6 +47,7 @@ class EmittingFunction(ABC):
     """
 
     def __init__(self) -> None:
+        self.runs = ColumnRuns(type(self).__name__)
         self._traces = Traces(self._plan)
 
     @property
@@ -135,6 +137,7 @@ class EmittingFunction(ABC):
 class ElementFunction(EmittingFunction):
     """A function that emits for each element, with the timestamp that this has."""
 
+    @counting
     def process(self, records: Records, watermark: int) -> Records | None:
         """What the function emits for ``records``, at a ``watermark``."""
         values, timestamps = records.values, records.timestamps
@@ -220,6 +223,7 @@ class WindowFunctionColumns(EmittingFunction):
         super().__init__()
         self._function = call
 
+    @counting
     def results(
         self,
         results: RowColumns,

@@ -21,6 +21,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.expressions import Kind
 from flinkish.runtime.tracing.folding import ARROW_TYPES, Folding, folded_field
 from flinkish.runtime.tracing.forms import Form
@@ -39,6 +40,7 @@ class EventFold:
 
     def __init__(self, generator: WatermarkGenerator[Any]) -> None:
         self._generator = generator
+        self.runs = ColumnRuns("EventFold")
         method = getattr(generator.onEvent, "__func__", None)
         self._on_event = method if isinstance(method, FunctionType) else None
         code = None if self._on_event is None else self._on_event.__code__
@@ -57,9 +59,19 @@ class EventFold:
     def note(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> bool:
         """Note ``values`` of these timestamps. False, and nothing noted, if ``onEvent`` has to be called for
         each."""
+        after = self._after(values, timestamps)
+        if after is None:
+            return False
+        for name, value in zip(self._names, after):
+            setattr(self._generator, name, value)
+        return True
+
+    @counting
+    def _after(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> list[Any] | None:
+        """What the attributes are after ``values``."""
         start = self._attributes()
         if start is None or not len(timestamps):
-            return False
+            return None
         kinds = tuple(_kind(value) for value in start)
         columns = isinstance(values, RowColumns) and not values.mayDiffer
         times = pa.array(timestamps, pa.int64())
@@ -73,13 +85,8 @@ class EventFold:
             self._traces[columns, kinds] = traces
         plan: _Plan | None = traces.of(elements)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
-            return False
-        after = plan.after(elements.batch, start)
-        if after is None:
-            return False
-        for name, value in zip(self._names, after):
-            setattr(self._generator, name, value)
-        return True
+            return None
+        return plan.after(elements.batch, start)
 
     def _attributes(self) -> list[Any] | None:
         """The values of the attributes that ``onEvent`` writes, None if they are not all there to be folded."""

@@ -19,6 +19,7 @@ from flinkish.runtime.tracing.column_function import (
     refusal_of,
     results_of,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.kernels import kind_of
 from flinkish.runtime.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.tracing.trace import Trace, Traced
@@ -33,6 +34,7 @@ class PairFunction:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self.runs = ColumnRuns("PairFunction")
         self._traces = Traces(self._trace)
 
     @property
@@ -40,6 +42,7 @@ class PairFunction:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
         return self._traces.reason or refusal_of(self._explore)
 
+    @counting
     def results(
         self,
         lefts: RowColumns,
@@ -86,6 +89,7 @@ class PairMap:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self.runs = ColumnRuns("PairMap")
         self._traces = Traces(self._trace)
 
     @property
@@ -93,6 +97,7 @@ class PairMap:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
         return self._traces.reason or explored(self._function, 2)
 
+    @counting
     def results(
         self,
         ones: RowColumns,
