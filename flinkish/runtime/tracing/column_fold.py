@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.errors import shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
@@ -22,6 +23,7 @@ from flinkish.runtime.records.shapes import (
     tuple_shape,
     with_shape,
 )
+from flinkish.runtime.tracing.checks import same
 from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
@@ -42,6 +44,7 @@ from flinkish.runtime.tracing.expressions import (
     Operation,
     folds,
 )
+from flinkish.runtime.tracing.fold_checks import combining_differs, folds_differ
 from flinkish.runtime.tracing.folding import (
     Folding,
     arrow_type,
@@ -143,8 +146,8 @@ class ColumnFold:
     def __init__(self, function: Any) -> None:
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
-        self.runs = ColumnRuns("ColumnFold")
-        self._traces = Traces(self._plan)
+        self.runs = ColumnRuns("ColumnFold", function)
+        self._traces = Traces(self._plan, self.runs)
         self._get_result: ColumnFunction | None = None
         self._merge: ColumnFold | None = None
         if isinstance(function, AggregateFunction):
@@ -198,7 +201,7 @@ class ColumnFold:
 
     # ------------------------------------------------------------------ folding
 
-    @counting
+    @counting(folds_differ)
     def fold(
         self,
         values: Sequence[Any],
@@ -213,6 +216,17 @@ class ColumnFold:
         Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
         given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
         """
+        return self.foldUnchecked(values, groups, count, start, started)
+
+    def foldUnchecked(
+        self,
+        values: Sequence[Any],
+        groups: NDArray[np.intp],
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """The same for those who check it."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         plan = self._traces.of(values)
@@ -242,12 +256,19 @@ class ColumnFold:
         """The accumulators of groups of which parts were folded apart, in their order, each without a
         start. Only for folds that are exact in any grouping."""
         combination = Combination.of(parts.schema)
-        if combination is None:
+        if combination is None or self.runs.difference is not None:
             return None
         try:
-            return _batch(combination.columns(parts, groups, count), parts.schema)
+            combined = _batch(combination.columns(parts, groups, count), parts.schema)
         except NOT_EXACT:
             return None
+        if self._reduces and self.runs.dueCombining(parts.num_rows):
+            self.runs.seed += 1
+            difference = combining_differs(self, combined, parts, groups, count)
+            if difference is not None:
+                self.runs.leave(difference)
+                return None
+        return combined
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         """The accumulator of what is in two that were folded apart to columns of that schema, the
@@ -259,7 +280,20 @@ class ColumnFold:
             if not take_apart(shape, accumulator, fields_of):
                 raise AssertionError(f"{accumulator!r} was not folded to {folded}")
         (made,) = shape.made([[field] for field in combination.joined(*parts)])
-        return made
+        return self._checked_join(made, one, other)
+
+    def _checked_join(self, made: Any, one: Any, other: Any) -> Any:
+        """``made``, or what the function makes of both if that differs. Only a reduction can tell: its accumulators
+        are elements, too."""
+        if not (self._reduces and self.runs.checks):
+            return made
+        reduced = reduce_call(self._function)(one, other)
+        if not same(reduced, made):
+            self.runs.leave(
+                f"gives {shown(reduced)} for {shown(one)} and {shown(other)}, where columns gave"
+                f" {shown(made)}"
+            )
+        return reduced
 
     # ------------------------------------------------------------------ accumulators
 

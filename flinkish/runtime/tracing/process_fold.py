@@ -30,7 +30,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
-from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.tracing.column_runs import ColumnRuns
 from flinkish.runtime.tracing.emissions import EmittedColumns, elements_where
 from flinkish.runtime.tracing.expressions import folds
 from flinkish.runtime.tracing.folding import (
@@ -98,15 +98,19 @@ class ProcessFold:
     def __init__(self, function: Callable[..., Any], defaultOf: DefaultOf | None = None) -> None:
         self._function = function
         self._default_of = defaultOf
-        self.runs = ColumnRuns("ProcessFold")
-        self._traces = Traces(self._plan)
+        self.runs = ColumnRuns("ProcessFold", function)
+        self._traces = Traces(self._plan, self.runs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        return self._function
 
     @property
     def reason(self) -> str | None:
         """Why the function is called for each element, None if it is not, as far as its input is known."""
         return self._traces.reason or refusal_of(self._explore)
 
-    @counting
     def processed(self, run: KeyedRun, watermark: int, stored: Stored) -> Processed | None:
         """What the elements of ``run`` do. ``stored`` gives the value of a state by group, None where there is
         none."""
