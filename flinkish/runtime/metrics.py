@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from flinkish.api.arguments import text
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.execution.client import OperatorMetrics
+from flinkish.api.execution.client import FunctionRuns, OperatorMetrics
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
@@ -218,6 +218,7 @@ class MetricsTotals:
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
+        self._functions: dict[str, dict[tuple[str, str], FunctionRuns]] = {}
         self._began = time.monotonic()
         self._rates: dict[str, dict[str, EventRate]] = {}
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
@@ -246,6 +247,7 @@ class MetricsTotals:
                 histograms[name] = merged
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
+            self._add_runs(report)
             self.states.setdefault(report.uid, set()).update(report.states)
             last = self._last.setdefault(report.uid, {})
             if report.keyGroup == SOURCE_PART and SOURCE_PART in last:
@@ -255,6 +257,17 @@ class MetricsTotals:
             last[report.keyGroup] = report
             # Last: metrics() runs in another thread and expects all the rest of a named operator
             self._names[report.uid] = report.name
+
+    def _add_runs(self, report: OperatorReport) -> None:
+        functions = self._functions.setdefault(report.uid, {})
+        for kind, name, taken, elements, difference in report.columnRuns:
+            known = functions.get((kind, name), FunctionRuns(name, 0, 0))
+            functions[kind, name] = FunctionRuns(
+                name,
+                known.runsOverColumns + taken,
+                known.runsElementByElement + elements,
+                known.difference or difference,
+            )
 
     def endBatch(self, now: int = 0) -> None:
         """Note that all reports of a batch have been added, by the time ``now`` (ms)."""
@@ -314,6 +327,7 @@ class MetricsTotals:
                 sum(group.stateEntries for group in groups),
                 sum(group.statePages for group in groups),
                 {**self._user[uid], **self._rates_of(uid)},
+                tuple(self._functions[uid].values()),
             )
         return result
 

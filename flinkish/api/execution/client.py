@@ -37,6 +37,18 @@ class JobStatus(enum.Enum):
 
 
 @dataclass(frozen=True)
+class FunctionRuns:
+    """The runs of one function of an operator, or of the writer behind it."""
+
+    function: str
+    """Its name, with file and line."""
+    runsOverColumns: int
+    runsElementByElement: int
+    difference: str | None = None
+    """What a check has found (``ExecutionConfig.setColumnChecks``): the function has left the columns."""
+
+
+@dataclass(frozen=True)
 class OperatorMetrics:
     """The metrics of one operator, over all its key groups.
 
@@ -61,6 +73,13 @@ class OperatorMetrics:
     user: dict[str, float] = field(default_factory=dict)
     """The metrics of the operator's user functions, by name. A gauge shows the value of the key group
     that reported last."""
+    functions: tuple[FunctionRuns, ...] = ()
+    """How its functions ran that may run over columns."""
+
+    @property
+    def leftColumns(self) -> dict[str, str]:
+        """The functions that a check has taken from the columns, and what it found."""
+        return {f.function: f.difference for f in self.functions if f.difference is not None}
 
 
 @dataclass(frozen=True)
