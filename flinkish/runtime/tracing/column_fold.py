@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import shown
+from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
@@ -273,6 +273,24 @@ class ColumnFold:
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         """The accumulator of what is in two that were folded apart to columns of that schema, the
         elements of ``one`` first; without the limits that columns have."""
+        if not (self._reduces and self.runs.checks):
+            return self._joined(folded, one, other)
+        # An accumulator of a reduction is an element, so that the function can tell
+        reduced = reduce_call(self._function)(one, other)
+        try:
+            joined = self._joined(folded, one, other)
+        except Exception as error:
+            found = said_by(error)
+        else:
+            if same(reduced, joined):
+                return reduced
+            found = shown(joined)
+        self.runs.leave(
+            f"gives {shown(reduced)} for {shown(one)} and {shown(other)}, where joining columns gave {found}"
+        )
+        return reduced
+
+    def _joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])
@@ -280,20 +298,7 @@ class ColumnFold:
             if not take_apart(shape, accumulator, fields_of):
                 raise AssertionError(f"{accumulator!r} was not folded to {folded}")
         (made,) = shape.made([[field] for field in combination.joined(*parts)])
-        return self._checked_join(made, one, other)
-
-    def _checked_join(self, made: Any, one: Any, other: Any) -> Any:
-        """``made``, or what the function makes of both if that differs. Only a reduction can tell: its accumulators
-        are elements, too."""
-        if not (self._reduces and self.runs.checks):
-            return made
-        reduced = reduce_call(self._function)(one, other)
-        if not same(reduced, made):
-            self.runs.leave(
-                f"gives {shown(reduced)} for {shown(one)} and {shown(other)}, where columns gave"
-                f" {shown(made)}"
-            )
-        return reduced
+        return made
 
     # ------------------------------------------------------------------ accumulators
 

@@ -25,11 +25,11 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _log = logging.getLogger("flinkish.columns")
 
-_FIRST_RUNS = 8
-"""So many runs of a function are checked whatever their size."""
+_FIRST_RUNS = 4
+"""So many runs of a function are checked whatever their size; then those whose number is a power of two."""
 
-_ROWS_A_CHECK = 1 << 18
-"""Afterwards one run is checked for so many elements, which take far longer than the check."""
+_ROWS_A_CHECK = 1 << 22
+"""Of large runs one is checked for so many elements as well, which take far longer than the check."""
 
 
 class RunReport(NamedTuple):
@@ -92,7 +92,7 @@ class ColumnRuns:
         self.difference = _differences.get(_identity(kind, function)) if _differences else None
         """What a check has found, if the function has left the columns."""
         self._told = (0, 0)
-        self._rows = 0
+        self._rows = self._runs = 0
         self._nulls: set[tuple[bool, ...]] = set()
         if scope is not None:
             scope.runs.append(self)
@@ -117,7 +117,9 @@ class ColumnRuns:
                 self._nulls.add(nulls)
                 return True
         self._rows += rows
-        if self.seed >= _FIRST_RUNS and self._rows < _ROWS_A_CHECK:
+        self._runs += 1
+        rare = self._runs > _FIRST_RUNS and self._runs & (self._runs - 1)
+        if rare and self._rows < _ROWS_A_CHECK:
             return False
         self._rows = 0
         return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from flinkish.api.errors import UnfitElementError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.tracing.checks import Positions, chosen, difference_of, elements_at
@@ -71,7 +72,7 @@ def folds_differ(
             else:
                 accumulator = reduce(accumulator, element)
             if accumulator is None:
-                return None
+                raise UnfitElementError("the accumulator is None")
         return accumulator
 
     def shown_elements(number: int) -> Any:

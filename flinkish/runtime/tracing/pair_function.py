@@ -16,6 +16,7 @@ from flinkish.runtime.tracing.checks import (
     Positions,
     chosen,
     difference_of,
+    drawn,
     elements_at,
 )
 from flinkish.runtime.tracing.column_function import (
@@ -90,7 +91,7 @@ def _mapped_pairs_differ(
 
 
 def _some(pairs: Positions, seed: int) -> tuple[int, Positions]:
-    begin = int(np.random.default_rng(seed).integers(max(1, len(pairs) - _LOOKED_AT)))
+    begin = drawn(seed, max(1, len(pairs) - _LOOKED_AT))
     return begin, pairs[begin : begin + _LOOKED_AT]
 
 
