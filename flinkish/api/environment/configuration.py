@@ -233,8 +233,9 @@ class ExecutionConfig:
 
     def setColumnChecks(self, elements: int) -> ExecutionConfig:
         """Set for how many elements of a run over columns the function is called as well, and the results are
-        compared: 4 by default, none with 0. Not every run is checked: the first four and those whose number is a
-        power of two, those with nulls where there were none before, and one for four million elements. A function whose results differ is called for each
+        compared: 4 by default, none with 0. Not every run is checked: of short runs the first four and those whose
+        number is a power of two, of long ones the first, those with nulls where there were none before, and one for
+        four million elements. A function whose results differ is called for each
         element from then on, and a warning says so."""
         self._column_checks = whole_number("setColumnChecks: elements", elements)
         return self

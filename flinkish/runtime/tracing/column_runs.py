@@ -26,10 +26,14 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _log = logging.getLogger("flinkish.columns")
 
 _FIRST_RUNS = 4
-"""So many runs of a function are checked whatever their size; then those whose number is a power of two."""
+"""So many short runs of a function are checked, and then those whose number is a power of two: around a short run
+other work takes far longer than a check."""
+
+_SHORT = 1 << 12
+"""Runs with fewer elements are short."""
 
 _ROWS_A_CHECK = 1 << 22
-"""Of large runs one is checked for so many elements as well, which take far longer than the check."""
+"""Of longer runs the first is checked, and one for so many elements, which take far longer than a check."""
 
 
 class RunReport(NamedTuple):
@@ -93,6 +97,7 @@ class ColumnRuns:
         """What a check has found, if the function has left the columns."""
         self._told = (0, 0)
         self._rows = self._runs = 0
+        self._checked_long = False
         self._nulls: set[tuple[bool, ...]] = set()
         if scope is not None:
             scope.runs.append(self)
@@ -115,11 +120,17 @@ class ColumnRuns:
             nulls = tuple([column.null_count > 0 for column in values.columns.columns])
             if nulls not in self._nulls:
                 self._nulls.add(nulls)
+                self._checked_long = self._checked_long or rows >= _SHORT
                 return True
         self._rows += rows
         self._runs += 1
-        rare = self._runs > _FIRST_RUNS and self._runs & (self._runs - 1)
-        if rare and self._rows < _ROWS_A_CHECK:
+        many = self._rows >= _ROWS_A_CHECK
+        if rows < _SHORT:
+            rare = self._runs > _FIRST_RUNS and self._runs & (self._runs - 1)
+        else:
+            rare = self._checked_long
+            self._checked_long = True
+        if rare and not many:
             return False
         self._rows = 0
         return True
