@@ -20,7 +20,7 @@ from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
     DataGeneratorSource,
-    SequenceSource,
+    NumberSequenceSource,
     SocketSource,
     Source,
 )
@@ -308,7 +308,7 @@ def _collection(source: CollectionSource, config: ExecutionConfig) -> LocalSourc
 
 
 @_opened.register
-def _sequence(source: SequenceSource, config: ExecutionConfig) -> LocalSource:
+def _sequence(source: NumberSequenceSource, config: ExecutionConfig) -> LocalSource:
     return _numbers(source.start, source.end, config, None)
 
 

@@ -93,6 +93,8 @@ class OperatorReport(NamedTuple):
     """Which of ``userCounts`` are those of meters."""
     idle: bool = False
     """Whether all splits of its key group are idle, or there are none, where splits are divided over key groups."""
+    accumulators: tuple[tuple[str, str, bytes], ...] = ()
+    """The name, the id and, pickled, the value of each accumulator that has changed."""
     columnRuns: tuple[RunReport, ...] = ()
     """The runs that its functions took over columns or element by element, in this batch."""
 

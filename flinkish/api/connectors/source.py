@@ -121,8 +121,8 @@ class CollectionSource(Source[T_co]):
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceSource(Source[int]):
-    """The numbers from ``start`` to ``end``, both included, in order."""
+class NumberSequenceSource(Source[int]):
+    """The numbers from ``start`` to ``end``, both included, in order (Flink: ``NumberSequenceSource``)."""
 
     kind: ClassVar[str] = "SequenceSource"
 

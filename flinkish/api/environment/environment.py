@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
-    SequenceSource,
+    NumberSequenceSource,
     SocketSource,
     Source,
     SplitLike,
@@ -44,7 +45,6 @@ from flinkish.api.plan.transformations import (
     SourceTransformation,
     Transformation,
 )
-from flinkish.api.refused import RefusedEnvironmentMethods
 from flinkish.api.streams.data_stream import DataStream, DataStreamSource
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
@@ -58,7 +58,7 @@ _WEB_PORT = 8081
 """Flink's default."""
 
 
-class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods):
+class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     """Builds jobs and runs them (Flink: ``StreamExecutionEnvironment``).
 
     ``execute`` runs a job, ``executeAndCollect`` of a stream hands its elements back, and
@@ -112,6 +112,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             self.configure(self.contextConfiguration)
         if configuration is not None:
             self.configure(configuration)
+
+    @staticmethod
+    def createRemoteEnvironment(*arguments: object) -> NoReturn:
+        """Not supported: the cluster is Spark's."""
+        raise NotSupportedError(
+            "createRemoteEnvironment is not supported: the cluster is Spark's. Use"
+            " getExecutionEnvironment(SparkSession.builder.master(url).getOrCreate())."
+        )
 
     @classmethod
     def getExecutionEnvironment(
@@ -241,7 +249,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def fromSequence(self, start: int, end: int) -> DataStreamSource[int]:
         """A stream of the integers from ``start`` to ``end``, both included."""
-        return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
+        return self.fromSource(NumberSequenceSource(start, end), None, "Sequence Source")
 
     def generateSequence(self, start: int, end: int) -> DataStreamSource[int]:
         """``fromSequence`` by its older name."""
@@ -290,8 +298,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     # ------------------------------------------------------------------ running
 
-    def execute(self, jobName: str = "Flink Streaming Job") -> JobExecutionResult:
-        """Run the job to its end.
+    def execute(self, jobName: str | None = None) -> JobExecutionResult:
+        """Run the job to its end. Without ``jobName`` its name is that of the option ``pipeline.name``.
 
         Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
         others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
@@ -308,8 +316,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             listener.onJobExecuted(result, None)
         return result
 
-    def executeAsync(self, jobName: str = "Flink Streaming Job") -> JobClient:
+    def executeAsync(self, jobName: str | None = None) -> JobClient:
         """Start the job and return a handle on it."""
+        if jobName is None:
+            jobName = self.getConfiguration().get("pipeline.name", "Flink Streaming Job")
         if not isinstance(jobName, str):
             raise NotSupportedError(
                 f"execute: {shown(jobName)} is not a job's name. A StreamGraph cannot be run: call"

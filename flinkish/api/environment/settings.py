@@ -283,6 +283,8 @@ class EnvironmentSettings:
             self.setParallelism(value)
         elif option == "pipeline.max-parallelism":
             self.setMaxParallelism(value)
+        elif option == "pipeline.name":
+            text("pipeline.name", value)  # execute reads it
         elif option == "pipeline.auto-watermark-interval":
             self._config.setAutoWatermarkInterval(value)
         elif option == "pipeline.global-job-parameters":

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.api.functions.adapt import positional_arity, takes
-from flinkish.api.functions.functions import AggregateFunction, Collector, ReduceLike
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions.adapt import named, positional_arity, takes
+from flinkish.api.functions.functions import AggregateFunction, Collector, Function, ReduceLike
 from flinkish.api.functions.window import (
     AllWindowFunction,
     ProcessAllWindowFunction,
@@ -194,17 +195,34 @@ def apply_all_call(function: Any) -> WindowCall:
 
 
 def window_function_call(function: Any) -> WindowCall:
-    """Of the function after ``reduce`` or ``aggregate``: a plain callable gets the context."""
-    if isinstance(function, WindowFunction):
+    """Of the function after ``reduce`` or ``aggregate``: a plain callable gets the context, or the window if its parameter
+    in that place is called so."""
+    if isinstance(function, WindowFunction) or _asks_for_window(function, 1):
         return apply_call(function)
     return process_call(function)
 
 
 def all_window_function_call(function: Any) -> WindowCall:
     """The same on ``windowAll``."""
-    if isinstance(function, AllWindowFunction):
+    if isinstance(function, AllWindowFunction) or _asks_for_window(function, 0):
         return apply_all_call(function)
     return process_all_call(function)
+
+
+def _asks_for_window(function: Any, position: int) -> bool:
+    """Whether a plain function calls its parameter at ``position`` a window, or gives it such a type."""
+    if isinstance(function, Function) or not callable(function) or isinstance(function, type):
+        return False
+    try:
+        parameter = list(inspect.signature(function).parameters.values())[position]
+    except (TypeError, ValueError, IndexError):
+        return False
+    annotation = parameter.annotation
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return parameter.name.lower() in _WINDOW_NAMES or name.rpartition(".")[2].endswith("Window")
+
+
+_WINDOW_NAMES = ("w", "win", "window", "time_window", "timewindow", "global_window", "globalwindow")
 
 
 def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
@@ -217,4 +235,4 @@ def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
         reason = f"it takes {positional_arity(call)} arguments"
     else:
         reason = "it is not a function"
-    raise InvalidProgramError(f"{method}: {shown(call)} will not do, as {reason}. Pass {wanted}.")
+    raise InvalidProgramError(f"{method}: {named(call)} will not do, as {reason}. Pass {wanted}.")

@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.errors import IllegalStateError
+from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.functions.runtime_context import (
@@ -63,6 +64,9 @@ class StreamingRuntimeContext(RuntimeContext):
 
     def getMetricGroup(self) -> MetricGroup:
         return self._operator.metrics
+
+    def addAccumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        self._operator.metrics.addAccumulator(name, accumulator)
 
     def isObjectReuseEnabled(self) -> bool:
         return self._operator.output.reusesObjects

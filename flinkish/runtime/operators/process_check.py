@@ -41,7 +41,7 @@ class ProcessCheck:
     def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
         """What differs, None if nothing does."""
         key = distinct[self._group]
-        states: list[TableValueState[Any]] = []
+        states: list[TableValueState] = []
 
         def stored(state: ValueState[Any]) -> list[Any]:
             assert isinstance(state, TableValueState)
@@ -74,7 +74,7 @@ class ProcessCheck:
 
         return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
 
-    def _called(self, key: Any, states: Sequence[TableValueState[Any]]) -> Any:
+    def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
         function: Callable[..., Any] = self._fold.function
         timers: list[int] = []
         results: list[tuple[int, Any]] = []

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
-from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.api.functions.state import MapEntry, MapStateDescriptor
+from flinkish.runtime.state.table_states import Again
 
 
 class HeapBroadcastState(BroadcastState[Any, Any]):
@@ -24,8 +25,8 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
     def contains(self, key: Any) -> bool:
         return key in self.content
 
-    def immutableEntries(self) -> Iterable[tuple[Any, Any]]:
-        return self.content.items()
+    def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
+        return Again(lambda: map(MapEntry, self.content.items()))
 
     def put(self, key: Any, value: Any) -> None:
         self.content[key] = value
@@ -39,10 +40,10 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
     def clear(self) -> None:
         self.content.clear()
 
-    def entries(self) -> Iterable[tuple[Any, Any]]:
-        return list(self.content.items())
+    def entries(self) -> Iterable[MapEntry[Any, Any]]:
+        return list(map(MapEntry, self.content.items()))
 
-    def iterator(self) -> Iterator[tuple[Any, Any]]:
+    def iterator(self) -> Iterator[MapEntry[Any, Any]]:
         return iter(self.entries())
 
 
@@ -60,8 +61,8 @@ class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
     def contains(self, key: Any) -> bool:
         return key in self._state.content
 
-    def immutableEntries(self) -> Iterable[tuple[Any, Any]]:
-        return self._state.content.items()
+    def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
+        return Again(lambda: map(MapEntry, self._state.content.items()))
 
     def clear(self) -> NoReturn:
         raise IllegalStateError(

@@ -12,6 +12,7 @@ from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
+    MapEntry,
     MapState,
     MapStateDescriptor,
     ReducingState,
@@ -195,8 +196,8 @@ class TableMapState(MapState[Any, Any]):
         found = self._table.get(self._backend.currentKey, self._owner.namespace, key, MISSING)
         return found is not MISSING
 
-    def entries(self) -> Iterable[tuple[Any, Any]]:
-        return Again(self._items)
+    def entries(self) -> Iterable[MapEntry[Any, Any]]:
+        return Again(lambda: map(MapEntry, self._items()))
 
     def keys(self) -> Iterable[Any]:
         return Again(lambda: (key for key, _ in self._items()))

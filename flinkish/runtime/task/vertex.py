@@ -208,6 +208,7 @@ class VertexTask:
                     *(self._work() if uid == self.plan.uid else ()),
                 )._replace(
                     userMeters=operator.metrics.userMeters(),
+                    accumulators=operator.metrics.changedAccumulators(),
                     columnRuns=(
                         *self._chain.columnRuns(uid),
                         *(self._writing.reports() if uid == self.plan.uid else ()),

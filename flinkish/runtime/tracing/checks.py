@@ -69,14 +69,14 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, Row) and one.getFieldNames() != other.getFieldNames():
         return False
     if isinstance(one, (tuple, list)):
-        iterate = tuple.__iter__ if isinstance(one, tuple) else list.__iter__
-        return len(one) == len(other) and all(map(same, iterate(one), iterate(other)))  # type: ignore[operator]
+        parts = tuple.__iter__ if isinstance(one, tuple) else iter
+        return len(one) == len(other) and all(map(same, parts(one), parts(other)))  # type: ignore[arg-type]
     if kind is dict:
         return same(list(one.items()), list(other.items()))
     if kind is Decimal:
         return bool(one.as_tuple() == other.as_tuple())
     if kind in (datetime, time):
-        return one == other and one.tzinfo == other.tzinfo and one.fold == other.fold
+        return bool(one == other and one.tzinfo == other.tzinfo and one.fold == other.fold)
     if is_dataclass(kind):
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(kind))
     return bool(one == other)

@@ -61,7 +61,7 @@ def _called(
         return None
     positions = chosen(values, self.runs.checks, self.runs.seed, traced.reading)
     elements = elements_at(values, positions, traced.reading)
-    times = [()] * len(positions)
+    times: list[tuple[int, ...]] = [()] * len(positions)
     if self._arguments > 1 and timestamps is not None:
         times = [(time,) for time in timestamps[positions].tolist()]
 

@@ -10,7 +10,13 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
+from flinkish.api.errors import (
+    InvalidProgramError,
+    MissingTimestampError,
+    NotSupportedError,
+    UnfitElementError,
+    shown,
+)
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -311,9 +317,18 @@ class EvictingWindowOperator(WindowOperator):
             return
         remaining = list(kept)
         elements = EvictableElements(remaining)
-        self._evictor.evictBefore(elements, len(remaining), window, self._evictor_context)
+        self._evict("evictBefore", elements, window)
         values = [element.value for element in remaining]
         self._function.process(self.backend.currentKey, window, self._fold(values))
-        self._evictor.evictAfter(elements, len(remaining), window, self._evictor_context)
+        self._evict("evictAfter", elements, window)
         assert isinstance(self._contents, TimestampedContents)
         self._contents.replace(state_window, remaining)
+
+    def _evict(self, method: str, elements: EvictableElements[Any], window: Any) -> None:
+        size = sum(1 for _ in elements)
+        returned = getattr(self._evictor, method)(elements, size, window, self._evictor_context)
+        if returned is not None:
+            raise UnfitElementError(
+                f"{type(self._evictor).__name__}.{method} returned {shown(returned)}, which would have no effect. Remove"
+                " elements in place, such as elements.removeIf(predicate), and return nothing."
+            )

@@ -33,7 +33,7 @@ from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
     DataGeneratorSource,
-    SequenceSource,
+    NumberSequenceSource,
     SocketSource,
     Source,
 )
@@ -231,7 +231,7 @@ class SourceReader:
             )
 
     @streamOf.register
-    def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
+    def _sequence(self, source: NumberSequenceSource, uid: str) -> SourceStream:
         return self._numbers(source.start, source.end, uid, None)
 
     @streamOf.register
