@@ -73,6 +73,11 @@ _differences: dict[Any, str] = {}
 """The functions of this process that have left the columns."""
 
 
+def differences() -> list[str]:
+    """What checks have found in this process."""
+    return list(_differences.values())
+
+
 def forget_differences() -> None:
     """Let all functions that are made from now on run over columns again."""
     _differences.clear()
