@@ -6,12 +6,16 @@ import logging
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flinkish import (
     AggregateFunction,
+    Configuration,
+    FileSource,
     KeyedProcessFunction,
     SlidingEventTimeWindows,
+    StreamExecutionEnvironment,
     TumblingEventTimeWindows,
     ValueStateDescriptor,
     WatermarkGenerator,
@@ -277,8 +281,6 @@ def test_a_function_that_has_left_the_columns_stays_away(monkeypatch):
 
 
 def test_explain_says_that_a_function_has_left_the_columns(monkeypatch):
-    from flinkish import StreamExecutionEnvironment
-
     def minus(row):
         return row.n - 1
 
@@ -329,3 +331,28 @@ def test_no_function_is_called_without_checks(monkeypatch):
 
     monkeypatch.setattr("flinkish.runtime.tracing.column_function.difference_of", refusing)
     assert len(emitted(lambda s: s.map(lambda r: r.n - 1), [ROWS], checks=0)) == 3
+
+
+def test_the_metrics_of_a_job_count_runs_and_tell_what_left_the_columns(tmp_path, monkeypatch):
+    pq.write_table(pa.Table.from_batches([ROWS]), tmp_path / "rows.parquet")
+
+    def minus(row):
+        return row.n - 1
+
+    def functions_of_map():
+        env = StreamExecutionEnvironment()
+        env.setLocalExecution()
+        env.configure(Configuration({"pipeline.column-checks": 2}))
+        source = FileSource.forParquet(str(tmp_path), "k STRING, n BIGINT, t BIGINT")
+        rows = env.fromSource(source, WatermarkStrategy.noWatermarks(), "rows")
+        rows.map(minus).print()
+        (found,) = env.execute().getMetrics()["Map"].functions
+        return found
+
+    found = functions_of_map()
+    assert (found.runsOverColumns, found.runsElementByElement, found.difference) == (1, 0, None)
+    assert found.function.endswith(f"line {minus.__code__.co_firstlineno})")
+    faulty_minus(monkeypatch)
+    found = functions_of_map()
+    assert (found.runsOverColumns, found.runsElementByElement) == (0, 1)
+    assert "where columns gave" in found.difference
