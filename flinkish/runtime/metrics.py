@@ -14,7 +14,7 @@ import cloudpickle
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.execution.client import OperatorMetrics
+from flinkish.api.execution.client import FunctionRuns, OperatorMetrics
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
@@ -256,6 +256,7 @@ class MetricsTotals:
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
+        self._functions: dict[str, dict[tuple[str, str], FunctionRuns]] = {}
         self._began = time.monotonic()
         self._rates: dict[str, dict[str, EventRate]] = {}
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
@@ -285,6 +286,7 @@ class MetricsTotals:
                 histograms[name] = merged
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
+            self._add_runs(report)
             accumulators = self._accumulators.setdefault(report.uid, {})
             for name, number, accumulated in report.accumulators:
                 accumulators.setdefault(name, {})[number] = accumulated
@@ -297,6 +299,17 @@ class MetricsTotals:
             last[report.keyGroup] = report
             # Last: metrics() runs in another thread and expects all the rest of a named operator
             self._names[report.uid] = report.name
+
+    def _add_runs(self, report: OperatorReport) -> None:
+        functions = self._functions.setdefault(report.uid, {})
+        for kind, name, taken, elements, difference in report.columnRuns:
+            known = functions.get((kind, name), FunctionRuns(name, 0, 0))
+            functions[kind, name] = FunctionRuns(
+                name,
+                known.runsOverColumns + taken,
+                known.runsElementByElement + elements,
+                known.difference or difference,
+            )
 
     def endBatch(self, now: int = 0) -> None:
         """Note that all reports of a batch have been added, by the time ``now`` (ms)."""
@@ -360,6 +373,7 @@ class MetricsTotals:
                     name: [pickle.loads(value) for value in list(values.values())]
                     for name, values in list(self._accumulators[uid].items())
                 },
+                tuple(self._functions[uid].values()),
             )
         return result
 

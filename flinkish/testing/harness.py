@@ -113,6 +113,7 @@ class StreamTestHarness:
             lambda edge: self._sinks[edge.targetUid],
             config.isObjectReuseEnabled(),
             self._traces_functions,
+            config.getColumnChecks(),
         )
         with closed_on_error(self._chain):
             self._chain.open()

@@ -87,6 +87,7 @@ class Configuration(Mapping[str, Any]):
         "pipeline.max-parallelism",
         "pipeline.name",
         "pipeline.object-reuse",
+        "pipeline.column-checks",
         "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
         "rest.port",
@@ -162,6 +163,10 @@ class Configuration(Mapping[str, Any]):
         return f"Configuration({self._options!r})"
 
 
+DEFAULT_COLUMN_CHECKS = 4
+"""So many elements of a checked run."""
+
+
 class ExecutionConfig(AbsentMethods):
     """The settings for running a job (Flink: ``ExecutionConfig``)."""
 
@@ -172,6 +177,7 @@ class ExecutionConfig(AbsentMethods):
         self.triggerInterval = 0
         self.elementsPerBatch: int | None = None
         self._function_tracing = True
+        self._column_checks = DEFAULT_COLUMN_CHECKS
         self._object_reuse = False
         self.elementsHiddenInErrors = False
         self.runtimeMode = RuntimeExecutionMode.STREAMING
@@ -261,6 +267,19 @@ class ExecutionConfig(AbsentMethods):
     def isFunctionTracingEnabled(self) -> bool:
         """Whether functions that only compute run over columns."""
         return self._function_tracing
+
+    def setColumnChecks(self, elements: int) -> ExecutionConfig:
+        """Set for how many elements of a run over columns the function is called as well, and the results are
+        compared: 4 by default, none with 0. Not every run is checked: of short runs the first four and those whose
+        number is a power of two, of long ones the first, those with nulls where there were none before, and one for
+        four million elements. A function whose results differ is called for each
+        element from then on, and a warning says so."""
+        self._column_checks = whole_number("setColumnChecks: elements", elements)
+        return self
+
+    def getColumnChecks(self) -> int:
+        """For how many elements of a checked run the function is called as well."""
+        return self._column_checks
 
     def setRestartStrategy(
         self, restartStrategyConfiguration: RestartStrategyConfiguration

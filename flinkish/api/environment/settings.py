@@ -295,6 +295,8 @@ class EnvironmentSettings:
         elif option == "pipeline.function-tracing":
             config = self._config
             config.enableFunctionTracing() if value else config.disableFunctionTracing()
+        elif option == "pipeline.column-checks":
+            self._config.setColumnChecks(value)
         elif option == "pipeline.operator-chaining.enabled":
             self._chaining = bool(value)
         elif option == "execution.buffer-timeout.interval":

@@ -40,6 +40,18 @@ class JobStatus(enum.Enum):
 
 
 @dataclass(frozen=True)
+class FunctionRuns:
+    """The runs of one function of an operator, or of the writer behind it."""
+
+    function: str
+    """Its name, with file and line."""
+    runsOverColumns: int
+    runsElementByElement: int
+    difference: str | None = None
+    """What a check has found (``ExecutionConfig.setColumnChecks``): the function has left the columns."""
+
+
+@dataclass(frozen=True)
 class OperatorMetrics:
     """The metrics of one operator, over all its key groups.
 
@@ -66,6 +78,13 @@ class OperatorMetrics:
     that reported last."""
     accumulators: dict[str, list[Accumulator[Any, Any]]] = field(default_factory=dict)
     """The accumulators of the operator's user functions, by name: one of each task."""
+    functions: tuple[FunctionRuns, ...] = ()
+    """How its functions ran that may run over columns."""
+
+    @property
+    def leftColumns(self) -> dict[str, str]:
+        """The functions that a check has taken from the columns, and what it found."""
+        return {f.function: f.difference for f in self.functions if f.difference is not None}
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.column_runs import ColumnScope
 from flinkish.runtime.windowing.panes import PaneFold
 
 T = TypeVar("T")
@@ -116,6 +117,8 @@ class VertexTask:
         self._log = TaskLog(plan.sourceName or plan.uid, settings.logLevel)
         self._backend = PagedKeyedStateBackend(plan.uid)
         self._writers: list[RecordWriter] = []
+        self._writing = ColumnScope(settings.columnChecks)
+        """The functions of the writers: key selectors, and folds before a shuffle."""
         self._attributes: list[FunctionAttributes] = []
         self.reusable = True
         """Whether no user function changed its attributes since it was opened."""
@@ -130,6 +133,7 @@ class VertexTask:
             self._exit,
             settings.reusesObjects,
             settings.tracesFunctions,
+            settings.columnChecks,
         )
 
     def open(self) -> None:
@@ -207,6 +211,10 @@ class VertexTask:
                 )._replace(
                     userMeters=operator.metrics.userMeters(),
                     accumulators=operator.metrics.changedAccumulators(),
+                    columnRuns=(
+                        *self._chain.columnRuns(uid),
+                        *(self._writing.reports() if uid == self.plan.uid else ()),
+                    ),
                 )
             )
         return reports
@@ -246,7 +254,8 @@ class VertexTask:
     def _exit(self, edge: ChainedEdge) -> Input | None:
         for exit_plan in self.plan.exits:
             if exit_plan.edge is edge:
-                writer = self._writer(exit_plan)
+                with self._writing.entered():
+                    writer = self._writer(exit_plan)
                 self._writers.append(writer)
                 return writer
         return None
@@ -376,6 +385,7 @@ class SourceTask(VertexTask):
             (),
             (),
             *self._work(),
+            columnRuns=self._writing.reports(),
         )
 
 

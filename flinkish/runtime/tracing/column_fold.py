@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
@@ -22,6 +23,7 @@ from flinkish.runtime.records.shapes import (
     tuple_shape,
     with_shape,
 )
+from flinkish.runtime.tracing.checks import same
 from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
@@ -31,6 +33,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.combining import Combination, PartOrder
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
@@ -41,6 +44,7 @@ from flinkish.runtime.tracing.expressions import (
     Operation,
     folds,
 )
+from flinkish.runtime.tracing.fold_checks import combining_differs, folds_differ
 from flinkish.runtime.tracing.folding import (
     Folding,
     arrow_type,
@@ -142,7 +146,8 @@ class ColumnFold:
     def __init__(self, function: Any) -> None:
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
-        self._traces = Traces(self._plan)
+        self.runs = ColumnRuns("ColumnFold", function)
+        self._traces = Traces(self._plan, self.runs)
         self._get_result: ColumnFunction | None = None
         self._merge: ColumnFold | None = None
         if isinstance(function, AggregateFunction):
@@ -196,6 +201,7 @@ class ColumnFold:
 
     # ------------------------------------------------------------------ folding
 
+    @counting(folds_differ)
     def fold(
         self,
         values: Sequence[Any],
@@ -210,6 +216,17 @@ class ColumnFold:
         Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
         given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
         """
+        return self.foldUnchecked(values, groups, count, start, started)
+
+    def foldUnchecked(
+        self,
+        values: Sequence[Any],
+        groups: NDArray[np.intp],
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """The same for those who check it."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         plan = self._traces.of(values)
@@ -239,17 +256,42 @@ class ColumnFold:
         """The accumulators of groups of which parts were folded apart, in their order, each without a
         start. Only for folds that are exact in any grouping."""
         combination = Combination.of(parts.schema)
-        if combination is None:
+        if combination is None or self.runs.difference is not None:
             return None
         try:
-            return _batch(combination.columns(parts, groups, count), parts.schema)
+            combined = _batch(combination.columns(parts, groups, count), parts.schema)
         except NOT_EXACT:
             return None
+        if self._reduces and self.runs.dueCombining(parts.num_rows):
+            self.runs.seed += 1
+            difference = combining_differs(self, combined, parts, groups, count)
+            if difference is not None:
+                self.runs.leave(difference)
+                return None
+        return combined
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         """The accumulator of what is in two that were folded apart to columns of that schema, the
         elements of ``one`` first; without the limits that columns have. None if one is of elements with
         other columns."""
+        if not (self._reduces and self.runs.checks):
+            return self._joined(folded, one, other)
+        # An accumulator of a reduction is an element, so that the function can tell
+        reduced = reduce_call(self._function)(one, other)
+        try:
+            joined = self._joined(folded, one, other)
+        except Exception as error:
+            found = said_by(error)
+        else:
+            if same(reduced, joined):
+                return reduced
+            found = shown(joined)
+        self.runs.leave(
+            f"gives {shown(reduced)} for {shown(one)} and {shown(other)}, where joining columns gave {found}"
+        )
+        return reduced
+
+    def _joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])

@@ -28,6 +28,7 @@ def test_options_by_flinks_names(env):
                 "pipeline.auto-watermark-interval": fl.Duration.ofMillis(50),
                 "pipeline.global-job-parameters": {"limit": "5"},
                 "pipeline.object-reuse": True,
+                "pipeline.column-checks": 7,
                 "pipeline.function-tracing": False,
                 "pipeline.operator-chaining.enabled": False,
                 "execution.buffer-timeout.interval": 0,
@@ -64,6 +65,7 @@ def test_options_by_flinks_names(env):
     assert env.getSavepointRestoreSettings() == begin
     assert env.getCheckpointInterval() == 5_000
     assert env.getCheckpointingConsistencyMode() is fl.CheckpointingMode.AT_LEAST_ONCE
+    assert env.getConfig().getColumnChecks() == 7
     assert set(env.getConfiguration()) == set(fl.Configuration.OPTIONS)
 
 

@@ -25,6 +25,7 @@ from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.tracing.column_runs import ColumnRuns
 from tests.runtime.windowing.operators import Recorder
 
 LEFT, RIGHT = OutputTag("left"), OutputTag("right")
@@ -222,6 +223,7 @@ def test_texts_are_keys_and_times_may_lie_far_apart():
 
 def test_a_function_that_only_computes_is_not_called(monkeypatch):
     made = []
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
     monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
     driver = JoinDriver(-5, 5, columns=True, call=computed)
     driver.process("left", [(1, 10, 100), (1, 3, 108)])
