@@ -225,3 +225,10 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
             " if every task needs the value. Create in open() what can be created again, with"
             " functools.lru_cache for a cache."
         )
+
+
+class ElementsNeededError(FlinkishError):
+    """A window has to see elements that the task before the shuffle has folded already.
+
+    No job ends with it: the batch runs again, and from then on elements cross the shuffle one by one.
+    """

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -152,6 +153,12 @@ class ColumnMerge(Protocol):
         """
 
 
+def kind_of_run(schema: pa.Schema) -> bytes:
+    """What tells runs of other columns apart, or of columns that mean something else: a digest of the schema with what
+    is noted in it."""
+    return blake2b(schema.serialize(), digest_size=8).digest()
+
+
 class ColumnTable(ABC):
     """The contents of aligned windows as columns: window -> runs of rows, in the order of their arrival.
 
@@ -175,6 +182,10 @@ class ColumnTable(ABC):
     @abstractmethod
     def runs(self, window: Any) -> list[pa.RecordBatch]:
         """All runs of ``window``."""
+
+    @abstractmethod
+    def kinds(self, window: Any) -> set[bytes]:
+        """The kinds of the runs of ``window``, without reading them."""
 
     @abstractmethod
     def remove(self, window: Any) -> None:

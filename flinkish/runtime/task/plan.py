@@ -97,6 +97,8 @@ class TaskSettings:
     """Whether all input comes in one batch, and only final results go out (RuntimeExecutionMode.BATCH)."""
     columnChecks: int = DEFAULT_COLUMN_CHECKS
     """For how many elements of a run that columns took the function is called as well."""
+    foldsBeforeShuffle: bool = True
+    """Whether a task may fold elements for the windows behind its shuffle."""
     bootstraps: frozenset[str] = frozenset()
     """The uids of the vertices whose state goes into a savepoint: they see elements, and no time."""
 

@@ -265,7 +265,8 @@ class VertexTask:
         if plan.exchange is Exchange.KEYED:
             selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
             traces = self._settings.tracesFunctions
-            fold = PaneFold.before(plan.window) if plan.window and traces else None
+            folds = traces and self._settings.foldsBeforeShuffle
+            fold = PaneFold.before(plan.window) if plan.window and folds else None
             columns = ColumnFunction(selector) if traces else None
             return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold, columns)
         if plan.exchange is Exchange.BROADCAST:

@@ -37,6 +37,7 @@ from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.combining import Combination, PartOrder
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
+    PYTHON_TYPES,
     Constant,
     Expression,
     Expressions,
@@ -89,7 +90,8 @@ class FoldPlan:
     @property
     def combination(self) -> Combination:
         """How parts that were folded apart become one."""
-        return Combination(self.forms, self.kinds, self.start)
+        tests_none = self.traced is not None and self.traced.testsNone
+        return Combination(self.forms, self.kinds, self.start, tests_none)
 
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""
@@ -164,6 +166,11 @@ class ColumnFold:
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""
         return self._traces.of(values) is not None
+
+    def schemaFor(self, values: RowColumns) -> pa.Schema | None:
+        """The columns that elements like ``values`` are folded to, None if they cannot be."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return None if plan is None else plan.schema
 
     def exactInAnyGrouping(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
@@ -271,35 +278,36 @@ class ColumnFold:
         return combined
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
-        """The accumulator of what is in two that were folded apart to columns of that schema, the
-        elements of ``one`` first; without the limits that columns have. None if one is of elements with
-        other columns."""
-        if not (self._reduces and self.runs.checks):
-            return self._joined(folded, one, other)
-        # An accumulator of a reduction is an element, so that the function can tell
-        reduced = reduce_call(self._function)(one, other)
-        try:
-            joined = self._joined(folded, one, other)
-        except Exception as error:
-            found = said_by(error)
-        else:
-            if same(reduced, joined):
-                return reduced
-            found = shown(joined)
-        self.runs.leave(
-            f"gives {shown(reduced)} for {shown(one)} and {shown(other)}, where joining columns gave {found}"
-        )
-        return reduced
-
-    def _joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
+        """The accumulator of what is in two, the elements of ``one`` first; ``other`` was folded to columns of that
+        schema, and ``one`` may be anything that Python made. None if nothing proves that the result is what the function
+        would give for the elements of ``other`` one by one."""
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])
         for accumulator, fields_of in zip((one, other), parts):
-            if not take_apart(shape, accumulator, fields_of):
+            if not take_apart(shape, accumulator, fields_of) or not combination.proves(fields_of):
                 return None
-        (made,) = shape.made([[field] for field in combination.joined(*parts)])
-        return made
+        (joined,) = shape.made([[field] for field in combination.joined(*parts)])
+        if self._reduces and self.runs.checks:
+            # An accumulator of a reduction is an element, so that the function can tell
+            try:
+                reduced = reduce_call(self._function)(one, other)
+            except Exception as error:
+                found = said_by(error)
+            else:
+                if same(reduced, joined):
+                    return joined
+                found = shown(reduced)
+            self.runs.leave(
+                f"gives {found} for {shown(one)} and {shown(other)}, where joining columns gave {shown(joined)}"
+            )
+            return None
+        return joined
+
+    def reduced(self, one: Any, element: Any) -> Any:
+        """What a reduction gives for an accumulator and one element; None for an AggregateFunction, whose accumulator does
+        not tell the element."""
+        return reduce_call(self._function)(one, element) if self._reduces else None
 
     # ------------------------------------------------------------------ accumulators
 
@@ -343,7 +351,8 @@ class ColumnFold:
         """The schema that folded accumulators of that shape and those values have had before."""
         for plan in self._traces.all():
             if plan.shape == shape and all(
-                kind not in _TYPES or set(map(type, column)) <= {_TYPES[kind], type(None)}
+                kind not in PYTHON_TYPES
+                or set(map(type, column)) <= {PYTHON_TYPES[kind], type(None)}
                 for kind, column in zip(plan.kinds, columns)
             ):
                 return plan.schema
@@ -514,9 +523,6 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 
 
 # ---------------------------------------------------------------------- values and columns
-
-
-_TYPES: dict[Kind, type[Any]] = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def _structure(value: Any, parts: list[Any]) -> Shape:
