@@ -243,6 +243,8 @@ class ColumnFold:
         traced = plan.traced
         if traced is not None and traced.testsNone and has_nulls(batch):
             return None
+        if plan.shape.kind is None and any(batch.column(c).null_count for c in plan.columns):
+            return None  # where the accumulator itself becomes None, the caller refuses it
         run = run_of(batch)
         folding = Folding(run, batch, groups, count, plan.start is None)
         try:
