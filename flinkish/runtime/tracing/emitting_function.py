@@ -241,7 +241,7 @@ class _ElementContext:
         self._watermark = watermark
 
     def timestamp(self) -> Symbol:
-        return self._timestamp
+        return self._trace.noted(self._timestamp._traced_expression)  # None of some elements
 
     def timerService(self) -> _ElementContext:
         return self

@@ -273,7 +273,7 @@ class _Context:
         self.timers: list[Any] = []
 
     def timestamp(self) -> Symbol:
-        return self._timestamp
+        return self._trace.noted(self._timestamp._traced_expression)  # None of some elements
 
     def getCurrentKey(self) -> Symbol:
         return self._key
