@@ -105,6 +105,9 @@ class Expressions:
         if then is otherwise:
             return then
         if condition.kind == "bool" and _is(then, True) and _is(otherwise, False):
+            # A column of bools may have nulls, whose truth is False
+            if isinstance(condition, Column):
+                return self.operation("truth", "bool", condition)
             return condition
         kind = then.kind if then.kind == otherwise.kind else "unknown"
         key = ("choice", id(condition), id(then), id(otherwise))

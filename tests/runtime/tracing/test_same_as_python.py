@@ -53,3 +53,54 @@ TIMED = {
 @pytest.mark.parametrize("timed", [False, True])
 def test_an_element_without_timestamp_has_none(build, timed):
     agrees(build, ROWS, timed=timed, columns=timed)
+
+
+NULLABLE = pa.RecordBatch.from_pydict(
+    {
+        "k": ["a", "b", "a", "b"] * 3,
+        "f": [True, None, False] * 4,
+        "n": list(range(12)),
+        "t": list(range(12)),
+    }
+)
+
+TRUTHS = {
+    "bool": lambda r: bool(r.f),
+    "chosen": lambda r: True if r.f else False,  # noqa: SIM210
+    "not not": lambda r: not not r.f,  # noqa: SIM208
+    "not": lambda r: not r.f,
+    "any": lambda r: any((r.f,)),
+    "all": lambda r: all((r.f, True)),
+    "or": lambda r: r.f or False,
+    "and": lambda r: r.f and True,
+    "bare": lambda r: r.f,
+    "the same twice": lambda r: r.f or r.f,
+    "opposite": lambda r: False if r.f else True,  # noqa: SIM211
+}
+
+
+@pytest.mark.parametrize("truth", TRUTHS.values(), ids=TRUTHS)
+def test_the_truth_of_a_null_is_false(truth):
+    for build in (
+        lambda s: s.map(truth),
+        lambda s: s.map(lambda r: (r.k, truth(r))),
+        lambda s: s.filter(truth),
+        lambda s: s.flatMap(lambda r: [(r.n, truth(r))]),
+        lambda s: s.process(lambda r, ctx, out: out.collect((r.n, truth(r)))),
+        lambda s: s.keyBy(truth).process(
+            lambda r, ctx, out: out.collect((ctx.getCurrentKey(), r.n))
+        ),
+        lambda s: s.keyBy("k").process(lambda r, ctx, out: out.collect((truth(r), r.n))),
+        lambda s: s.keyBy(truth).sum("n"),
+    ):
+        agrees(build, NULLABLE)
+        agrees(build, NULLABLE.filter(pa.array([True, False, True] * 4)))
+
+
+def test_a_column_of_bools_is_handed_on_over_columns():
+    agrees(lambda s: s.map(lambda r: r.f), NULLABLE, columns=True)
+    agrees(
+        lambda s: s.map(lambda r: bool(r.f)),
+        NULLABLE.filter(pa.array([True, False, True] * 4)),
+        columns=True,
+    )
