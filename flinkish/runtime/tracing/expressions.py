@@ -164,6 +164,14 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
     return ()
 
 
+def objects_of(expression: Expression) -> frozenset[Expression]:
+    """What may be the object that it is: one of those that it chooses from, or itself; not an int, text or bool,
+    where the same object is an equal one."""
+    if isinstance(expression, Choice):
+        return objects_of(expression.then) | objects_of(expression.otherwise)
+    return frozenset({expression} if expression.kind in ("float", "unknown") else ())
+
+
 def leaves(*expressions: Expression) -> list[Expression]:
     """All columns, constants and parts of accumulators in them, each once."""
     found: list[Expression] = []

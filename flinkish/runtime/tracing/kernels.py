@@ -615,6 +615,22 @@ def _comparison(compare: Callable[[Any, Any], Any], texts: str) -> Callable[...,
     return computed
 
 
+def _without_nan(compare: Callable[..., Values]) -> Callable[..., Values]:
+    """A comparison of what may be one object: a NaN is equal to itself where a tuple compares its items only."""
+
+    def computed(a: Values, b: Values) -> Values:
+        for operand in (a, b):
+            if operand.kind == "float" and bool(np.isnan(operand.data).any()):
+                raise Inexact
+        return compare(a, b)
+
+    return computed
+
+
+_EQUAL = _comparison(operator.eq, "equal")
+_UNEQUAL = _comparison(operator.ne, "not_equal")
+
+
 # ---------------------------------------------------------------------- texts
 
 
@@ -662,8 +678,10 @@ _KERNELS: dict[str, Callable[..., Values]] = {
     "<=": _comparison(operator.le, "less_equal"),
     ">": _comparison(operator.gt, "greater"),
     ">=": _comparison(operator.ge, "greater_equal"),
-    "==": _comparison(operator.eq, "equal"),
-    "!=": _comparison(operator.ne, "not_equal"),
+    "==": _EQUAL,
+    "!=": _UNEQUAL,
+    "== or same": _without_nan(_EQUAL),
+    "!= or same": _without_nan(_UNEQUAL),
     "unary -": _negative,
     "unary +": _positive,
     "unary ~": _inverted,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, tuple_shape
-from flinkish.runtime.tracing.expressions import NUMBERS, Constant, Expression, Kind
+from flinkish.runtime.tracing.expressions import NUMBERS, Constant, Expression, Kind, objects_of
 
 if TYPE_CHECKING:
     from flinkish.runtime.tracing.trace import Trace
@@ -146,6 +146,10 @@ class Symbol:
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
             self._traced_refuse(f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}")
+        if name in ("==", "!=") and self is not other:
+            # A tuple that compares its items, or looks for one, finds a NaN that is the same object
+            if not objects_of(self._traced_expression).isdisjoint(objects_of(value)):
+                name = f"{name} or same"
         made = self._traced_trace.expressions.operation(
             name, "bool", self._traced_expression, value
         )

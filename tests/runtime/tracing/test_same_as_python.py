@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import pyarrow as pa
 import pytest
 
@@ -104,3 +106,41 @@ def test_a_column_of_bools_is_handed_on_over_columns():
         NULLABLE.filter(pa.array([True, False, True] * 4)),
         columns=True,
     )
+
+
+FLOATS = pa.RecordBatch.from_pydict(
+    {
+        "x": [1.0, float("nan"), -0.0, float("inf"), 2.5, 0.0] * 3,
+        "y": [float("nan"), 1.0, 0.0, 2.0, 2.5, -1.0] * 3,
+        "t": list(range(18)),
+    }
+)
+SECOND = itemgetter(1)
+
+SAME_OBJECTS = {
+    "max": lambda r: max(r.x, 1.0) in (r.x,),
+    "min": lambda r: min(r.x, r.y) in (r.x, 7.0),
+    "max of two": lambda r: (max(r.x, r.y),) == (max(r.y, r.x),),
+    "not in": lambda r: max(r.x, 1.0) not in [r.x],
+    "unequal tuples": lambda r: (max(r.x, 1.0), 1) != (r.x, 1),
+    "count": lambda r: (r.x, r.y).count(min(r.x, 0.5)),
+    "order": lambda r: (max(r.x, 1.0), 1) < (r.x, 2),
+    "getter": lambda r: SECOND(r) in (r.y,),
+    "abs": lambda r: abs(r.x) in (r.x,),
+    "float": lambda r: float(r.x) in (r.x,),
+    "plus": lambda r: +r.x in (r.x,),
+    "computed": lambda r: (r.x * 2,) == (r.x * 2,),
+    "comparison": lambda r: max(r.x, 1.0) == r.x,
+    "itself": lambda r: r.x == r.x,  # noqa: PLR0124
+}
+
+
+@pytest.mark.parametrize("function", SAME_OBJECTS.values(), ids=SAME_OBJECTS)
+def test_a_tuple_finds_the_nan_that_is_in_it(function):
+    agrees(lambda s: s.map(function), FLOATS)
+    agrees(lambda s: s.filter(lambda r: r.t < 2 or function(r)), FLOATS)
+
+
+def test_what_may_be_one_object_is_compared_over_columns():
+    without = FLOATS.filter(pa.array([True, False, True, True, True, True] * 3))
+    agrees(lambda s: s.map(lambda r: max(r.x, 1.0) in (r.x,)), without, columns=True)
