@@ -149,6 +149,12 @@ def takes_remainders(code: CodeType) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
+def has_texts(code: CodeType) -> bool:
+    """Whether ``code``, which has no % itself, may hand on a text to one that has."""
+    return not takes_remainders(code) and any(_is_text(step) for step in _steps_of(code))
+
+
 def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:
     for each in with_inner(code):
         yield from dis.get_instructions(each)
@@ -158,7 +164,7 @@ def _is_text(step: dis.Instruction) -> bool:
     if step.opname != "LOAD_CONST":
         return False
     parts = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-    return any(isinstance(part, str) for part in parts)
+    return any(isinstance(part, (str, bytes)) for part in parts)
 
 
 def _takes_item(step: dis.Instruction) -> bool:

@@ -29,6 +29,7 @@ from flinkish.runtime.tracing.expressions import (
 )
 from flinkish.runtime.tracing.purity import (
     globals_read,
+    has_texts,
     impurity,
     takes_remainders,
     tests_none,
@@ -119,6 +120,8 @@ class Trace:
         self.exploring = exploring
         self._stand_in = standIn
         self._codes: set[CodeType] = set()
+        self._knows_texts = False
+        """Whether a function has texts from outside as they are, which ask a symbol nothing if it formats them."""
         self._functions: dict[int, tuple[Any, Any]] = {}
         self._reads: list[Read] = []
         self._decided: dict[int, bool] = {}
@@ -173,6 +176,10 @@ class Trace:
             shape, columns = self._follow(call, arguments)
         except RecursionError:
             raise Refusal("calls itself too often") from None
+        if any(map(takes_remainders, self._codes)) and (
+            self._knows_texts or any(map(has_texts, self._codes))
+        ):
+            raise Refusal("may format a text with %")
         testing = any(map(tests_none, self._codes))
         steps = tuple(self._steps.values())
         return Traced(shape, tuple(columns), tuple(self._reads), testing, steps)
@@ -295,27 +302,30 @@ class Trace:
         if defaults:
             if not all(map(is_constant, defaults.values())):
                 raise Refusal(f"has a default value that can change (line {code.co_firstlineno})")
-            patched.__kwdefaults__ = dict(defaults)
+            patched.__kwdefaults__ = {name: self._constant(defaults[name]) for name in defaults}
         self._functions[id(function)] = (function, patched)
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
             if original != types.CellType():
                 self._note(_cell_contents, original, None, original.cell_contents)
-                cell.cell_contents = self._in_code(code, self.known(original.cell_contents, name))
+                cell.cell_contents = self.known(original.cell_contents, name)
         for name in globals_read(code):
             if name in function.__globals__:
                 value = function.__globals__[name]
                 self._note(dict.get, function.__globals__, name, value)
-                namespace[name] = self._in_code(code, self.known(value, name))
+                namespace[name] = self.known(value, name)
             elif hasattr(builtins, name):
                 self._note(dict.get, function.__globals__, name, _MISSING)
                 namespace[name] = self.known(getattr(builtins, name), name)
         return patched
 
-    def _in_code(self, code: CodeType, value: Any) -> Any:
-        """``value`` as a symbol if it is a text that ``code`` could format, which would ask nothing
-        of a symbol."""
-        if type(value) is str and takes_remainders(code):
-            return Symbol(self, self.expression(value))
+    def _constant(self, value: Any) -> Any:
+        """``value``, or symbols for the texts in it if a function could format them."""
+        if type(value) is tuple:
+            return tuple(map(self._constant, value))
+        if type(value) in (str, bytes):
+            if type(value) is str and any(map(takes_remainders, self._codes)):
+                return Symbol(self, self.expression(value))
+            self._knows_texts = True
         return value
 
     def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
@@ -324,14 +334,16 @@ class Trace:
         if defaults and not is_constant(tuple(defaults)):
             line = function.__code__.co_firstlineno
             raise Refusal(f"has a default value that can change (line {line})")
-        return defaults
+        return None if defaults is None else self._constant(defaults)  # type: ignore[no-any-return]
 
     def _note(self, get: Any, owner: Any, name: Any, value: Any) -> None:
         self._reads.append(Read(get, owner, name, value))
 
     def known(self, value: Any, name: str) -> Any:
         """What stands for ``value``, which the function knows as ``name``."""
-        if is_constant(value) or isinstance(value, (Symbol, Record)):
+        if is_constant(value):
+            return self._constant(value)
+        if isinstance(value, (Symbol, Record)):
             return value
         special = None if self._stand_in is None else self._stand_in(value)
         return Outside(self, value, name) if special is None else special

@@ -7,7 +7,7 @@ from operator import itemgetter
 import pyarrow as pa
 import pytest
 
-from flinkish import KeyedProcessFunction, ProcessFunction
+from flinkish import KeyedProcessFunction, MapFunction, ProcessFunction
 from flinkish.runtime.tracing.column_runs import counted_runs
 from tests.runtime.tracing.test_checks import emitted
 
@@ -144,3 +144,73 @@ def test_a_tuple_finds_the_nan_that_is_in_it(function):
 def test_what_may_be_one_object_is_compared_over_columns():
     without = FLOATS.filter(pa.array([True, False, True, True, True, True] * 3))
     agrees(lambda s: s.map(lambda r: max(r.x, 1.0) in (r.x,)), without, columns=True)
+
+
+class Formatting(MapFunction):
+    label = "no place"
+
+    def __init__(self):
+        self.text = "no place"
+        self.texts = ("no place", 2)
+        self.raw = b"no place"
+
+    def label_of(self):
+        return "no place"
+
+    def map(self, value):
+        return self.text % value.x
+
+
+class OfClass(Formatting):
+    def map(self, value):
+        return self.label % value.x
+
+
+class OfTuple(Formatting):
+    def map(self, value):
+        return self.texts[0] % value.x
+
+
+class OfMethod(Formatting):
+    def map(self, value):
+        return self.label_of() % value.x
+
+
+class OfBytes(Formatting):
+    def map(self, value):
+        return str(value.t) if self.raw % value.x else ""
+
+
+TEXT = "no place"
+FORMATS = {
+    "attribute": Formatting(),
+    "class attribute": OfClass(),
+    "item": OfTuple(),
+    "method": OfMethod(),
+    "bytes": OfBytes(),
+    "constant": lambda r: "no place" % r.x,  # noqa: F507
+    "global": lambda r: TEXT % r.x,
+    "default": lambda r, text="no place": text % r.x,
+    "variable": lambda r: (lambda text: text % r.x)("no place"),
+    "whole": lambda r: TEXT % r,
+    "augmented": lambda r: [TEXT][0] % r.t,
+}
+
+
+@pytest.mark.parametrize("function", FORMATS.values(), ids=FORMATS)
+def test_a_text_without_a_place_is_not_formatted(function):
+    with pytest.raises(Exception, match="not all arguments converted"):
+        emitted(lambda s: s.map(function), [FLOATS], checks=0)
+
+
+class Remainder(MapFunction):
+    def __init__(self):
+        self.by = 7
+
+    def map(self, value):
+        return value.t % self.by
+
+
+def test_remainders_are_taken_over_columns():
+    agrees(lambda s: s.map(Remainder()), FLOATS, columns=True)
+    agrees(lambda s: s.map(lambda r: r.t % 5 if r.x < 1 else 0), FLOATS, columns=True)
