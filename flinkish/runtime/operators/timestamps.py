@@ -126,7 +126,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
 
     def timed(self, records: Records) -> Records:
-        """A run of records with the timestamps that the assigner gives to them."""
+        """A run of records with the timestamps that the assigner gives to them, where no generator sees an element
+        before the next one gets its timestamp."""
         column = self._timestamp_column(records)
         if column is not None:
             return records.timed(column)
@@ -146,6 +147,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         """A run of columns with its timestamps, if no assigner has to be called for each element."""
         if not isinstance(records.values, RowColumns) or records.values.nested:
             return None
+        if self._columns is not None and self._columns.readsVariables(records.values):
+            return None  # The generator may write them as it sees an element
         column = self._timestamp_column(records)
         return None if column is None else records.timed(column)
 

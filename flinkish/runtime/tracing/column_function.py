@@ -132,6 +132,11 @@ class ColumnFunction:
             return None
         return {number for number in traced.reading if number < len(values.schema)}
 
+    def readsVariables(self, values: Sequence[Any]) -> bool:
+        """Whether the function, as it runs over ``values``, reads what others may write between two elements."""
+        traced: Traced | None = self._traces.of(values) if isinstance(values, RowColumns) else None
+        return traced is not None and traced.readsVariables
+
     def passed(self, values: Sequence[Any]) -> int | None:
         """The number of the column of ``values`` that the function returns as it is."""
         if not isinstance(values, RowColumns) or not len(values):

@@ -88,7 +88,7 @@ class EventFold:
         self.runs = ColumnRuns("EventFold", generator.onEvent)
         method = getattr(generator.onEvent, "__func__", None)
         self._on_event = method if isinstance(method, FunctionType) else None
-        code = None if self._on_event is None else self._on_event.__code__
+        self._code = code = None if self._on_event is None else self._on_event.__code__
         self._names = () if code is None else written_attributes(code)
         self.possible = bool(self._names) and code is not None and impurity(code, True) is None
         """Whether there may be a run that is noted at once."""
@@ -145,6 +145,9 @@ class EventFold:
         kind = type(self._generator)
         if not self.possible or kind.__setattr__ is not object.__setattr__:
             return None
+        method = getattr(self._generator.onEvent, "__func__", None)
+        if method is not self._on_event or method.__code__ is not self._code:
+            return None  # It has been replaced
         values = []
         for name in self._names:
             described = hasattr(getattr(kind, name, None), "__set__")

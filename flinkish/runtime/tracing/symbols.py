@@ -146,14 +146,17 @@ class Symbol:
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
             self._traced_refuse(f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}")
-        if name in ("==", "!=") and self is not other:
+        if name in ("==", "!=") and self is not other and self._traced_may_be(value):
             # A tuple that compares its items, or looks for one, finds a NaN that is the same object
-            if not objects_of(self._traced_expression).isdisjoint(objects_of(value)):
-                name = f"{name} or same"
+            name = f"{name} or same"
         made = self._traced_trace.expressions.operation(
             name, "bool", self._traced_expression, value
         )
         return self._traced_trace.noted(made)
+
+    def _traced_may_be(self, other: Expression) -> bool:
+        """Whether both may be one object."""
+        return not objects_of(self._traced_expression).isdisjoint(objects_of(other))
 
     def _traced_unary(self, name: str) -> Symbol:
         """An operation with one operand."""
@@ -357,6 +360,7 @@ class Record:
         self._traced_kind = kind
         self._traced_names = names
         self._traced_parts = parts
+        trace.reads.attributes(kind)
 
     def _traced_unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
         """The class, the names of the parts, and the parts."""

@@ -6,7 +6,6 @@ functions that understand symbols, or are traced themselves, and objects that re
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import math
 import operator
@@ -35,6 +34,19 @@ from flinkish.runtime.tracing.purity import (
     tests_none,
     with_inner,
 )
+from flinkish.runtime.tracing.reads import (
+    MISSING,
+    AnyRead,
+    Read,
+    Reads,
+    cell_contents,
+    class_attribute,
+    found_in_class,
+    has_plain_attributes,
+    in_slot,
+    is_data_descriptor,
+    own_attribute,
+)
 from flinkish.runtime.tracing.symbols import (
     CannotTell,
     Record,
@@ -47,19 +59,6 @@ from flinkish.runtime.tracing.symbols import (
 
 MOST_PATHS = 32
 """More ways through the branches of a function are not followed."""
-
-
-class Read(NamedTuple):
-    """Something that a function read from outside of it, and the value it had."""
-
-    get: Callable[[Any, Any, Any], Any]
-    owner: Any
-    name: Any
-    value: Any
-
-    def changed(self) -> bool:
-        """Whether it is another value now."""
-        return self.get(self.owner, self.name, _MISSING) is not self.value
 
 
 class Step(NamedTuple):
@@ -76,7 +75,7 @@ class Traced(NamedTuple):
     """What its results are made of."""
     columns: tuple[Expression, ...]
     """An expression for each column of the results."""
-    reads: tuple[Read, ...]
+    reads: tuple[AnyRead, ...]
     """What must not have changed."""
     testsNone: bool
     """Whether it asks whether a value is None; then all columns count as used."""
@@ -98,7 +97,15 @@ class Traced(NamedTuple):
     @property
     def readsValues(self) -> bool:
         """Whether it reads numbers, texts or the like from outside, which may be others later."""
-        return any(is_constant(read.value) for read in self.reads)
+        return any(isinstance(read, Read) and is_constant(read.value) for read in self.reads)
+
+    @property
+    def readsVariables(self) -> bool:
+        """Whether it reads such values of objects, modules or enclosing functions, which others may write."""
+        return any(
+            isinstance(read, Read) and not read.ofCode and is_constant(read.value)
+            for read in self.reads
+        )
 
 
 class _Undecided(Exception):
@@ -123,7 +130,7 @@ class Trace:
         self._knows_texts = False
         """Whether a function has texts from outside as they are, which ask a symbol nothing if it formats them."""
         self._functions: dict[int, tuple[Any, Any]] = {}
-        self._reads: list[Read] = []
+        self.reads = Reads()
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
         self._steps: dict[tuple[Any, ...], Step] = {}
@@ -182,7 +189,7 @@ class Trace:
             raise Refusal("may format a text with %")
         testing = any(map(tests_none, self._codes))
         steps = tuple(self._steps.values())
-        return Traced(shape, tuple(columns), tuple(self._reads), testing, steps)
+        return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
 
     def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]]:
         self._path = []
@@ -270,7 +277,7 @@ class Trace:
         replaced = _REPLACED.get(function) if _is_hashable(function) else None
         if replaced is not None:
             return lambda *arguments: replaced(self, *arguments)
-        call = _found_in_class(type(function), "__call__")
+        call = self.reads.member(self.reads.class_of(function), "__call__")
         if isinstance(call, FunctionType) and not isclass(function):
             return self.bound(call, Outside(self, function, "self"))
         raise Refusal(f"is no function of Python but {type(function).__name__} {name}".rstrip())
@@ -294,6 +301,7 @@ class Trace:
         if impure is not None:
             raise Refusal(impure)
         self._codes.update(with_inner(code))
+        self.reads.code(function)
         namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
         held = self._held(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
@@ -306,16 +314,14 @@ class Trace:
         self._functions[id(function)] = (function, patched)
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
             if original != types.CellType():
-                self._note(_cell_contents, original, None, original.cell_contents)
-                cell.cell_contents = self.known(original.cell_contents, name)
+                held_there = self.reads.note(cell_contents, original, None)
+                cell.cell_contents = self.known(held_there, name)
         for name in globals_read(code):
-            if name in function.__globals__:
-                value = function.__globals__[name]
-                self._note(dict.get, function.__globals__, name, value)
+            value = self.reads.note(dict.get, function.__globals__, name)
+            if value is MISSING:
+                value = self.reads.note(dict.get, function.__builtins__, name)
+            if value is not MISSING:
                 namespace[name] = self.known(value, name)
-            elif hasattr(builtins, name):
-                self._note(dict.get, function.__globals__, name, _MISSING)
-                namespace[name] = self.known(getattr(builtins, name), name)
         return patched
 
     def _constant(self, value: Any) -> Any:
@@ -330,14 +336,10 @@ class Trace:
 
     def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
         defaults = function.__defaults__
-        self._note(getattr, function, "__defaults__", defaults)
         if defaults and not is_constant(tuple(defaults)):
             line = function.__code__.co_firstlineno
             raise Refusal(f"has a default value that can change (line {line})")
         return None if defaults is None else self._constant(defaults)  # type: ignore[no-any-return]
-
-    def _note(self, get: Any, owner: Any, name: Any, value: Any) -> None:
-        self._reads.append(Read(get, owner, name, value))
 
     def known(self, value: Any, name: str) -> Any:
         """What stands for ``value``, which the function knows as ``name``."""
@@ -347,12 +349,6 @@ class Trace:
             return value
         special = None if self._stand_in is None else self._stand_in(value)
         return Outside(self, value, name) if special is None else special
-
-    def read(self, owner: Any, attribute: str, name: str) -> Any:
-        """What stands for an attribute of an object or module."""
-        value = getattr(owner, attribute)
-        self._note(getattr, owner, attribute, value)
-        return self.known(value, name)
 
 
 class Collected(list[Any]):
@@ -373,34 +369,49 @@ class Outside:
         self._traced_name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        value, name = self._traced_object, f"{self._traced_name}.{attribute}"
+        value, trace = self._traced_object, self._traced_trace
+        name, reads = f"{self._traced_name}.{attribute}", trace.reads
+        kind = reads.class_of(value)
+        if not has_plain_attributes(value):
+            raise trace.refusal(f"reads {name} of a {kind.__name__}")
+        described = reads.member(kind, attribute)
+        if isinstance(described, types.MemberDescriptorType) and not isclass(value):
+            return trace.known(self._traced_there(in_slot, attribute, name), name)
+        if is_data_descriptor(described):
+            raise trace.refusal(f"reads the property {name}")
         if isinstance(value, ModuleType):
-            if not hasattr(value, attribute):
-                raise self._traced_trace.refusal(f"reads {name}, which is not there")
-            return self._traced_trace.read(value, attribute, name)
-        kind = value if isclass(value) else type(value)
-        if not _has_plain_attributes(kind):
-            raise self._traced_trace.refusal(f"reads {name} of a {kind.__name__}")
-        member = _found_in_class(kind, attribute)
-        if isinstance(member, types.MemberDescriptorType) and not isclass(value):
-            return self._traced_trace.read(value, attribute, name)
-        if hasattr(type(member), "__set__"):
-            raise self._traced_trace.refusal(f"reads the property {name}")
-        if attribute in getattr(value, "__dict__", ()) and not isclass(value):
-            return self._traced_trace.read(value, attribute, name)
-        if member is not None and member is vars(RichFunction).get(attribute):
-            raise self._traced_trace.refusal(f"calls {name}")
-        if isinstance(member, FunctionType) and not isclass(value):
-            self._traced_trace._note(getattr, kind, attribute, getattr(kind, attribute))
-            self._traced_trace._note(_own_attribute, value, attribute, _MISSING)
-            return self._traced_trace.bound(member, self)
+            return trace.known(self._traced_there(own_attribute, attribute, name), name)
+        if isclass(value):
+            return self._traced_of_class(attribute, name)
+        if reads.note(own_attribute, value, attribute) is not MISSING:
+            return trace.known(own_attribute(value, attribute, MISSING), name)
+        if described is not MISSING and described is vars(RichFunction).get(attribute):
+            raise trace.refusal(f"calls {name}")
+        if isinstance(described, FunctionType):
+            return trace.bound(described, self)
+        if isinstance(described, staticmethod):
+            return trace.known(described.__func__, name)
+        if is_constant(described):
+            return trace.known(reads.note(class_attribute, kind, attribute), name)
+        if trace.exploring and described is MISSING and isinstance(value, RichFunction):
+            raise CannotTell  # ``open`` may make it
+        raise trace.refusal(f"reads {name}")
+
+    def _traced_there(self, get: Callable[[Any, Any, Any], Any], attribute: str, name: str) -> Any:
+        """What ``get`` reads of the object."""
+        value = self._traced_trace.reads.note(get, self._traced_object, attribute)
+        if value is MISSING:
+            raise self._traced_trace.refusal(f"reads {name}, which is not there")
+        return value
+
+    def _traced_of_class(self, attribute: str, name: str) -> Any:
+        """What stands for an attribute of a class."""
+        reads, kind = self._traced_trace.reads, self._traced_object
+        member = reads.member(kind, attribute)
         if isinstance(member, staticmethod):
-            self._traced_trace._note(getattr, kind, attribute, member.__func__)
             return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
-            return self._traced_trace.read(value, attribute, name)
-        if self._traced_trace.exploring and member is _MISSING and isinstance(value, RichFunction):
-            raise CannotTell  # ``open`` may make it
+            return self._traced_trace.known(reads.note(class_attribute, kind, attribute), name)
         raise self._traced_trace.refusal(f"reads {name}")
 
     def __setattr__(self, attribute: str, value: Any) -> None:
@@ -467,26 +478,6 @@ def _name_of(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
-def _found_in_class(kind: type[Any], attribute: str) -> Any:
-    for base in kind.__mro__:
-        if attribute in vars(base):
-            return vars(base)[attribute]
-    return _MISSING
-
-
-def _has_plain_attributes(kind: type[Any]) -> bool:
-    own = _found_in_class(kind, "__getattribute__") is vars(object)["__getattribute__"]
-    return own and not hasattr(kind, "__getattr__")
-
-
-def _own_attribute(owner: Any, name: Any, missing: Any) -> Any:
-    return getattr(owner, "__dict__", {}).get(name, missing)
-
-
-def _cell_contents(cell: Any, name: Any, missing: Any) -> Any:
-    return missing if cell == types.CellType() else cell.cell_contents
-
-
 # ---------------------------------------------------------------------- constructors
 
 
@@ -497,17 +488,26 @@ def _constructed(
     if issubclass(kind, Row):
         return _row(trace, kind, arguments, named)
     if _is_named_tuple(kind):
-        names, defaults = kind._fields, kind._field_defaults
+        names = kind._fields
+        defaults = _defaults(trace, kind.__new__, names)
         return _of_fields(trace, kind, names, names, defaults, arguments, named)
     if is_plain_dataclass(kind):
         fields = dataclasses.fields(kind)
-        defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
         if any(field.default_factory is not dataclasses.MISSING for field in fields):
             return None
         names = tuple(field.name for field in fields)
         positional = tuple(field.name for field in fields if not field.kw_only)
+        defaults = _defaults(trace, kind.__init__, positional)  # type: ignore[misc]
         return _of_fields(trace, kind, names, positional, defaults, arguments, named)
     return None
+
+
+def _defaults(trace: Trace, made_by: Any, positional: Sequence[str]) -> dict[str, Any]:
+    """The default values of the function that makes objects of a class."""
+    trace.reads.code(made_by)
+    values = made_by.__defaults__ or ()
+    defaults = dict(zip(positional[len(positional) - len(values) :], values))
+    return {**defaults, **(made_by.__kwdefaults__ or {})}
 
 
 def _row(trace: Trace, kind: Any, arguments: Any, named: Any) -> Record | None:
@@ -552,7 +552,19 @@ def _is_named_tuple(kind: type[Any]) -> bool:
         and kind.__dictoffset__ == 0
         and all(_OWN.isdisjoint(vars(base)) for base in bases)
         and len(bases) == 1
+        and _is_generated(kind.__new__)
+        and _is_made_as_usual(kind)
     )
+
+
+def _is_generated(function: Any) -> bool:
+    """Whether it is what Python gives to a NamedTuple or dataclass."""
+    return isinstance(function, FunctionType) and function.__code__.co_filename == "<string>"
+
+
+def _is_made_as_usual(kind: type[Any]) -> bool:
+    """Whether to call a class only makes an object of it."""
+    return found_in_class(type(kind), "__call__") is vars(type)["__call__"]
 
 
 _OWN = {
@@ -574,17 +586,16 @@ def is_plain_dataclass(kind: type[Any]) -> bool:
     own = {"__post_init__", "__new__", "__getattr__", "__getattribute__", "__bool__", "__len__"}
     if not plain or any(not own.isdisjoint(vars(base)) for base in bases):
         return False
-    sets = _found_in_class(kind, "__setattr__") is not vars(object)["__setattr__"]
+    sets = found_in_class(kind, "__setattr__") is not vars(object)["__setattr__"]
     if sets and not parameters.frozen:
         return False
-    generated = kind.__init__
-    if not isinstance(generated, FunctionType) or generated.__code__.co_filename != "<string>":
+    if not _is_generated(kind.__init__) or not _is_made_as_usual(kind):  # type: ignore[misc]
         return False
     fields = kind.__dataclass_fields__.values()
     if any(getattr(f, "_field_type", None) is not dataclasses._FIELD for f in fields):  # type: ignore[attr-defined]
         return False
     return all(
-        field.init and not isinstance(_found_in_class(kind, field.name), property)
+        field.init and not isinstance(found_in_class(kind, field.name), property)
         for field in dataclasses.fields(kind)
     )
 
@@ -765,6 +776,3 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
 
 def _is_hashable(value: Any) -> bool:
     return isinstance(value, (type, types.BuiltinFunctionType))
-
-
-_MISSING: Any = object()

@@ -7,7 +7,14 @@ from operator import itemgetter
 import pyarrow as pa
 import pytest
 
-from flinkish import KeyedProcessFunction, MapFunction, ProcessFunction
+from flinkish import (
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessFunction,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkStrategy,
+)
 from flinkish.runtime.tracing.column_runs import counted_runs
 from tests.runtime.tracing.test_checks import emitted
 
@@ -214,3 +221,51 @@ class Remainder(MapFunction):
 def test_remainders_are_taken_over_columns():
     agrees(lambda s: s.map(Remainder()), FLOATS, columns=True)
     agrees(lambda s: s.map(lambda r: r.t % 5 if r.x < 1 else 0), FLOATS, columns=True)
+
+
+class Shared:
+    offset = 0
+
+
+class Advancing(WatermarkGenerator):
+    """A generator that writes what the assigner reads."""
+
+    def __init__(self, shared):
+        self.top = 0
+        self.offset = 0
+        self._shared = shared
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.top = max(self.top, eventTimestamp)
+        self.offset = self.offset + 10
+
+    def onPeriodicEmit(self, output):
+        output.emitWatermark(Watermark(self.top))
+
+
+class AdvancingAnother(Advancing):
+    def onEvent(self, event, eventTimestamp, output):
+        self._shared.offset += 10
+
+
+SHARED = Shared()
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_an_assigner_reads_what_the_generator_writes(another):
+    def build(stream):
+        SHARED.offset = 0
+        read = SHARED if another else Advancing(SHARED)
+        made = AdvancingAnother(SHARED) if another else read
+        strategy = WatermarkStrategy.forGenerator(lambda _: made)
+        return stream.assignTimestampsAndWatermarks(
+            strategy.withTimestampAssigner(lambda r, _: r.t + read.offset)
+        )
+
+    agrees(build, FLOATS)
+
+
+def test_an_assigner_that_reads_nothing_else_goes_with_a_generator_over_columns():
+    strategy = WatermarkStrategy.forGenerator(lambda _: Advancing(SHARED))
+    timed = strategy.withTimestampAssigner(lambda r, _: r.t * 1000)
+    agrees(lambda s: s.assignTimestampsAndWatermarks(timed), FLOATS, columns=True)

@@ -1,0 +1,148 @@
+"""``Reads``: what a trace read from outside of a function, code too, and whether it is another now.
+
+To look at it again calls no code of the user. What can only be read by such a call is not read.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from inspect import isclass
+from types import CellType, FunctionType, MemberDescriptorType, ModuleType
+from typing import Any, NamedTuple, TypeAlias
+
+MISSING: Any = object()
+"""Stands for what is not there."""
+
+
+class Read(NamedTuple):
+    """Something that a function read from outside of it, and the value it had."""
+
+    get: Callable[[Any, Any, Any], Any]
+    owner: Any
+    name: Any
+    value: Any
+
+    def changed(self) -> bool:
+        """Whether it is another value now."""
+        return self.get(self.owner, self.name, MISSING) is not self.value
+
+    @property
+    def ofCode(self) -> bool:
+        """Whether it is a part of a function."""
+        return isinstance(self.owner, FunctionType)
+
+
+class ClassRead(NamedTuple):
+    """A class whose attributes, or those of its objects, a function read."""
+
+    kind: type[Any]
+    mro: tuple[type[Any], ...]
+    members: tuple[tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...]], ...]
+    """For each class among its bases that can change: its attributes, and their names and values then."""
+
+    def changed(self) -> bool:
+        """Whether something has been set, added or deleted in it or a base."""
+        return self.kind.__mro__ is not self.mro or any(
+            tuple(now) != names or any(map(operator.is_not, now.values(), values))
+            for now, names, values in self.members
+        )
+
+
+AnyRead: TypeAlias = Read | ClassRead
+
+
+class Reads:
+    """Notes what is read, each once."""
+
+    def __init__(self) -> None:
+        self._noted: dict[tuple[Any, ...], AnyRead] = {}
+
+    def all(self) -> tuple[AnyRead, ...]:
+        """All that was noted."""
+        return tuple(self._noted.values())
+
+    def note(self, get: Callable[[Any, Any, Any], Any], owner: Any, name: Any) -> Any:
+        """What ``get`` reads."""
+        value = get(owner, name, MISSING)
+        self._noted.setdefault((get, id(owner), name), Read(get, owner, name, value))
+        return value
+
+    def class_of(self, value: Any) -> type[Any]:
+        """The class of an object."""
+        kind: type[Any] = self.note(_type_of, value, None)
+        self.attributes(kind)
+        return kind
+
+    def attributes(self, kind: type[Any]) -> None:
+        """Note all attributes of a class."""
+        if (kind,) in self._noted:
+            return
+        bases = [base for base in kind.__mro__ if _can_change(base)]
+        members = tuple((vars(b), tuple(vars(b)), tuple(vars(b).values())) for b in bases)
+        self._noted[(kind,)] = ClassRead(kind, kind.__mro__, members)
+
+    def member(self, kind: type[Any], attribute: str) -> Any:
+        """An attribute as it stands in a class or its bases."""
+        self.attributes(kind)
+        return found_in_class(kind, attribute)
+
+    def code(self, function: FunctionType) -> None:
+        """Note what a function is made of."""
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            self.note(getattr, function, name)
+        for name in function.__kwdefaults__ or ():
+            self.note(dict.get, function.__kwdefaults__, name)
+
+
+def _can_change(kind: type[Any]) -> bool:
+    return bool(kind.__flags__ & _HEAP_TYPE) and not kind.__module__.startswith("flinkish.")
+
+
+_HEAP_TYPE = 1 << 9
+
+
+def _type_of(owner: Any, name: Any, missing: Any) -> Any:
+    return type(owner)
+
+
+def found_in_class(kind: type[Any], attribute: str) -> Any:
+    """An attribute as it stands in a class or its bases, ``MISSING`` if there is none."""
+    for base in kind.__mro__:
+        if attribute in vars(base):
+            return vars(base)[attribute]
+    return MISSING
+
+
+def class_attribute(owner: Any, name: Any, missing: Any) -> Any:
+    """The same, to be noted."""
+    return found_in_class(owner, name)
+
+
+def own_attribute(owner: Any, name: Any, missing: Any) -> Any:
+    """An attribute of the object itself."""
+    return getattr(owner, "__dict__", {}).get(name, missing)
+
+
+def in_slot(owner: Any, name: Any, missing: Any) -> Any:
+    """What an object holds in a slot."""
+    slot = found_in_class(type(owner), name)
+    return getattr(owner, name, missing) if isinstance(slot, MemberDescriptorType) else missing
+
+
+def cell_contents(cell: Any, name: Any, missing: Any) -> Any:
+    """The value of a variable of an enclosing function."""
+    return missing if cell == CellType() else cell.cell_contents
+
+
+def has_plain_attributes(value: Any) -> bool:
+    """Whether to read an attribute of an object or class calls no code of its class but a property."""
+    kind = type(value)
+    usual = type if isclass(value) else ModuleType if isinstance(value, ModuleType) else object
+    own = found_in_class(kind, "__getattribute__") is vars(usual)["__getattribute__"]
+    return own and found_in_class(kind, "__getattr__") is MISSING
+
+
+def is_data_descriptor(member: Any) -> bool:
+    """Whether to read an attribute is a call of what stands in its class, whatever the object holds."""
+    return hasattr(type(member), "__set__") or hasattr(type(member), "__delete__")
