@@ -10,14 +10,16 @@ from __future__ import annotations
 import datetime
 import keyword
 import operator
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from inspect import getattr_static
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, tuple_shape
 from flinkish.runtime.tracing.expressions import NUMBERS, Constant, Expression, Kind, objects_of
+from flinkish.runtime.tracing.reads import is_data_descriptor
 
 if TYPE_CHECKING:
     from flinkish.runtime.tracing.trace import Trace
@@ -381,13 +383,16 @@ class Record:
                 return self._traced_trace.callable_of(member.__func__)
             if isinstance(member, FunctionType):
                 return self._traced_trace.bound(member, self)
-            if isinstance(member, property) and isinstance(member.fget, FunctionType):
+            if type(member) is property and isinstance(member.fget, FunctionType):
                 return self._traced_trace.bound(member.fget, self)()
         raise self._traced_trace.refusal(f"reads {name} of a {kind.__name__}")
 
     def _traced_is_attribute(self, name: str) -> bool:
         if self._traced_kind is not Row:
-            return True
+            member = getattr_static(self._traced_kind, name, None)
+            if issubclass(self._traced_kind, tuple):
+                return isinstance(member, _TUPLE_FIELD)
+            return isinstance(member, MemberDescriptorType) or not is_data_descriptor(member)
         usable = name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_"
         return usable and name not in vars(Row) and name not in ("count", "index")
 
@@ -457,6 +462,10 @@ class Record:
 
     def __repr__(self) -> str:
         raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
+
+
+_TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined, misc]
+"""What reads a field of a NamedTuple."""
 
 
 def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:

@@ -138,7 +138,7 @@ SAME_OBJECTS = {
     "plus": lambda r: +r.x in (r.x,),
     "computed": lambda r: (r.x * 2,) == (r.x * 2,),
     "comparison": lambda r: max(r.x, 1.0) == r.x,
-    "itself": lambda r: r.x == r.x,  # noqa: PLR0124
+    "itself": lambda r: r.x == r.x,
 }
 
 
@@ -195,7 +195,7 @@ FORMATS = {
     "item": OfTuple(),
     "method": OfMethod(),
     "bytes": OfBytes(),
-    "constant": lambda r: "no place" % r.x,  # noqa: F507
+    "constant": lambda r: "no place" % r.x,  # noqa: F507, UP031
     "global": lambda r: TEXT % r.x,
     "default": lambda r, text="no place": text % r.x,
     "variable": lambda r: (lambda text: text % r.x)("no place"),
