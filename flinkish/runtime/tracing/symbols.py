@@ -464,7 +464,7 @@ class Record:
         raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
 
 
-_TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined, misc]
+_TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]
 """What reads a field of a NamedTuple."""
 
 

@@ -339,7 +339,7 @@ class Trace:
         if defaults and not is_constant(tuple(defaults)):
             line = function.__code__.co_firstlineno
             raise Refusal(f"has a default value that can change (line {line})")
-        return None if defaults is None else self._constant(defaults)  # type: ignore[no-any-return]
+        return None if defaults is None else self._constant(defaults)
 
     def known(self, value: Any, name: str) -> Any:
         """What stands for ``value``, which the function knows as ``name``."""
@@ -497,7 +497,7 @@ def _constructed(
             return None
         names = tuple(field.name for field in fields)
         positional = tuple(field.name for field in fields if not field.kw_only)
-        defaults = _defaults(trace, kind.__init__, positional)  # type: ignore[misc]
+        defaults = _defaults(trace, kind.__init__, positional)
         return _of_fields(trace, kind, names, positional, defaults, arguments, named)
     return None
 
@@ -589,7 +589,7 @@ def is_plain_dataclass(kind: type[Any]) -> bool:
     sets = found_in_class(kind, "__setattr__") is not vars(object)["__setattr__"]
     if sets and not parameters.frozen:
         return False
-    if not _is_generated(kind.__init__) or not _is_made_as_usual(kind):  # type: ignore[misc]
+    if not _is_generated(kind.__init__) or not _is_made_as_usual(kind):
         return False
     fields = kind.__dataclass_fields__.values()
     if any(getattr(f, "_field_type", None) is not dataclasses._FIELD for f in fields):  # type: ignore[attr-defined]
