@@ -145,8 +145,8 @@ class EventFold:
         kind = type(self._generator)
         if not self.possible or kind.__setattr__ is not object.__setattr__:
             return None
-        method = getattr(self._generator.onEvent, "__func__", None)
-        if method is None or method is not self._on_event or method.__code__ is not self._code:
+        method: Any = getattr(self._generator.onEvent, "__func__", None)
+        if method is not self._on_event or getattr(method, "__code__", None) is not self._code:
             return None  # It has been replaced
         values = []
         for name in self._names:

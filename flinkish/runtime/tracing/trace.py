@@ -319,7 +319,8 @@ class Trace:
         for name in globals_read(code):
             value = self.reads.note(dict.get, function.__globals__, name)
             if value is MISSING:
-                value = self.reads.note(dict.get, function.__builtins__, name)
+                known = function.__builtins__  # type: ignore[attr-defined]
+                value = self.reads.note(dict.get, known, name)
             if value is not MISSING:
                 namespace[name] = self.known(value, name)
         return patched

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 
-from flinkish import MapFunction
+from flinkish import MapFunction, WatermarkGenerator, WatermarkStrategy
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.tracing.column_runs import counted_runs
@@ -437,3 +437,39 @@ def test_a_read_that_is_a_call_is_one_for_each_element(main):
     found, taken = results(lambda s: s.map(main), lambda: None, traces=True)
     assert found == right
     assert taken == [False, False]
+
+
+class Highest(WatermarkGenerator):
+    def __init__(self):
+        self.top = 0
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.top = max(self.top, event.n)
+
+    def onPeriodicEmit(self, output):
+        pass
+
+
+@pytest.mark.parametrize("way", ["method", "code", "of the object"])
+def test_a_generator_whose_method_is_replaced_is_called(way):
+    def noted(traces):
+        class Own(Highest):
+            onEvent = types.FunctionType(Highest.onEvent.__code__, globals())
+
+        def other(self, event, eventTimestamp, output):
+            self.top = -1
+
+        def change():
+            if way == "method":
+                Own.onEvent = other
+            elif way == "code":
+                Own.onEvent.__code__ = other.__code__
+            else:
+                generator.onEvent = types.MethodType(other, generator)
+
+        generator = Own()
+        strategy = WatermarkStrategy.forGenerator(lambda _: generator)
+        results(lambda s: s.assignTimestampsAndWatermarks(strategy), change, traces)
+        return generator.top
+
+    assert noted(True) == noted(False) == -1
