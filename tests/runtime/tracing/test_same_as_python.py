@@ -255,8 +255,8 @@ SHARED = Shared()
 def test_an_assigner_reads_what_the_generator_writes(another):
     def build(stream):
         SHARED.offset = 0
-        read = SHARED if another else Advancing(SHARED)
-        made = AdvancingAnother(SHARED) if another else read
+        made = AdvancingAnother(SHARED) if another else Advancing(SHARED)
+        read = SHARED if another else made
         strategy = WatermarkStrategy.forGenerator(lambda _: made)
         return stream.assignTimestampsAndWatermarks(
             strategy.withTimestampAssigner(lambda r, _: r.t + read.offset)
