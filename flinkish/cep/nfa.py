@@ -8,9 +8,9 @@ buffer belong to which.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import IllegalStateError, MalformedPatternError
 from flinkish.api.time.durations import to_long
 from flinkish.cep.after_match import AfterMatchSkipStrategy, EventId
 from flinkish.cep.computation_state import ComputationState, increased
@@ -54,6 +54,20 @@ class NFAState:
         )
 
 
+MOST_VISITS = 100
+"""How often the states of a pattern are visited for one event, on the average, before that is taken for a
+circle without an end."""
+
+
+def raise_endless(state: str) -> NoReturn:
+    """Raise MalformedPatternError for a circle of transitions that need no event."""
+    raise MalformedPatternError(
+        f"the state {state!r} of the pattern leads back to itself without an event, as in a looping group"
+        " whose stages are all optional; in Flink the job would hang. Make one stage of the group"
+        " necessary, and the group optional instead."
+    )
+
+
 class TimedOut(NamedTuple):
     """A partial match that took too long, and the time in ms at which it did."""
 
@@ -93,6 +107,7 @@ class NFA:
         self._clock = clock
         self._handles_timeouts = handlesTimeouts
         self._conditions: tuple[UserCondition, ...] = compiled.conditions
+        self._most_visits = MOST_VISITS * len(compiled.states)
         evaluator = Evaluator(operator, self._conditions)
         self._edges = {
             state.name: [
@@ -292,7 +307,11 @@ class NFA:
         """The transitions that accept the event or leave it out, of the state and of those that can be
         reached from it without an event."""
         open_ends = [name]
+        visits = 0
         while open_ends:
+            visits += 1
+            if visits > self._most_visits:
+                raise_endless(name)
             for edge in self._edges[open_ends.pop()]:
                 if edge.holds is None or edge.holds(context):
                     if edge.action is Action.PROCEED:
@@ -303,7 +322,11 @@ class NFA:
     def _final_beyond(self, state: State, context: MatchContext) -> State | None:
         """The final state, if it can be reached from ``state`` without a further event."""
         open_ends = [state.name]
+        visits = 0
         while open_ends:
+            visits += 1
+            if visits > self._most_visits:
+                raise_endless(state.name)
             for edge in self._edges[open_ends.pop()]:
                 if edge.action is not Action.PROCEED:
                     continue
