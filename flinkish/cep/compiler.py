@@ -483,9 +483,7 @@ class _Compiler:
         if self._group is not None and self._heads_group(pattern):
             of_group = self._group.getQuantifier()
             first = self._group_is_first_of_loop
-            strategy = (
-                of_group.consumingStrategy if first else of_group.innerConsumingStrategy
-            )
+            strategy = of_group.consumingStrategy if first else of_group.innerConsumingStrategy
         return self._waiting_condition(strategy, pattern)
 
     def _inner_ignore_condition(self, pattern: AnyPattern) -> Condition | None:

@@ -177,14 +177,14 @@ def test_of(method: str, stage: str, condition: object) -> UserCondition:
         one_result(method, call)
         return UserCondition(stage, method, call, True, condition)
     if isinstance(condition, FilterFunction):
-        call = condition.filter
-        if not takes(call, 1):
+        accepts = condition.filter
+        if not takes(accepts, 1):
             raise InvalidProgramError(
                 f"{method}: {type(condition).__name__}.filter cannot be called with value. Write"
                 " def filter(self, value), or derive the class from IterativeCondition."
             )
-        one_result(method, call)
-        return UserCondition(stage, method, call, False, condition)
+        one_result(method, accepts)
+        return UserCondition(stage, method, accepts, False, condition)
     if isinstance(condition, type):
         raise InvalidProgramError(
             f"{method}: {shown(condition)} is a class. Pass an instance of it, or use subtype(...) to"

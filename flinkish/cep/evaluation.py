@@ -130,7 +130,5 @@ class Evaluator:
         """``error`` with the stage and the element."""
         if isinstance(error, FlinkishError) or is_interrupt(error):
             return error
-        where = (
-            f"{condition.method}(...) of the stage {condition.stage!r}, on the element {shown(value)}"
-        )
+        where = f"{condition.method}(...) of the stage {condition.stage!r}, on the element {shown(value)}"
         return UserFunctionError(self._operator, shown(value), said_by(error), where)

@@ -129,9 +129,7 @@ class EventComparator(ABC, Generic[T]):
 
 
 EventComparatorLike = Union[EventComparator[T], Callable[[T, T], int]]
-PatternSelectLike = Union[
-    PatternSelectFunction[T, R], Callable[[Mapping[str, Sequence[T]]], R]
-]
+PatternSelectLike = Union[PatternSelectFunction[T, R], Callable[[Mapping[str, Sequence[T]]], R]]
 PatternFlatSelectLike = Union[
     PatternFlatSelectFunction[T, R],
     Callable[[Mapping[str, Sequence[T]]], Iterable[R]],

@@ -164,9 +164,7 @@ class NFA:
         step.close()
         return found
 
-    def advanceTime(
-        self, state: NFAState, timestamp: int
-    ) -> tuple[list[Values], list[TimedOut]]:
+    def advanceTime(self, state: NFAState, timestamp: int) -> tuple[list[Values], list[TimedOut]]:
         """What ends because no event before ``timestamp`` will come: the matches that only had to wait
         for that, and those that took too long."""
         partial, potential = MatchQueue(), MatchQueue()
@@ -262,9 +260,7 @@ class NFA:
         current = self._states[match.state]
         edges = list(self._open_edges(match.state, context))
         takes = sum(edge.action is Action.TAKE for edge in edges)
-        ignores = sum(
-            edge.action is Action.IGNORE and edge.target is not current for edge in edges
-        )
+        ignores = sum(edge.action is Action.IGNORE and edge.target is not current for edge in edges)
         takes_left = takes_to_skip = max(0, takes - 1)
         ignores_left = ignores
         version, node = match.version, match.node

@@ -191,7 +191,7 @@ class CepOperator(TimerOperator, OneInputOperator):
                 if is_interrupt(error):
                     raise
                 raise UserFunctionError(
-                    self.name, None, said_by(error), "the comparator of events"  # type: ignore[arg-type]
+                    self.name, shown(values), said_by(error), "the comparator of events"
                 ) from error
         return values
 

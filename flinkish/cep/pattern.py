@@ -276,9 +276,7 @@ class Pattern(Generic[T, F]):
         """How often exactly; None for once."""
         return self._times
 
-    def getWindowSize(
-        self, withinType: WithinType = WithinType.FIRST_AND_LAST
-    ) -> Duration | None:
+    def getWindowSize(self, withinType: WithinType = WithinType.FIRST_AND_LAST) -> Duration | None:
         """The length given with ``within``."""
         millis = self._window_times.get(withinType)
         return None if millis is None else Duration.ofMillis(millis)
@@ -299,7 +297,8 @@ class Pattern(Generic[T, F]):
         before = "" if self._previous is None else f"{self._previous} "
         method = "begin" if self._previous is None else self._quantifier.consumingStrategy.value
         windows = [
-            f" within {millis} ms" + ("" if kind is WithinType.FIRST_AND_LAST else " of the one before")
+            f" within {millis} ms"
+            + ("" if kind is WithinType.FIRST_AND_LAST else " of the one before")
             for kind, millis in self._window_times.items()
         ]
         return f"{before}{method}({self._content()}){''.join(windows)}"

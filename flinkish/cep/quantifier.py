@@ -43,9 +43,7 @@ class Quantifier:
     """
 
     consumingStrategy: ConsumingStrategy
-    properties: set[QuantifierProperty] = field(
-        default_factory=lambda: {QuantifierProperty.SINGLE}
-    )
+    properties: set[QuantifierProperty] = field(default_factory=lambda: {QuantifierProperty.SINGLE})
     innerConsumingStrategy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
 
     def hasProperty(self, property: QuantifierProperty) -> bool:  # noqa: A002 - Flink's name

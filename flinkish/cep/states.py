@@ -130,7 +130,9 @@ class CompiledPattern:
         """A text that is equal for NFAs with the same states and transitions, whatever their
         conditions."""
         return "; ".join(
-            f"{state.name}({', '.join(_edges(state))})" for state in self.states if state.transitions
+            f"{state.name}({', '.join(_edges(state))})"
+            for state in self.states
+            if state.transitions
         )
 
 

@@ -53,7 +53,9 @@ REFUSALS = (
     Refusal("not applicable to group pattern", "a group cannot be greedy"),
     Refusal("NOT pattern cannot be optional", "cannot be optional"),
     Refusal("Could not skip to first element", "first of the match", IllegalStateError, False),
-    Refusal("No such element in the found match", "no event of the stage", IllegalStateError, False),
+    Refusal(
+        "No such element in the found match", "no event of the stage", IllegalStateError, False
+    ),
 )
 
 

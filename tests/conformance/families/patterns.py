@@ -51,7 +51,10 @@ def matched(stream, data):
             labels = Labelled("first", keyed), Labelled("second", keyed)
             return pattern.flatSelect(
                 TIMED_OUT,
-                lambda match, timestamp: [timed_out(match, timestamp), timed_out(match, -timestamp)],
+                lambda match, timestamp: [
+                    timed_out(match, timestamp),
+                    timed_out(match, -timestamp),
+                ],
                 lambda match: [labelled(match) for labelled in labels],
             )
         case "process":
