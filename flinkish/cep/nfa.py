@@ -7,7 +7,7 @@ buffer belong to which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from flinkish.api.errors import IllegalStateError, MalformedPatternError
@@ -53,6 +53,9 @@ class NFAState:
             SharedBuffer(BufferContents._make(contents)),
         )
 
+
+FAR = 2**62
+"""Beyond it, the time since a match began may not fit into 64 bits."""
 
 MOST_VISITS = 100
 """How often the states of a pattern are visited for one event, on the average, before that is taken for a
@@ -132,6 +135,8 @@ class NFA:
     def process(self, state: NFAState, value: Any, timestamp: int) -> list[Values]:
         """The matches that the next event completes."""
         event = Event(value, timestamp, [None] * len(self._conditions))
+        if len(state.partial) == 1 and self._passes_by(state, event):
+            return []
         step = _Step(state.buffer, event)
         partial, potential = MatchQueue(), MatchQueue()
         for match in state.partial:
@@ -164,9 +169,28 @@ class NFA:
         step.close()
         return found
 
+    def _passes_by(self, state: NFAState, event: Event) -> bool:
+        """Whether ``event`` does nothing, as there is only the state in which matches begin, and it begins
+        none."""
+        [match] = state.partial
+        if match.node is not None or not self._states[match.state].isStart:
+            return False
+        context = MatchContext(event, match, state.buffer, self._clock)
+        return not self._open_edges(match.state, context)
+
+    def _nothing_ends(self, state: NFAState, timestamp: int) -> bool:
+        """Whether no match ends at ``timestamp``, as that which began first does not."""
+        if self._compiled.windowTimes or timestamp > FAR:
+            return False
+        earliest = state.partial.peek()
+        return earliest is None or self._deadline(earliest, timestamp) is None
+
     def advanceTime(self, state: NFAState, timestamp: int) -> tuple[list[Values], list[TimedOut]]:
         """What ends because no event before ``timestamp`` will come: the matches that only had to wait
         for that, and those that took too long."""
+        if self._nothing_ends(state, timestamp):
+            state.buffer.advanceTime(timestamp)
+            return [], []
         partial, potential = MatchQueue(), MatchQueue()
         timed_out: list[TimedOut] = []
         for match in state.partial:
@@ -258,7 +282,11 @@ class NFA:
         buffer, event = step.buffer, step.event
         context = MatchContext(event, match, buffer, self._clock)
         current = self._states[match.state]
-        edges = list(self._open_edges(match.state, context))
+        edges = self._open_edges(match.state, context)
+        if not edges and current.isStart:
+            return [match]
+        if len(edges) == 1 and edges[0].target is current and self._stays(match, edges[0], buffer):
+            return [match]
         takes = sum(edge.action is Action.TAKE for edge in edges)
         ignores = sum(edge.action is Action.IGNORE and edge.target is not current for edge in edges)
         takes_left = takes_to_skip = max(0, takes - 1)
@@ -299,9 +327,17 @@ class NFA:
             buffer.releaseNode(node, version)
         return followers
 
-    def _open_edges(self, name: str, context: MatchContext) -> Iterator[_Edge]:
+    @staticmethod
+    def _stays(match: ComputationState, edge: _Edge, buffer: SharedBuffer) -> bool:
+        """Whether ``edge``, the only one, leaves the event out and all as it is."""
+        if edge.action is not Action.IGNORE or match.node is None:
+            return False
+        return buffer.isLocked(match.node, match.version)
+
+    def _open_edges(self, name: str, context: MatchContext) -> list[_Edge]:
         """The transitions that accept the event or leave it out, of the state and of those that can be
         reached from it without an event."""
+        found: list[_Edge] = []
         open_ends = [name]
         visits = 0
         while open_ends:
@@ -313,7 +349,8 @@ class NFA:
                     if edge.action is Action.PROCEED:
                         open_ends.append(edge.target.name)
                     else:
-                        yield edge
+                        found.append(edge)
+        return found
 
     def _final_beyond(self, state: State, context: MatchContext) -> State | None:
         """The final state, if it can be reached from ``state`` without a further event."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cmp_to_key
 from itertools import groupby
 from operator import itemgetter
@@ -178,13 +179,21 @@ class CepOperator(TimerOperator, OneInputOperator):
             self._register(later[0][0])
         else:
             self._queue.clear()
-        for timestamp, group in groupby(waiting[:due], _timestamp):
-            self._advance(state, timestamp)
-            for value in self._sorted([value for _, value in group]):
-                self._process(state, value, timestamp)
+        reached = None
+        for timestamp, value in (
+            waiting[:due] if self._compare is None else self._sorted(waiting[:due])
+        ):
+            if timestamp != reached:
+                self._advance(state, timestamp)
+                reached = timestamp
+            self._process(state, value, timestamp)
 
-    def _sorted(self, values: list[Any]) -> list[Any]:
-        if self._compare is not None and len(values) > 1:
+    def _sorted(self, waiting: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+        """``waiting``, which is in the order of time, with those of one time as the comparator orders
+        them."""
+        assert self._compare is not None
+        for timestamp, group in groupby(waiting, _timestamp):
+            values = [value for _, value in group]
             try:
                 values.sort(key=cmp_to_key(self._compare))
             except BaseException as error:
@@ -193,7 +202,8 @@ class CepOperator(TimerOperator, OneInputOperator):
                 raise UserFunctionError(
                     self.name, shown(values), said_by(error), "the comparator of events"
                 ) from error
-        return values
+            for value in values:
+                yield timestamp, value
 
     def _register(self, timestamp: int) -> None:
         if self._event_time:
@@ -208,7 +218,8 @@ class CepOperator(TimerOperator, OneInputOperator):
         return self._nfa.initialState() if kept is None else NFAState.restored(kept)
 
     def _keep(self, state: NFAState) -> None:
-        self._state.update(state.kept())
+        if state.changed:
+            self._state.update(state.kept())
 
     def _process(self, state: NFAState, value: Any, timestamp: int) -> None:
         matches = self._nfa.process(state, value, timestamp)

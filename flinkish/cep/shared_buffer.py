@@ -71,8 +71,9 @@ class SharedBuffer:
 
     def advanceTime(self, timestamp: int) -> None:
         """Forget how many events there were before ``timestamp``."""
-        for earlier in [time for time in self._counts if time < timestamp]:
-            del self._counts[earlier]
+        if self._counts:
+            for earlier in [time for time in self._counts if time < timestamp]:
+                del self._counts[earlier]
 
     # ------------------------------------------------------------------ nodes
 
@@ -97,6 +98,15 @@ class SharedBuffer:
         for edge in node[EDGES]:
             if compatible(version, edge[VERSION]):
                 edge[LOCKS] += 1
+
+    def isLocked(self, name: NodeId, version: Version) -> bool:
+        """Whether a node and its edges stay if a match with ``version`` locks and releases them."""
+        node = self._nodes.get(name)
+        return (
+            node is not None
+            and node[LOCKS] > 0
+            and all(edge[LOCKS] > 0 for edge in node[EDGES] if compatible(version, edge[VERSION]))
+        )
 
     def releaseNode(self, name: NodeId, version: Version) -> None:
         """Undo ``lockNode``, and forget what nobody needs any more, back to the first event."""
