@@ -14,7 +14,7 @@ from flinkish.api.errors import IllegalStateError, MalformedPatternError
 from flinkish.api.time.durations import to_long
 from flinkish.cep.after_match import AfterMatchSkipStrategy, EventId
 from flinkish.cep.computation_state import ComputationState, increased
-from flinkish.cep.conditions import UserCondition
+from flinkish.cep.conditions import UserCondition, tests_in
 from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext
 from flinkish.cep.priority_queue import MatchQueue
 from flinkish.cep.shared_buffer import BufferContents, Match, SharedBuffer
@@ -125,6 +125,20 @@ class NFA:
             for state in compiled.states
         }
 
+        self._alike = frozenset(filter(self._asks_the_event_alone, self._states))
+
+    def _asks_the_event_alone(self, name: str) -> bool:
+        """Whether all matches in a state have the same transitions open for an event."""
+        open_ends, seen = [name], {name}
+        while open_ends:
+            for edge in self._states[open_ends.pop()].transitions:
+                if any(condition.iterative for condition in tests_in(edge.condition)):
+                    return False
+                if edge.action is Action.PROCEED and edge.target not in seen:
+                    seen.add(edge.target)
+                    open_ends.append(edge.target)
+        return True
+
     def initialState(self) -> NFAState:
         """The state of a key that has seen nothing."""
         first = ComputationState(self._compiled.start.name, None, (1,))
@@ -135,48 +149,65 @@ class NFA:
     def process(self, state: NFAState, value: Any, timestamp: int) -> list[Values]:
         """The matches that the next event completes."""
         event = Event(value, timestamp, [None] * len(self._conditions))
-        if len(state.partial) == 1 and self._passes_by(state, event):
+        buffer, matches = state.buffer, state.partial.heap
+        step = _Step(buffer, event)
+        known: dict[str, list[_Edge]] = {}
+        # None as long as the event has left all matches as they are
+        partial: MatchQueue | None = None
+        potential = MatchQueue()
+        for number, match in enumerate(matches):
+            context = MatchContext(event, match, buffer, self._clock)
+            edges = known.get(match.state)
+            if edges is None:
+                edges = self._open_edges(match.state, context)
+                if match.state in self._alike:
+                    known[match.state] = edges
+            if self._stays(match, edges, buffer):
+                if partial is not None:
+                    partial.add(match)
+                continue
+            if partial is None:
+                partial = MatchQueue.of(matches[:number])
+            self._move(state, match, edges, context, step, partial, potential)
+        if partial is None:
             return []
-        step = _Step(state.buffer, event)
-        partial, potential = MatchQueue(), MatchQueue()
-        for match in state.partial:
-            followers = self._followers(match, step)
-            if len(followers) != 1 or followers[0] != match:
-                state.changed = True
-            began = self._states[match.state].isStart
-            discarded = False
-            retained = []
-            for follower in followers:
-                if began and follower.startTimestamp > 0:
-                    state.started = True
-                reached = self._states[follower.state]
-                if reached.isFinal:
-                    potential.add(follower)
-                elif reached.isStop:
-                    discarded = True
-                    self._release(state.buffer, follower)
-                else:
-                    retained.append(follower)
-            for follower in retained:
-                if discarded:
-                    self._release(state.buffer, follower)
-                else:
-                    partial.add(follower)
-        if len(potential):
-            state.changed = True
         found = self._completed(state, potential, partial)
         state.partial = partial
         step.close()
         return found
 
-    def _passes_by(self, state: NFAState, event: Event) -> bool:
-        """Whether ``event`` does nothing, as there is only the state in which matches begin, and it begins
-        none."""
-        [match] = state.partial
-        if match.node is not None or not self._states[match.state].isStart:
-            return False
-        context = MatchContext(event, match, state.buffer, self._clock)
-        return not self._open_edges(match.state, context)
+    def _move(
+        self,
+        state: NFAState,
+        match: ComputationState,
+        edges: list[_Edge],
+        context: MatchContext,
+        step: _Step,
+        partial: MatchQueue,
+        potential: MatchQueue,
+    ) -> None:
+        """Add what becomes of ``match`` to the ``partial`` matches, or to those that may be
+        complete."""
+        state.changed = True
+        began = self._states[match.state].isStart
+        discarded = False
+        retained = []
+        for follower in self._followers(match, edges, context, step):
+            if began and follower.startTimestamp > 0:
+                state.started = True
+            reached = self._states[follower.state]
+            if reached.isFinal:
+                potential.add(follower)
+            elif reached.isStop:
+                discarded = True
+                self._release(state.buffer, follower)
+            else:
+                retained.append(follower)
+        for follower in retained:
+            if discarded:
+                self._release(state.buffer, follower)
+            else:
+                partial.add(follower)
 
     def _nothing_ends(self, state: NFAState, timestamp: int) -> bool:
         """Whether no match ends at ``timestamp``, as that which began first does not."""
@@ -277,16 +308,12 @@ class NFA:
 
     # ------------------------------------------------------------------ transitions
 
-    def _followers(self, match: ComputationState, step: _Step) -> list[ComputationState]:
-        """The partial matches that the event makes of ``match``."""
+    def _followers(
+        self, match: ComputationState, edges: list[_Edge], context: MatchContext, step: _Step
+    ) -> list[ComputationState]:
+        """The partial matches that the event makes of ``match`` along ``edges``."""
         buffer, event = step.buffer, step.event
-        context = MatchContext(event, match, buffer, self._clock)
         current = self._states[match.state]
-        edges = self._open_edges(match.state, context)
-        if not edges and current.isStart:
-            return [match]
-        if len(edges) == 1 and edges[0].target is current and self._stays(match, edges[0], buffer):
-            return [match]
         takes = sum(edge.action is Action.TAKE for edge in edges)
         ignores = sum(edge.action is Action.IGNORE and edge.target is not current for edge in edges)
         takes_left = takes_to_skip = max(0, takes - 1)
@@ -328,11 +355,14 @@ class NFA:
         return followers
 
     @staticmethod
-    def _stays(match: ComputationState, edge: _Edge, buffer: SharedBuffer) -> bool:
-        """Whether ``edge``, the only one, leaves the event out and all as it is."""
-        if edge.action is not Action.IGNORE or match.node is None:
+    def _stays(match: ComputationState, edges: list[_Edge], buffer: SharedBuffer) -> bool:
+        """Whether ``edges`` leave ``match`` as it is: it has not begun and does not, or the event is left
+        out."""
+        if match.node is None:
+            return not edges
+        if len(edges) != 1 or edges[0].action is not Action.IGNORE:
             return False
-        return buffer.isLocked(match.node, match.version)
+        return edges[0].target.name == match.state and buffer.isLocked(match.node, match.version)
 
     def _open_edges(self, name: str, context: MatchContext) -> list[_Edge]:
         """The transitions that accept the event or leave it out, of the state and of those that can be

@@ -207,7 +207,9 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     def _register(self, timestamp: int) -> None:
         if self._event_time:
-            self.timers.registerEventTimeTimer(None, timestamp)
+            # What the watermark has reached is done in the callback that is running
+            if timestamp > self.timers.currentWatermark():
+                self.timers.registerEventTimeTimer(None, timestamp)
         else:
             self.timers.registerProcessingTimeTimer(None, timestamp + 1)
 

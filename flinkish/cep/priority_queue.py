@@ -21,6 +21,13 @@ class MatchQueue:
         for state in states:
             self.add(state)
 
+    @staticmethod
+    def of(heap: list[ComputationState]) -> MatchQueue:
+        """The queue with that heap, as the first states of another queue's are."""
+        queue = MatchQueue()
+        queue.heap = heap
+        return queue
+
     def __iter__(self) -> Iterator[ComputationState]:
         return iter(self.heap)
 
