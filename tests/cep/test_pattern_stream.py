@@ -21,6 +21,7 @@ from flinkish import (
     WatermarkStrategy,
 )
 from flinkish.api.errors import FlinkishError, IllegalStateError, InvalidProgramError
+from flinkish.api.execution.job_drawing import job_drawing
 from flinkish.cep import (
     CEP,
     AfterMatchSkipStrategy,
@@ -397,6 +398,17 @@ def test_explain_draws_the_nfa():
         "  ignore -> itself if not c.where after_a",
         "  proceed -> stop if b.where",
     ]
+
+
+def test_the_page_shows_the_nfa_of_a_vertex():
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    elements = env.fromCollection([("k", "a")]).keyBy(lambda e: e[0])
+    matches = CEP.pattern(elements, a_then_b()).inProcessingTime()
+    matches.select(lambda match: match).print()
+    client = env.executeAsync()
+    client.getJobExecutionResult()
+    drawing = job_drawing(client.getJobDetails())
+    assert "<title>CepOperator\npattern within 100 ms, noSkip after a match\na (start)" in drawing
 
 
 def after_a(element, ctx):
