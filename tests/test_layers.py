@@ -19,6 +19,7 @@ ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
 
 MAY_IMPORT = {
     "api": {"api"},
+    "cep": {"cep", "runtime", "api"},
     "cli": {"cli", "web", "deployment", "api"},
     "compat": {"compat", "runtime", "api"},
     "deployment": {"deployment", "graph", "runtime", "api"},

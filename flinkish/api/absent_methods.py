@@ -199,7 +199,8 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(
             ("sqlQuery", "executeSql", "sql", "createTemporaryView"),
-            "for SQL go on in Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function)",
+            "for SQL go on in Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function); for"
+            " MATCH_RECOGNIZE write CEP.pattern(stream, pattern) of flinkish.cep",
         ),
     },
     "DataStreamSink": {

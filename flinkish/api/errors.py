@@ -64,6 +64,11 @@ class InvalidProgramError(FlinkishError):
     """The pieces of a job do not fit together (Flink: ``InvalidProgramException``)."""
 
 
+class MalformedPatternError(InvalidProgramError):
+    """A pattern of ``flinkish.cep`` cannot be matched as it is (Flink:
+    ``MalformedPatternException``)."""
+
+
 class UnfitElementError(InvalidProgramError):
     """An operator cannot process an element, or the result of a function for one."""
 
@@ -224,6 +229,21 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
             " keyed state (getRuntimeContext().getState or getMapState, after keyBy), or broadcast state"
             " if every task needs the value. Create in open() what can be created again, with"
             " functools.lru_cache for a cache."
+        )
+
+
+class UnboundedPatternWarning(FlinkishError, UserWarning):
+    """A pattern has no ``within``, so its partial matches are kept for ever. ``pattern`` is its text."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(pattern)
+        self.pattern = pattern
+
+    def __str__(self) -> str:
+        return (
+            f"the pattern {self.pattern} has no within: the state of a key grows with every partial match"
+            " that is never completed. Call within(Duration) on it, with the longest time that a match"
+            " may take."
         )
 
 

@@ -36,6 +36,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
             yield from _columns_read(sources[node.uid], names, traces)
         elif not node.isSink:
             yield from explained(node.operator, traces)
+            yield from node.operator.drawing
 
     return JobPlan(graph, lines)
 

@@ -81,6 +81,8 @@ class VertexDetails:
     """The records that came in so far, by key group."""
     operators: tuple[OperatorDetails, ...]
     source: SourceDetails | None = None
+    drawing: tuple[str, ...] = ()
+    """Lines that draw what its operators do, as the states of a pattern."""
 
     @property
     def currentWatermark(self) -> int | None:

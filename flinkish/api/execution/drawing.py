@@ -49,13 +49,15 @@ _HEAD = 7
 @dataclass(frozen=True)
 class Box:
     """A vertex: what it is called, the column it is in, lines to show below, each with a name by which a page
-    finds it again, and how busy it is, from 0 to 1, if that is known."""
+    finds it again, and how busy it is, from 0 to 1, if that is known. ``hint``: lines to show under the
+    pointer."""
 
     id: str
     title: Sequence[str]
     column: int
     lines: Sequence[tuple[str, str]] = ()
     share: float | None = None
+    hint: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,10 @@ def _label_width(arrow: Arrow) -> float:
 
 def _box(box: Box, x: float, y: float) -> str:
     name, height = " -> ".join(box.title), _height(box)
+    hint = "\n".join((name, *box.hint))
     parts = [
         f'<g class="vertex {_load(box.share)}" data-vertex="{_escaped(box.id)}"'
-        f' aria-label="{_escaped(name)}"><title>{_escaped(name)}</title>'
+        f' aria-label="{_escaped(name)}"><title>{_escaped(hint)}</title>'
         f'<rect class="box" x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{height}" rx="7"/>'
     ]
     baseline = y + _PADDING + _LINE - 5

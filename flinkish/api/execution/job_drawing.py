@@ -57,6 +57,7 @@ def job_drawing(details: JobDetails) -> str:
             vertex.level,
             _lines(vertex),
             None if vertex.isSink else vertex.busyShare,
+            vertex.drawing,
         )
         for vertex in details.vertices
     ]

@@ -111,6 +111,11 @@ class OperatorDescription(ABC):
         return ()
 
     @property
+    def drawing(self) -> tuple[str, ...]:
+        """Lines that draw what the operator does, for ``env.explain()``."""
+        return ()
+
+    @property
     def splits(self) -> Splits | None:
         """The splits of its input, if it has a watermark for each: then a split may be in any key group, as long
         as all of it is in one."""

@@ -135,6 +135,12 @@ class JobDetailsView:
                 self._operator(vertex, node, metrics) for node in vertex.nodes if not node.isSink
             ),
             self._monitor.readUpTo.get(vertex.uid),
+            tuple(
+                line
+                for node in vertex.nodes
+                if not (node.isSource or node.isSink)
+                for line in node.operator.drawing
+            ),
         )
 
     def _operator(

@@ -5,6 +5,7 @@ from tests.conformance.families.asynchronous import AsyncFamily
 from tests.conformance.families.interval_join import IntervalJoinFamily, TwoInputIntervalJoinFamily
 from tests.conformance.families.join import WindowJoinFamily
 from tests.conformance.families.keyed_process import KeyedProcessFamily
+from tests.conformance.families.patterns import PatternFamily
 from tests.conformance.families.rolling import RollingFamily, WindowRollingFamily
 from tests.conformance.families.two_inputs import TwoInputFamily
 from tests.conformance.families.watermarks import WatermarksFamily
@@ -22,6 +23,7 @@ FAMILIES: tuple[Family, ...] = (
     TwoInputIntervalJoinFamily(),
     WatermarksFamily(),
     AsyncFamily(),
+    PatternFamily(),
 )
 
 

@@ -11,8 +11,13 @@ from tests.conformance.comparison import assert_same, assert_same_records
 from tests.conformance.families import family_of
 from tests.conformance.replay import replay
 
-UNJUDGED = ("java.lang.OutOfMemoryError", "java.lang.NullPointerException")
-"""Flink fails where there is nothing to refuse: ``reduce`` of what an evictor left empty."""
+UNJUDGED = (
+    "java.lang.OutOfMemoryError",
+    "java.lang.NullPointerException",
+    "java.lang.ThreadDeath",
+)
+"""Flink fails where there is nothing to refuse, as with ``reduce`` of what an evictor left empty, or did not
+end in time."""
 
 
 def difference(case: Case) -> str | None:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from tests.conformance.recorder.inputs import Inputs, Item, Scale
+from tests.conformance.recorder.patterns import Patterns
 from tests.conformance.recorder.windowing import Windowing
 
 Data = dict[str, Any]
@@ -34,9 +35,10 @@ class Cases:
             "windowRolling": (self._window_rolling, 2),
             "watermarks": (self._watermarks, 6),
             "async": (self._asynchronous, 2),
+            "cep": (lambda: Patterns(self._random).case(), 0),
         }
         chosen = [name for name in makers if not families or name in families]
-        weights = [makers[name][1] for name in chosen]
+        weights = [makers[name][1] for name in chosen] if len(chosen) > 1 else None
         for number in range(count):
             family = self._random.choices(chosen, weights)[0]
             case = makers[family][0]()

@@ -58,6 +58,7 @@ final class Jobs {
                     case "join" -> join(pairs, others, testCase);
                     case "two" -> two(pairs, others, testCase);
                     case "rolling", "windowRolling" -> rolling(triples, testCase);
+                    case "cep" -> Patterns.of(pairs, testCase);
                     case "async" -> AsyncFunctions.of(pairs, testCase.get("function"));
                     case "watermarks" ->
                             pairs.assignTimestampsAndWatermarks(

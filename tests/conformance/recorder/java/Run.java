@@ -37,6 +37,9 @@ final class Run implements AutoCloseable {
         if (family.equals("join")) {
             sideOutputs.put(LEFT, new Object[] {"late", "a"});
             sideOutputs.put(RIGHT, new Object[] {"late", "b"});
+        } else if (family.equals("cep")) {
+            sideOutputs.put(LATE, new Object[] {"late"});
+            sideOutputs.put(Patterns.TIMED_OUT, new Object[] {"timedOut"});
         } else {
             sideOutputs.put(LATE, new Object[] {"late"});
             sideOutputs.put(LEFT, new Object[] {"left"});
@@ -58,7 +61,7 @@ final class Run implements AutoCloseable {
         watermark(2, Long.MAX_VALUE);
         settle(true);
         drain();
-        if (!List.of("async", "watermarks").contains(family)) {
+        if (!List.of("async", "cep", "watermarks").contains(family)) {
             output.add(
                     Recorder.array(
                             "timers",

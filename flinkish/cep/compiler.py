@@ -1,0 +1,536 @@
+"""Compiles a pattern to the states and transitions of an NFA (Flink: ``NFACompiler``).
+
+The pattern is walked from its last stage to its first, so that each state knows the one that follows. A
+stage becomes one state or several: a looping stage one that takes events over and over, a stage with
+``times`` one for each time, an optional stage a second one that has no way past it. Stages that accept no
+event become conditions: of a *stop* state, which ends the partial match, or at the end of the pattern of a
+*pending* state, which completes it once the time is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flinkish.api.errors import MalformedPatternError
+from flinkish.cep.conditions import ALWAYS, And, Condition, negated
+from flinkish.cep.pattern import GroupPattern, Pattern, WithinType
+from flinkish.cep.quantifier import ConsumingStrategy, QuantifierProperty
+from flinkish.cep.states import (
+    DELIMITER,
+    Action,
+    CompiledPattern,
+    State,
+    StateTransition,
+    StateType,
+    stage_of,
+)
+
+END = "$endState$"
+"""The name of the final state, which no stage can have."""
+
+AnyPattern = Pattern[Any, Any]
+
+
+def compile_pattern(pattern: AnyPattern) -> CompiledPattern:
+    """The NFA of ``pattern``. Raises MalformedPatternError if there can be none."""
+    check_names(pattern)
+    check_skip_strategy(pattern)
+    return _Compiler(pattern).compiled()
+
+
+def can_match_nothing(compiled: CompiledPattern) -> bool:
+    """Whether an empty match would satisfy the pattern (Flink: ``canProduceEmptyMatches``)."""
+    open_ends, seen = [compiled.start.name], set()
+    while open_ends:
+        name = open_ends.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for transition in compiled.byName[name].transitions:
+            if transition.action is Action.PROCEED:
+                if compiled.byName[transition.target].isFinal:
+                    return True
+                open_ends.append(transition.target)
+    return False
+
+
+def check_names(pattern: AnyPattern) -> None:
+    """Raises MalformedPatternError if two stages have the same name."""
+    used = {END}
+    for name in _names_in(pattern):
+        if name in used:
+            raise MalformedPatternError(
+                f"the pattern has two stages of the name {name!r}, so a match could not tell their events"
+                " apart. Give each stage a name of its own."
+                if name != END
+                else f"the name {END!r} stands for the end of the pattern. Give the stage another."
+            )
+        used.add(name)
+
+
+def _names_in(pattern: AnyPattern | None) -> list[str]:
+    names: list[str] = []
+    while pattern is not None:
+        if isinstance(pattern, GroupPattern):
+            names.extend(_names_in(pattern.getRawPattern()))
+        else:
+            names.append(pattern.getName())
+        pattern = pattern.getPrevious()
+    return names
+
+
+def check_skip_strategy(pattern: AnyPattern) -> None:
+    """Raises MalformedPatternError if the skip strategy names a stage that there is not."""
+    name = pattern.getAfterMatchSkipStrategy().getPatternName()
+    if name is None:
+        return
+    stages: list[str] = []
+    stage: AnyPattern | None = pattern
+    while stage is not None:
+        stages.append(stage.getName())
+        stage = stage.getPrevious()
+    if name not in stages:
+        kind = pattern.getAfterMatchSkipStrategy().kind.value
+        raise MalformedPatternError(
+            f"{kind}: the pattern has no stage {name!r} outside of its groups; it has"
+            f" {', '.join(map(repr, reversed(stages)))}. Name one of these."
+        )
+
+
+@dataclass
+class _Edge:
+    """A transition whose condition may still be narrowed."""
+
+    action: Action
+    target: _Draft
+    condition: Condition
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A state under construction."""
+
+    name: str
+    type: StateType
+    transitions: list[_Edge] = field(default_factory=list)
+
+    def add(self, action: Action, target: _Draft, condition: Condition) -> None:
+        """Add a transition."""
+        self.transitions.append(_Edge(action, target, condition))
+
+    def addTake(self, target: _Draft, condition: Condition) -> None:
+        """Add a transition that accepts the event."""
+        self.add(Action.TAKE, target, condition)
+
+    def addIgnore(self, target: _Draft, condition: Condition) -> None:
+        """Add a transition that leaves the event out."""
+        self.add(Action.IGNORE, target, condition)
+
+    def addProceed(self, target: _Draft, condition: Condition) -> None:
+        """Add a transition that goes on to ``target`` with the same event."""
+        self.add(Action.PROCEED, target, condition)
+
+    def state(self) -> State:
+        """The state as it is when all are there."""
+        edges = (StateTransition(e.action, e.target.name, e.condition) for e in self.transitions)
+        return State(self.name, self.type, tuple(edges))
+
+
+class _Compiler:
+    """Compiles one pattern. ``_current`` is the stage at which the walk is, ``_following`` the one that
+    was before it in the walk, ``_group`` the group that the stage is in."""
+
+    def __init__(self, pattern: AnyPattern) -> None:
+        self._last = self._current = pattern
+        self._following: AnyPattern | None = None
+        self._group: GroupPattern[Any, Any] | None = None
+        self._states: list[_Draft] = []
+        self._names: set[str] = set()
+        self._stop_states: dict[str, _Draft] = {}
+        self._window_time: int | None = None
+        self._window_times: dict[str, int] = {}
+        self._first_of_loop: dict[int, bool] = {}
+        self._copies: dict[str, _Draft] = {}
+
+    def compiled(self) -> CompiledPattern:
+        """The whole NFA."""
+        end = self._state(END, StateType.FINAL)
+        self._window_time = _millis(self._last, WithinType.FIRST_AND_LAST)
+        start = self._convert(self._middle_states(end))
+        start.type = StateType.START
+        self._check_window_times()
+        states = tuple(draft.state() for draft in self._states)
+        return CompiledPattern(states, self._window_time or 0, dict(self._window_times))
+
+    def _check_window_times(self) -> None:
+        window = self._window_time
+        if window is not None and any(time > window for time in self._window_times.values()):
+            raise MalformedPatternError(
+                f"within: a stage may come {max(self._window_times.values())} ms after the one before, but"
+                f" the whole match may take {window} ms only. Shorten the first, or lengthen the second."
+            )
+        last = self._last
+        ends_with_not = _strategy(last) is ConsumingStrategy.NOT_FOLLOW
+        if ends_with_not and not self._window_times.get(last.getName()) and not window:
+            raise MalformedPatternError(
+                f"notFollowedBy: the pattern ends with {last.getName()!r}, which nobody can wait for without"
+                " a time. Call within(Duration) on it, or append a stage."
+            )
+
+    # ------------------------------------------------------------------ the walk
+
+    def _middle_states(self, sink: _Draft) -> _Draft:
+        """The states of all stages but the first; the first state of them."""
+        while (previous := self._current.getPrevious()) is not None:
+            sink = self._middle_state(sink)
+            self._following, self._current = self._current, previous
+            window = _millis(previous, WithinType.FIRST_AND_LAST)
+            if window is not None and (self._window_time is None or window < self._window_time):
+                self._window_time = window
+        return sink
+
+    def _middle_state(self, sink: _Draft) -> _Draft:
+        strategy = _strategy(self._current)
+        if strategy is ConsumingStrategy.NOT_FOLLOW:
+            step = _millis(self._current, WithinType.PREVIOUS_AND_CURRENT)
+            if sink.type is not StateType.FINAL or (step is None and not self._window_time):
+                return sink  # the states before get a way to the stop state
+            pending = self._stage_state(StateType.PENDING)
+            condition = self._take_condition(self._current)
+            pending.addProceed(self._stop_state(condition, self._current.getName()), condition)
+            pending.addIgnore(pending, negated(condition))
+            return pending
+        if strategy is ConsumingStrategy.NOT_NEXT:
+            unwanted = self._stage_state(StateType.NORMAL)
+            condition = self._take_condition(self._current)
+            stop = self._stop_state(condition, self._current.getName())
+            if sink.type is StateType.FINAL:
+                # To proceed to the end would complete the match before the next event is seen
+                unwanted.addIgnore(sink, negated(condition))
+            else:
+                unwanted.addProceed(sink, negated(condition))
+            unwanted.addProceed(stop, condition)
+            return unwanted
+        return self._convert(sink)
+
+    def _convert(self, sink: _Draft) -> _Draft:
+        """The states of the current stage, which accepts events; the first of them."""
+        quantifier = self._current.getQuantifier()
+        if quantifier.hasProperty(QuantifierProperty.LOOPING):
+            self._set_first_of_loop(False)
+            looping = self._looping(self._without_transitive_nots(sink))
+            self._set_first_of_loop(True)
+            first = self._times(looping, sink)
+        elif quantifier.hasProperty(QuantifierProperty.TIMES):
+            first = self._times(sink, sink)
+        else:
+            first = self._single(
+                sink,
+                sink,
+                self._take_condition(self._current),
+                self._ignore_condition(self._current),
+                self._is_optional,
+            )
+        self._add_stop_states(first)
+        return first
+
+    # ------------------------------------------------------------------ states
+
+    def _state(self, name: str, kind: StateType) -> _Draft:
+        unique, number = name, 0
+        while unique in self._names:
+            unique = f"{name}{DELIMITER}{number}"
+            number += 1
+        self._names.add(unique)
+        state = _Draft(unique, kind)
+        self._states.append(state)
+        return state
+
+    def _stage_state(self, kind: StateType = StateType.NORMAL) -> _Draft:
+        """A state of the current stage, with its time since the event before."""
+        current = self._current
+        state = self._state(current.getName(), kind)
+        times = current.getTimes()
+        if times is None:
+            window = _millis(current, WithinType.PREVIOUS_AND_CURRENT)
+        else:
+            window = times.windowTime if DELIMITER in state.name else None
+        if window is not None:
+            self._window_times[state.name] = window
+        return state
+
+    def _stop_state(self, condition: Condition, name: str) -> _Draft:
+        if name not in self._stop_states:
+            stop = self._stop_states[name] = self._state(name, StateType.STOP)
+            stop.addTake(stop, condition)
+        return self._stop_states[name]
+
+    def _copy(self, state: _Draft) -> _Draft:
+        copy = self._state(stage_of(state.name), state.type)
+        for transition in state.transitions:
+            target = copy if transition.target is state else transition.target
+            copy.add(transition.action, target, transition.condition)
+        return copy
+
+    def _times(self, sink: _Draft, proceed: _Draft) -> _Draft:
+        """One state for each time that the stage may accept an event."""
+        current, times = self._current, self._current.getTimes()
+        assert times is not None
+        self._set_first_of_loop(False)
+        until = current.getUntilCondition()
+        ignore = _until(self._inner_ignore_condition(current), until, takes=False)
+        take = _until(self._take_condition(current), until, takes=True)
+        assert take is not None
+        if self._is_greedy and times.from_ != times.to:
+            if until is not None:
+                self._copies[sink.name] = self._copy(sink)
+            _add_to_conditions(sink, negated(take))
+        first = sink
+        for number in range(times.to - 1):
+            beyond = number < times.to - times.from_
+            first = self._single(first, proceed if beyond else None, take, ignore, beyond)
+            self._add_stop_state_to_loop(first)
+        self._set_first_of_loop(True)
+        before = self._ignore_condition(current)
+        return self._single(first, proceed, take, before, self._is_optional)
+
+    def _single(
+        self,
+        sink: _Draft,
+        proceed: _Draft | None,
+        take: Condition,
+        ignore: Condition | None,
+        optional: bool,
+    ) -> _Draft:
+        """A state that takes one event, or the states of a group. ``proceed``: where to go past it if
+        it is ``optional``."""
+        current = self._current
+        if isinstance(current, GroupPattern):
+            return self._group_states(current, sink, proceed if optional else None)
+        single = self._stage_state()
+        after = self._without_transitive_nots(sink)
+        single.addTake(after, take)
+        always = self._always
+        if optional:
+            assert proceed is not None
+            until = current.getUntilCondition()
+            if self._is_greedy and until is not None:
+                if proceed.name not in self._copies:
+                    raise MalformedPatternError(
+                        f"until: {current.getName()!r} is greedy, optional and follows a stage that accepts"
+                        " no event, where Flink's NFA is not complete. Leave out greedy()."
+                    )
+                single.addProceed(self._copies[proceed.name], And(always, until))
+                single.addProceed(proceed, And(always, negated(until)))
+            else:
+                single.addProceed(proceed, always)
+        if ignore is not None:
+            waiting = single
+            if optional or self._heads_optional_group(current):
+                # A second state without the way past the stage, so that a match branches there once
+                waiting = self._state(current.getName(), StateType.NORMAL)
+                waiting.addTake(after, take)
+                waiting.addIgnore(waiting, ignore)
+                self._add_stop_states(waiting)
+            single.addIgnore(waiting, ignore)
+        return single
+
+    def _looping(self, sink: _Draft) -> _Draft:
+        """A state that takes any number of events."""
+        current = self._current
+        if isinstance(current, GroupPattern):
+            return self._looping_group(current, sink)
+        until = current.getUntilCondition()
+        ignore = _until(self._inner_ignore_condition(current), until, takes=False)
+        take = _until(self._take_condition(current), until, takes=True)
+        assert take is not None
+        always = self._always
+        looping = self._stage_state()
+        if self._is_greedy:
+            if until is not None:
+                copy = self._copies[sink.name] = self._copy(sink)
+                looping.addProceed(copy, And(always, until))
+                looping.addProceed(sink, And(always, negated(until)))
+            else:
+                looping.addProceed(sink, always)
+            _add_to_conditions(sink, negated(self._take_condition(current)))
+        else:
+            looping.addProceed(sink, always)
+        looping.addTake(looping, take)
+        self._add_stop_state_to_loop(looping)
+        if ignore is not None:
+            waiting = self._state(current.getName(), StateType.NORMAL)
+            waiting.addTake(looping, take)
+            waiting.addIgnore(waiting, ignore)
+            looping.addIgnore(waiting, ignore)
+            self._add_stop_state_to_loop(waiting)
+        return looping
+
+    # ------------------------------------------------------------------ groups
+
+    def _group_states(
+        self, group: GroupPattern[Any, Any], sink: _Draft, proceed: _Draft | None
+    ) -> _Draft:
+        always = self._always
+        first = self._inside(group, sink)
+        if proceed is not None:
+            first.addProceed(proceed, always)
+        return first
+
+    def _looping_group(self, group: GroupPattern[Any, Any], sink: _Draft) -> _Draft:
+        always = self._always
+        again = self._stage_state()
+        first = self._inside(group, again)
+        first.addProceed(sink, always)
+        again.addProceed(first, always)
+        return first
+
+    def _inside(self, group: GroupPattern[Any, Any], sink: _Draft) -> _Draft:
+        """The states of the stages in ``group``; the first of them."""
+        outside = self._current, self._following, self._group
+        self._group, self._current = group, group.getRawPattern()
+        first = self._convert(self._middle_states(sink))
+        self._current, self._following, self._group = outside
+        return first
+
+    def _set_first_of_loop(self, first: bool) -> None:
+        if isinstance(self._current, GroupPattern):
+            self._first_of_loop[id(self._current)] = first
+
+    @property
+    def _group_is_first_of_loop(self) -> bool:
+        return self._first_of_loop.get(id(self._group), True)
+
+    def _heads_group(self, pattern: AnyPattern) -> bool:
+        return self._group is not None and pattern.getPrevious() is None
+
+    def _heads_optional_group(self, pattern: AnyPattern) -> bool:
+        if self._group is None or not self._heads_group(pattern):
+            return False
+        optional = self._group.getQuantifier().hasProperty(QuantifierProperty.OPTIONAL)
+        return self._group_is_first_of_loop and optional
+
+    # ------------------------------------------------------------------ stages that accept no event
+
+    def _not_conditions(self) -> list[tuple[Condition, str]]:
+        """The conditions that must not hold before the current stage, with the names of their stages:
+        of the stages right before it, and of those before optional ones."""
+        found: list[tuple[Condition, str]] = []
+        previous = self._current.getPrevious()
+        while previous is not None:
+            unwanted = _strategy(previous) is ConsumingStrategy.NOT_FOLLOW
+            if not unwanted and not _has(previous, QuantifierProperty.OPTIONAL):
+                break
+            if unwanted:
+                found.append((self._take_condition(previous), previous.getName()))
+            previous = previous.getPrevious()
+        return found
+
+    def _add_stop_states(self, state: _Draft) -> None:
+        for condition, name in self._not_conditions():
+            state.addProceed(self._stop_state(condition, name), condition)
+
+    def _add_stop_state_to_loop(self, state: _Draft) -> None:
+        following = self._following
+        if following is not None and _strategy(following) is ConsumingStrategy.NOT_FOLLOW:
+            condition = self._take_condition(following)
+            state.addProceed(self._stop_state(condition, following.getName()), condition)
+
+    def _without_transitive_nots(self, sink: _Draft) -> _Draft:
+        """``sink``, or a copy of it for those who have been through an optional stage: what must not
+        happen before that stage may happen after it."""
+        conditions = self._not_conditions()
+        if not conditions or not self._is_optional:
+            return sink
+        names = {name for _, name in conditions}
+        copy = self._state(sink.name, sink.type)
+        for transition in sink.transitions:
+            target = transition.target
+            if transition.action is not Action.PROCEED:
+                copy.add(
+                    transition.action, copy if target is sink else target, transition.condition
+                )
+            elif target.type is not StateType.STOP:
+                copy.addProceed(self._without_transitive_nots(target), transition.condition)
+            elif target.name not in names:
+                copy.addProceed(target, transition.condition)
+        return copy
+
+    # ------------------------------------------------------------------ conditions
+
+    @property
+    def _is_optional(self) -> bool:
+        return _has(self._current, QuantifierProperty.OPTIONAL)
+
+    @property
+    def _is_greedy(self) -> bool:
+        return _has(self._current, QuantifierProperty.GREEDY)
+
+    @property
+    def _always(self) -> Condition:
+        return self._until_of_group(ALWAYS, takes=True) or ALWAYS
+
+    def _take_condition(self, pattern: AnyPattern) -> Condition:
+        condition = self._until_of_group(pattern.getCondition(), takes=True)
+        assert condition is not None
+        return condition
+
+    def _ignore_condition(self, pattern: AnyPattern) -> Condition | None:
+        """For which events to wait before the first of the stage; None if for none."""
+        quantifier = pattern.getQuantifier()
+        strategy = quantifier.consumingStrategy
+        if self._group is not None and self._heads_group(pattern):
+            of_group = self._group.getQuantifier()
+            first = self._group_is_first_of_loop
+            strategy = of_group.consumingStrategy if first else of_group.innerConsumingStrategy
+        return self._waiting_condition(strategy, pattern)
+
+    def _inner_ignore_condition(self, pattern: AnyPattern) -> Condition | None:
+        """For which events to wait between those of the stage; None if for none."""
+        strategy = pattern.getQuantifier().innerConsumingStrategy
+        if self._group is not None and self._heads_group(pattern):
+            strategy = self._group.getQuantifier().innerConsumingStrategy
+        return self._waiting_condition(strategy, pattern)
+
+    def _waiting_condition(
+        self, strategy: ConsumingStrategy, pattern: AnyPattern
+    ) -> Condition | None:
+        condition: Condition | None = None
+        if strategy is ConsumingStrategy.SKIP_TILL_NEXT:
+            condition = negated(pattern.getCondition())
+        elif strategy is ConsumingStrategy.SKIP_TILL_ANY:
+            condition = ALWAYS
+        return self._until_of_group(condition, takes=False)
+
+    def _until_of_group(self, condition: Condition | None, takes: bool) -> Condition | None:
+        until = None if self._group is None else self._group.getUntilCondition()
+        return _until(condition, until, takes)
+
+
+def _until(condition: Condition | None, until: Condition | None, takes: bool) -> Condition | None:
+    """``condition`` as long as ``until`` does not hold. ``takes``: without a condition too, as it is of
+    a transition that takes events."""
+    if until is None:
+        return condition
+    if condition is not None:
+        return And(negated(until), condition)
+    return negated(until) if takes else None
+
+
+def _add_to_conditions(state: _Draft, condition: Condition) -> None:
+    for transition in state.transitions:
+        transition.condition = And(transition.condition, condition)
+
+
+def _strategy(pattern: AnyPattern) -> ConsumingStrategy:
+    return pattern.getQuantifier().consumingStrategy
+
+
+def _has(pattern: AnyPattern, property_: QuantifierProperty) -> bool:
+    return pattern.getQuantifier().hasProperty(property_)
+
+
+def _millis(pattern: AnyPattern, kind: WithinType) -> int | None:
+    window = pattern.getWindowSize(kind)
+    return None if window is None else window.milliseconds

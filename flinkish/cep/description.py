@@ -1,0 +1,194 @@
+"""``CepDescription``: the operator of a pattern as data, and how user functions become calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions.adapt import checked_callable, one_result, positional_arity, results_of
+from flinkish.api.functions.functions import Function
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.cep.after_match import AfterMatchSkipStrategy
+from flinkish.cep.drawing import drawn
+from flinkish.cep.functions import (
+    EventComparator,
+    MatchCall,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    TimedOutPartialMatchHandler,
+)
+from flinkish.cep.states import CompiledPattern
+
+Compare = Callable[[Any, Any], int]
+
+
+@dataclass(frozen=True)
+class MatchCalls:
+    """What is done with matches. ``onTimeout`` is None if partial matches that take too long are
+    dropped. ``functions`` are the user's."""
+
+    functions: tuple[Any, ...]
+    onMatch: MatchCall
+    onTimeout: MatchCall | None = None
+
+
+@dataclass(frozen=True)
+class CepDescription(OperatorDescription):
+    """All of an operator that matches a pattern. ``grouped``: the keys are the user's."""
+
+    kind: ClassVar[str] = "Cep"
+
+    keyed: bool = field(default=True, init=False)
+
+    pattern: CompiledPattern
+    skipStrategy: AfterMatchSkipStrategy
+    calls: MatchCalls
+    grouped: bool
+    inProcessingTime: bool = False
+    comparator: Compare | None = None
+    lateDataOutputTag: OutputTag[Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return "CepOperator" if self.grouped else "GlobalCepOperator"
+
+    @property
+    def stateLayout(self) -> str:
+        return self.pattern.layout()
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        conditions = (condition.function for condition in self.pattern.conditions)
+        found = {id(function): function for function in (*self.calls.functions, *conditions)}
+        return tuple(found.values())
+
+    @property
+    def drawing(self) -> tuple[str, ...]:
+        return drawn(self.pattern, self.skipStrategy)
+
+
+# ---------------------------------------------------------------------- functions as calls
+
+
+def select_calls(function: Any) -> MatchCalls:
+    """A PatternSelectFunction or ``f(match)``."""
+    call = _one("select", function, PatternSelectFunction, "select", "f(match)", 1)
+
+    def on_match(match: Any, ctx: Any, out: Any) -> None:
+        out.collect(call(match))
+
+    return MatchCalls((function,), on_match)
+
+
+def flat_select_calls(function: Any) -> MatchCalls:
+    """A PatternFlatSelectFunction, ``f(match)`` or ``f(match, out)``."""
+    wanted = "f(match) or f(match, out)"
+    kind = PatternFlatSelectFunction
+    call = _several("flatSelect", function, kind, "flatSelect", wanted, 1)
+    return MatchCalls((function,), lambda match, ctx, out: call(match, out))
+
+
+def with_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> MatchCalls:
+    """``calls``, with a PatternTimeoutFunction or ``f(match, timestamp)`` for partial matches."""
+    wanted = "f(match, timestamp)"
+    call = _one("select", function, PatternTimeoutFunction, "timeout", wanted, 2)
+
+    def on_timeout(match: Any, ctx: Any, out: Any) -> None:
+        ctx.output(tag, call(match, ctx.timestamp()))
+
+    return MatchCalls((*calls.functions, function), calls.onMatch, on_timeout)
+
+
+def with_flat_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> MatchCalls:
+    """``calls``, with a PatternFlatTimeoutFunction, ``f(match, timestamp)`` or
+    ``f(match, timestamp, out)`` for partial matches."""
+    wanted = "f(match, timestamp) or f(match, timestamp, out)"
+    kind = PatternFlatTimeoutFunction
+    call = _several("flatSelect", function, kind, "timeout", wanted, 2)
+
+    def on_timeout(match: Any, ctx: Any, out: Any) -> None:
+        side = _SideCollector(ctx, tag)
+        for result in results_of(call(match, ctx.timestamp(), side), tuples=True, wrote=True):
+            side.collect(result)
+
+    return MatchCalls((*calls.functions, function), calls.onMatch, on_timeout)
+
+
+def process_calls(function: Any) -> MatchCalls:
+    """A PatternProcessFunction or ``f(match, ctx, out)``."""
+    if not isinstance(function, PatternProcessFunction):
+        wanted = "a PatternProcessFunction or f(match, ctx, out)"
+        if isinstance(function, Function):
+            raise InvalidProgramError(
+                f"process: {type(function).__name__} is not a function of matches. Pass {wanted}."
+            )
+        return MatchCalls((function,), checked_callable("process", function, wanted, 3))
+    if not isinstance(function, TimedOutPartialMatchHandler):
+        return MatchCalls((function,), function.processMatch)
+    handle = function.processTimedOutMatch
+    return MatchCalls(
+        (function,), function.processMatch, lambda match, ctx, out: handle(match, ctx)
+    )
+
+
+def comparison(comparator: Any) -> Compare:
+    """An EventComparator or ``f(a, b)``."""
+    if isinstance(comparator, EventComparator):
+        return comparator.compare
+    wanted = "an EventComparator or f(a, b)"
+    return checked_callable("CEP.pattern: comparator", comparator, wanted, 2)
+
+
+class _SideCollector:
+    __slots__ = ("_ctx", "_tag")
+
+    def __init__(self, ctx: Any, tag: OutputTag[Any]) -> None:
+        self._ctx = ctx
+        self._tag = tag
+
+    def collect(self, value: Any) -> None:
+        self._ctx.output(self._tag, value)
+
+    def close(self) -> None:
+        """As that of any collector."""
+
+
+def _one(
+    subject: str, function: Any, kind: type[Any], method: str, wanted: str, arguments: int
+) -> Callable[..., Any]:
+    if isinstance(function, kind):
+        found: Callable[..., Any] = getattr(function, method)
+        return found
+    call = _plain(subject, function, kind, wanted, arguments)
+    one_result(subject, call, "use flatSelect, which takes any number")
+    return call
+
+
+def _several(
+    subject: str, function: Any, kind: type[Any], method: str, wanted: str, arguments: int
+) -> Callable[..., Any]:
+    """``function`` as a call that takes the collector too."""
+    if isinstance(function, kind):
+        found: Callable[..., Any] = getattr(function, method)
+        return found
+    call = _plain(subject, function, kind, wanted, arguments, arguments + 1)
+    if positional_arity(call) > arguments:
+        return call
+    return lambda *given: call(*given[:-1])
+
+
+def _plain(
+    subject: str, function: Any, kind: type[Any], wanted: str, *arguments: int
+) -> Callable[..., Any]:
+    wanted = f"a {kind.__name__} or {wanted}"
+    if isinstance(function, Function):
+        raise InvalidProgramError(
+            f"{subject}: {shown(function)} is not a {kind.__name__}. Pass {wanted}."
+        )
+    return checked_callable(subject, function, wanted, *arguments)

@@ -1,0 +1,440 @@
+"""``NFA``: matches the events of a key against a compiled pattern, as the SASE paper describes it.
+
+Each partial match waits in a state. An event makes of each any number of others: one for each transition
+that accepts the event or leaves it out. Their version numbers tell apart which events in the shared
+buffer belong to which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+from flinkish.api.errors import IllegalStateError, MalformedPatternError
+from flinkish.api.time.durations import to_long
+from flinkish.cep.after_match import AfterMatchSkipStrategy, EventId
+from flinkish.cep.computation_state import ComputationState, increased
+from flinkish.cep.conditions import UserCondition, tests_in
+from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext
+from flinkish.cep.priority_queue import MatchQueue
+from flinkish.cep.shared_buffer import BufferContents, Match, SharedBuffer
+from flinkish.cep.states import Action, CompiledPattern, State
+
+Values = dict[str, list[Any]]
+"""The elements of a match by stage."""
+
+
+class NFAState:
+    """What a key has of the NFA (Flink: the class of this name, with the shared buffer beside it)."""
+
+    __slots__ = ("buffer", "changed", "completed", "partial", "started")
+
+    def __init__(self, partial: MatchQueue, completed: MatchQueue, buffer: SharedBuffer) -> None:
+        self.partial = partial
+        self.completed = completed
+        self.buffer = buffer
+        self.started = False
+        """Whether a match has begun since the state was last kept."""
+        self.changed = False
+
+    def kept(self) -> tuple[Any, ...]:
+        """It as plain values."""
+        partial, completed = map(tuple, self.partial), map(tuple, self.completed)
+        return list(partial), list(completed), *self.buffer.contents()
+
+    @staticmethod
+    def restored(kept: tuple[Any, ...]) -> NFAState:
+        """It from plain values."""
+        partial, completed, *contents = kept
+        make = ComputationState._make
+        return NFAState(
+            MatchQueue(map(make, partial)),
+            MatchQueue(map(make, completed)),
+            SharedBuffer(BufferContents._make(contents)),
+        )
+
+
+FAR = 2**62
+"""Beyond it, the time since a match began may not fit into 64 bits."""
+
+MOST_VISITS = 100
+"""How often the states of a pattern are visited for one event, on the average, before that is taken for a
+circle without an end."""
+
+
+def raise_endless(state: str) -> NoReturn:
+    """Raise MalformedPatternError for a circle of transitions that need no event."""
+    raise MalformedPatternError(
+        f"the state {state!r} of the pattern leads back to itself without an event, as in a looping group"
+        " whose stages are all optional; in Flink the job would hang. Make one stage of the group"
+        " necessary, and the group optional instead."
+    )
+
+
+class TimedOut(NamedTuple):
+    """A partial match that took too long, and the time in ms at which it did."""
+
+    values: Values
+    timestamp: int
+
+
+class _Edge(NamedTuple):
+    """A transition; ``stage`` is that of the state it leaves."""
+
+    action: Action
+    stage: str
+    target: State
+    holds: Evaluation
+
+
+class NFA:
+    """Runs a compiled pattern (Flink: ``NFA``). It has no state of its own: the methods work on the
+    state of a key.
+
+    ``clock`` gives the processing time to conditions, ``handlesTimeouts`` tells whether anybody wants
+    the matches that took too long.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledPattern,
+        strategy: AfterMatchSkipStrategy,
+        operator: str,
+        clock: Callable[[], int],
+        handlesTimeouts: bool,
+    ) -> None:
+        self.windowTime = compiled.windowTime
+        self._compiled = compiled
+        self._states = compiled.byName
+        self._strategy = strategy
+        self._clock = clock
+        self._handles_timeouts = handlesTimeouts
+        self._conditions: tuple[UserCondition, ...] = compiled.conditions
+        self._most_visits = MOST_VISITS * len(compiled.states)
+        evaluator = Evaluator(operator, self._conditions)
+        self._edges = {
+            state.name: [
+                _Edge(
+                    edge.action,
+                    state.stage,
+                    self._states[edge.target],
+                    evaluator.evaluation(edge.condition),
+                )
+                for edge in state.transitions
+            ]
+            for state in compiled.states
+        }
+
+        self._alike = frozenset(filter(self._asks_the_event_alone, self._states))
+
+    def _asks_the_event_alone(self, name: str) -> bool:
+        """Whether all matches in a state have the same transitions open for an event."""
+        open_ends, seen = [name], {name}
+        while open_ends:
+            for edge in self._states[open_ends.pop()].transitions:
+                if any(condition.iterative for condition in tests_in(edge.condition)):
+                    return False
+                if edge.action is Action.PROCEED and edge.target not in seen:
+                    seen.add(edge.target)
+                    open_ends.append(edge.target)
+        return True
+
+    def initialState(self) -> NFAState:
+        """The state of a key that has seen nothing."""
+        first = ComputationState(self._compiled.start.name, None, (1,))
+        return NFAState(MatchQueue([first]), MatchQueue(), SharedBuffer())
+
+    # ------------------------------------------------------------------ events
+
+    def process(self, state: NFAState, value: Any, timestamp: int) -> list[Values]:
+        """The matches that the next event completes."""
+        event = Event(value, timestamp, [None] * len(self._conditions))
+        buffer, matches = state.buffer, state.partial.heap
+        step = _Step(buffer, event)
+        known: dict[str, list[_Edge]] = {}
+        # None as long as the event has left all matches as they are
+        partial: MatchQueue | None = None
+        potential = MatchQueue()
+        for number, match in enumerate(matches):
+            context = MatchContext(event, match, buffer, self._clock)
+            edges = known.get(match.state)
+            if edges is None:
+                edges = self._open_edges(match.state, context)
+                if match.state in self._alike:
+                    known[match.state] = edges
+            if self._stays(match, edges, buffer):
+                if partial is not None:
+                    partial.add(match)
+                continue
+            if partial is None:
+                partial = MatchQueue.of(matches[:number])
+            self._move(state, match, edges, context, step, partial, potential)
+        if partial is None:
+            return []
+        found = self._completed(state, potential, partial)
+        state.partial = partial
+        step.close()
+        return found
+
+    def _move(
+        self,
+        state: NFAState,
+        match: ComputationState,
+        edges: list[_Edge],
+        context: MatchContext,
+        step: _Step,
+        partial: MatchQueue,
+        potential: MatchQueue,
+    ) -> None:
+        """Add what becomes of ``match`` to the ``partial`` matches, or to those that may be
+        complete."""
+        state.changed = True
+        began = self._states[match.state].isStart
+        discarded = False
+        retained = []
+        for follower in self._followers(match, edges, context, step):
+            if began and follower.startTimestamp > 0:
+                state.started = True
+            reached = self._states[follower.state]
+            if reached.isFinal:
+                potential.add(follower)
+            elif reached.isStop:
+                discarded = True
+                self._release(state.buffer, follower)
+            else:
+                retained.append(follower)
+        for follower in retained:
+            if discarded:
+                self._release(state.buffer, follower)
+            else:
+                partial.add(follower)
+
+    def _nothing_ends(self, state: NFAState, timestamp: int) -> bool:
+        """Whether no match ends at ``timestamp``, as that which began first does not."""
+        if self._compiled.windowTimes or timestamp > FAR:
+            return False
+        earliest = state.partial.peek()
+        return earliest is None or self._deadline(earliest, timestamp) is None
+
+    def advanceTime(self, state: NFAState, timestamp: int) -> tuple[list[Values], list[TimedOut]]:
+        """What ends because no event before ``timestamp`` will come: the matches that only had to wait
+        for that, and those that took too long."""
+        if self._nothing_ends(state, timestamp):
+            state.buffer.advanceTime(timestamp)
+            return [], []
+        partial, potential = MatchQueue(), MatchQueue()
+        timed_out: list[TimedOut] = []
+        for match in state.partial:
+            deadline = self._deadline(match, timestamp)
+            if deadline is None:
+                partial.add(match)
+                continue
+            state.changed = True
+            if self._states[match.state].isPending:
+                potential.add(match)
+                continue
+            if self._handles_timeouts:
+                events = state.buffer.extractOne(match.node, match.version)
+                timed_out.append(TimedOut(state.buffer.values(events), deadline))
+            self._release(state.buffer, match)
+        found = self._completed(state, potential, partial)
+        state.partial = partial
+        state.buffer.advanceTime(timestamp)
+        return found, timed_out
+
+    def _deadline(self, match: ComputationState, timestamp: int) -> int | None:
+        """The time that ``match`` had, if ``timestamp`` is beyond it."""
+        if self._states[match.state].isStart:
+            return None
+        step = self._compiled.windowTimes.get(match.state, 0)
+        # Java's arithmetic: at the end of the input, the difference to a negative time wraps around
+        if step > 0 and to_long(timestamp - match.previousTimestamp) >= step:
+            return match.previousTimestamp + step
+        whole = self.windowTime
+        if whole > 0 and to_long(timestamp - match.startTimestamp) >= whole:
+            return match.startTimestamp + whole
+        return None
+
+    # ------------------------------------------------------------------ completed matches
+
+    def _completed(
+        self, state: NFAState, potential: MatchQueue, partial: MatchQueue
+    ) -> list[Values]:
+        """The matches that are complete, after each of which the skip strategy drops others. With one,
+        matches wait for those that began earlier."""
+        found: list[Values] = []
+        completed, buffer, skips = state.completed, state.buffer, self._strategy.isSkipStrategy()
+        for match in potential:
+            completed.add(match)
+        while (first := completed.peek()) is not None:
+            if skips:
+                earliest = partial.peek()
+                if earliest is not None and first.order > earliest.order:
+                    break
+            state.changed = True
+            completed.poll()
+            ways = [] if first.node is None else buffer.extract(first.node, first.version)
+            if not ways:
+                raise IllegalStateError(
+                    f"the match that began at {first.startTimestamp} has lost its events. The state of the"
+                    " pattern is of another version of it: begin anew."
+                )
+            if skips:
+                self._prune(buffer, partial, ways)
+                self._prune(buffer, completed, ways)
+            found.append(buffer.values(ways[0]))
+            self._release(buffer, first)
+        return found
+
+    def _prune(self, buffer: SharedBuffer, queue: MatchQueue, ways: list[Match]) -> None:
+        until = self._prune_until(ways)
+        if until is None:
+            return
+        strategy = self._strategy
+
+        def dropped(match: ComputationState) -> bool:
+            return match.started is not None and strategy.shouldPrune(match.started, until)
+
+        for match in queue:
+            if dropped(match):
+                self._release(buffer, match)
+        queue.removeIf(dropped)
+
+    def _prune_until(self, ways: list[Match]) -> EventId | None:
+        found = [until for way in ways if (until := self._strategy.pruneUntil(way)) is not None]
+        if not found:
+            return None
+        return min(found) if self._strategy.keepsEarliest else max(found)
+
+    # ------------------------------------------------------------------ transitions
+
+    def _followers(
+        self, match: ComputationState, edges: list[_Edge], context: MatchContext, step: _Step
+    ) -> list[ComputationState]:
+        """The partial matches that the event makes of ``match`` along ``edges``."""
+        buffer, event = step.buffer, step.event
+        current = self._states[match.state]
+        takes = sum(edge.action is Action.TAKE for edge in edges)
+        ignores = sum(edge.action is Action.IGNORE and edge.target is not current for edge in edges)
+        takes_left = takes_to_skip = max(0, takes - 1)
+        ignores_left = ignores
+        version, node = match.version, match.node
+        followers: list[ComputationState] = []
+        for edge in edges:
+            if edge.action is Action.TAKE:
+                taken = increased(version, takes_left)
+                takes_left -= 1
+                name = buffer.put(edge.stage, step.eventId(), node, taken)
+                started = event.timestamp if current.isStart else match.startTimestamp
+                follower = ComputationState(
+                    edge.target.name,
+                    name,
+                    (*taken, 0),
+                    step.eventId() if current.isStart else match.started,
+                    started,
+                    event.timestamp,
+                )
+                self._add(buffer, followers, follower)
+                # A state that may be left out and is the last one: the match is complete as well
+                final = self._final_beyond(edge.target, context)
+                if final is not None:
+                    self._add(buffer, followers, follower._replace(state=final.name))
+            elif not current.isStart:
+                if edge.target is current:
+                    follower = match._replace(version=increased(version, _branches(ignores, takes)))
+                else:
+                    passed = increased(version, takes_to_skip + ignores_left)
+                    ignores_left -= 1
+                    follower = match._replace(state=edge.target.name, version=(*passed, 0))
+                self._add(buffer, followers, follower)
+        if current.isStart:
+            again = increased(version, _branches(ignores, takes))
+            followers.append(ComputationState(match.state, None, again))
+        if node is not None:
+            buffer.releaseNode(node, version)
+        return followers
+
+    @staticmethod
+    def _stays(match: ComputationState, edges: list[_Edge], buffer: SharedBuffer) -> bool:
+        """Whether ``edges`` leave ``match`` as it is: it has not begun and does not, or the event is left
+        out."""
+        if match.node is None:
+            return not edges
+        if len(edges) != 1 or edges[0].action is not Action.IGNORE:
+            return False
+        return edges[0].target.name == match.state and buffer.isLocked(match.node, match.version)
+
+    def _open_edges(self, name: str, context: MatchContext) -> list[_Edge]:
+        """The transitions that accept the event or leave it out, of the state and of those that can be
+        reached from it without an event."""
+        found: list[_Edge] = []
+        open_ends = [name]
+        visits = 0
+        while open_ends:
+            visits += 1
+            if visits > self._most_visits:
+                raise_endless(name)
+            for edge in self._edges[open_ends.pop()]:
+                if edge.holds is None or edge.holds(context):
+                    if edge.action is Action.PROCEED:
+                        open_ends.append(edge.target.name)
+                    else:
+                        found.append(edge)
+        return found
+
+    def _final_beyond(self, state: State, context: MatchContext) -> State | None:
+        """The final state, if it can be reached from ``state`` without a further event."""
+        open_ends = [state.name]
+        visits = 0
+        while open_ends:
+            visits += 1
+            if visits > self._most_visits:
+                raise_endless(state.name)
+            for edge in self._edges[open_ends.pop()]:
+                if edge.action is not Action.PROCEED:
+                    continue
+                if edge.holds is None or edge.holds(context):
+                    if edge.target.isFinal:
+                        return edge.target
+                    open_ends.append(edge.target.name)
+        return None
+
+    @staticmethod
+    def _add(
+        buffer: SharedBuffer, followers: list[ComputationState], follower: ComputationState
+    ) -> None:
+        followers.append(follower)
+        if follower.node is not None:
+            buffer.lockNode(follower.node, follower.version)
+
+    @staticmethod
+    def _release(buffer: SharedBuffer, match: ComputationState) -> None:
+        if match.node is not None:
+            buffer.releaseNode(match.node, match.version)
+
+
+class _Step:
+    """An event while it is processed: it enters the buffer when a transition accepts it first."""
+
+    __slots__ = ("_id", "buffer", "event")
+
+    def __init__(self, buffer: SharedBuffer, event: Event) -> None:
+        self.buffer = buffer
+        self.event = event
+        self._id: EventId | None = None
+
+    def eventId(self) -> EventId:
+        """The event's id in the buffer."""
+        if self._id is None:
+            self._id = self.buffer.registerEvent(self.event.value, self.event.timestamp)
+        return self._id
+
+    def close(self) -> None:
+        """Leave the event to the partial matches that have accepted it."""
+        if self._id is not None:
+            self.buffer.releaseEvent(self._id)
+
+
+def _branches(ignores: int, takes: int) -> int:
+    """By how much the version of a match that stays where it is rises."""
+    return ignores + max(1, takes) if ignores or takes else 0

@@ -1,0 +1,303 @@
+"""``CepOperator``: runs the NFA of each key over its events, in the order of their time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cmp_to_key
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NoReturn
+
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    MissingTimestampError,
+    UserFunctionError,
+    said_by,
+    shown,
+)
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.api.functions.state import ValueStateDescriptor
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.time.durations import to_long
+from flinkish.cep.description import CepDescription
+from flinkish.cep.functions import MatchCall, PatternContext
+from flinkish.cep.nfa import NFA, NFAState, TimedOut, Values
+from flinkish.runtime.operators.base import (
+    OneInputOperator,
+    OperatorContext,
+    StreamingRuntimeContext,
+)
+from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.operators.timers import InternalTimerService
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.user_code import is_interrupt
+from flinkish.runtime.registry import register_operator
+from flinkish.runtime.state.backend import Timer
+
+NFA_STATE, EVENT_QUEUE = "nfaStateName", "eventQueuesStateName"
+"""The names of the states, as in Flink."""
+
+_timestamp = itemgetter(0)
+
+
+class CepOperator(TimerOperator, OneInputOperator):
+    """Matches a pattern (Flink: ``CepOperator``).
+
+    In event time an element waits in the queue of its key until the watermark has reached it. A key has
+    a timer at its first waiting element and one where a match that has begun would take too long. In
+    processing time an element is matched at once; with a comparator it waits until the clock has passed
+    it.
+    """
+
+    keepsRecords = True
+
+    def __init__(self, context: OperatorContext, description: CepDescription) -> None:
+        super().__init__(context)
+        self._description = description
+        self._late_tag = description.lateDataOutputTag
+        self._compare = description.comparator
+        self._event_time = not description.inProcessingTime
+        calls = description.calls
+        self._on_match, self._on_timeout = calls.onMatch, calls.onTimeout
+        self._nfa = NFA(
+            description.pattern,
+            description.skipStrategy,
+            self.name,
+            self.clock.getCurrentProcessingTime,
+            handlesTimeouts=self._on_timeout is not None,
+        )
+        self._collector = TimestampedCollector(self.output)
+        self._context = MatchOutputContext(self, self.timers, self._event_time)
+
+    def open(self) -> None:
+        self._state = self.states.getState(ValueStateDescriptor(NFA_STATE))
+        self._queue = self.states.getState(ValueStateDescriptor(EVENT_QUEUE))
+        for function in self._description.userFunctions:
+            self.openFunction(function)
+
+    def runtimeContext(self) -> RuntimeContext:
+        return CepRuntimeContext(self)
+
+    # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        if self._event_time:
+            self._enqueue_run(records)
+        elif self._compare is not None:
+            now = self.timers.currentProcessingTime()
+            queued: dict[Any, list[tuple[int, Any]]] = {}
+            for key, value, _ in keyed_elements(records):
+                queued.setdefault(key, []).append((now, value))
+            self._enqueue(queued)
+        else:
+            self._process_at_once(records)
+        self.output.flush()
+
+    def _enqueue_run(self, records: Records) -> None:
+        watermark = self.currentWatermark
+        queued: dict[Any, list[tuple[int, Any]]] = {}
+        for key, value, timestamp in keyed_elements(records):
+            if timestamp > watermark:
+                events = queued.get(key)
+                if events is None:
+                    events = queued[key] = []
+                events.append((timestamp, value))
+            elif timestamp == NO_TIMESTAMP:
+                raise MissingTimestampError(self.name, value)
+            elif self._late_tag is not None:
+                self.output.collectSide(self._late_tag.getId(), value, timestamp)
+            else:
+                self.metrics.numLateRecordsDropped += 1
+        self._enqueue(queued)
+
+    def _enqueue(self, queued: dict[Any, list[tuple[int, Any]]]) -> None:
+        """Append to the queues of the keys, and set a timer where a queue begins earlier than
+        before."""
+        queue = self._queue
+        for key, events in queued.items():
+            self.backend.currentKey = key
+            first = min(map(_timestamp, events))
+            waiting = queue.value()
+            if waiting is None:
+                queue.update(events)
+                self._register(first)
+                continue
+            if first < min(map(_timestamp, waiting)):
+                self._register(first)
+            waiting.extend(events)
+            queue.update(waiting)
+
+    def _process_at_once(self, records: Records) -> None:
+        now = self.timers.currentProcessingTime()
+        for key, value, _ in keyed_elements(records):
+            self.backend.currentKey = key
+            state = self._nfa_state()
+            self._advance(state, now)
+            self._process(state, value, now)
+            self._keep(state)
+
+    # ------------------------------------------------------------------ time
+
+    def processWatermark(self, timestamp: int) -> None:
+        self.advanceWatermark(timestamp)
+
+    def onEventTime(self, timer: Timer) -> None:
+        self.timer = timer
+        watermark = self.timers.currentWatermark()
+        state = self._nfa_state()
+        self._process_queue(state, watermark)
+        self._advance(state, watermark)
+        if len(state.partial) == 1 and not len(state.completed):
+            # Nothing has begun: as in Flink, the key starts anew
+            self._state.clear()
+        else:
+            self._keep(state)
+
+    def onProcessingTime(self, timer: Timer) -> None:
+        self.timer = timer
+        state = self._nfa_state()
+        self._process_queue(state, None)
+        self._advance(state, self.timers.currentProcessingTime())
+        self._keep(state)
+
+    def _process_queue(self, state: NFAState, until: int | None) -> None:
+        """Match the waiting elements up to ``until``, those that have the same time as the comparator
+        orders them."""
+        waiting = self._queue.value()
+        if waiting is None:
+            return
+        waiting.sort(key=_timestamp)
+        due = len(waiting) if until is None else bisect_right(waiting, until, key=_timestamp)
+        later = waiting[due:]
+        if later:
+            self._queue.update(later)
+            self._register(later[0][0])
+        else:
+            self._queue.clear()
+        reached = None
+        for timestamp, value in (
+            waiting[:due] if self._compare is None else self._sorted(waiting[:due])
+        ):
+            if timestamp != reached:
+                self._advance(state, timestamp)
+                reached = timestamp
+            self._process(state, value, timestamp)
+
+    def _sorted(self, waiting: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+        """``waiting``, which is in the order of time, with those of one time as the comparator orders
+        them."""
+        assert self._compare is not None
+        for timestamp, group in groupby(waiting, _timestamp):
+            values = [value for _, value in group]
+            try:
+                values.sort(key=cmp_to_key(self._compare))
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
+                raise UserFunctionError(
+                    self.name, shown(values), said_by(error), "the comparator of events"
+                ) from error
+            for value in values:
+                yield timestamp, value
+
+    def _register(self, timestamp: int) -> None:
+        if self._event_time:
+            # What the watermark has reached is done in the callback that is running
+            if timestamp > self.timers.currentWatermark():
+                self.timers.registerEventTimeTimer(None, timestamp)
+        else:
+            self.timers.registerProcessingTimeTimer(None, timestamp + 1)
+
+    # ------------------------------------------------------------------ matching
+
+    def _nfa_state(self) -> NFAState:
+        kept = self._state.value()
+        return self._nfa.initialState() if kept is None else NFAState.restored(kept)
+
+    def _keep(self, state: NFAState) -> None:
+        if state.changed:
+            self._state.update(state.kept())
+
+    def _process(self, state: NFAState, value: Any, timestamp: int) -> None:
+        matches = self._nfa.process(state, value, timestamp)
+        if state.started and self._nfa.windowTime > 0:
+            self._register(to_long(timestamp + self._nfa.windowTime))
+        self._emit(matches, timestamp)
+
+    def _advance(self, state: NFAState, timestamp: int) -> None:
+        matches, timed_out = self._nfa.advanceTime(state, timestamp)
+        self._emit(matches, timestamp)
+        if timed_out and self._on_timeout is not None:
+            self._emit_timed_out(self._on_timeout, timed_out)
+
+    def _emit(self, matches: list[Values], timestamp: int) -> None:
+        if not matches:
+            return
+        self._set_time(timestamp)
+        for match in matches:
+            self._call(self._on_match, match)
+
+    def _emit_timed_out(self, call: MatchCall, matches: list[TimedOut]) -> None:
+        for match in matches:
+            self._set_time(match.timestamp)
+            self._call(call, match.values)
+
+    def _set_time(self, timestamp: int) -> None:
+        self._context.time = timestamp
+        self._collector.timestamp = timestamp if self._event_time else NO_TIMESTAMP
+
+    def _call(self, call: MatchCall, match: Values) -> None:
+        collector = self._collector
+        with self.userCodeOf(lambda: match):
+            returned = call(match, self._context, collector)
+            if returned is not None:
+                for result in results_of(returned, tuples=True, wrote=True):
+                    collector.collect(result)
+
+
+class CepRuntimeContext(StreamingRuntimeContext):
+    """The runtime context of conditions and functions of matches: without state (Flink: the class of
+    this name)."""
+
+    def _refuse(self) -> NoReturn:
+        raise IllegalStateError(
+            f"{self._operator.name}: conditions and functions of matches have no keyed state, in Flink"
+            " too. Keep what is needed in the pattern, or call keyBy(...).process(...) on the result."
+        )
+
+
+class MatchOutputContext(PatternContext):
+    """The context of PatternProcessFunctions; ``time`` is that of the match."""
+
+    __slots__ = ("_event_time", "_operator", "_timers", "time")
+
+    def __init__(
+        self, operator: CepOperator, timers: InternalTimerService, eventTime: bool
+    ) -> None:
+        self._operator = operator
+        self._timers = timers
+        self._event_time = eventTime
+        self.time = NO_TIMESTAMP
+
+    def timestamp(self) -> int:
+        return self.time
+
+    def currentProcessingTime(self) -> int:
+        return self._timers.currentProcessingTime()
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        if not isinstance(outputTag, OutputTag):
+            raise IllegalArgumentError(
+                f"{self._operator.name}: ctx.output wants an OutputTag, not {shown(outputTag)}. Write"
+                " ctx.output(tag, value)."
+            )
+        time = self.time if self._event_time else NO_TIMESTAMP
+        self._operator.output.collectSide(outputTag.getId(), value, time)
+
+
+register_operator(CepDescription, CepOperator)

@@ -1,0 +1,152 @@
+"""How often a stage accepts events, and what may lie between them (Flink: ``Quantifier``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from flinkish.api.arguments import length_from_zero, positive
+from flinkish.api.errors import IllegalArgumentError, MalformedPatternError
+from flinkish.api.time.durations import Duration, TimeLike
+
+
+class ConsumingStrategy(Enum):
+    """What may lie between two events of a match (Flink: the enum of this name)."""
+
+    STRICT = "next"
+    SKIP_TILL_NEXT = "followedBy"
+    SKIP_TILL_ANY = "followedByAny"
+    NOT_FOLLOW = "notFollowedBy"
+    NOT_NEXT = "notNext"
+
+
+class QuantifierProperty(Enum):
+    """The properties of a quantifier (Flink: the enum of this name)."""
+
+    SINGLE = "SINGLE"
+    LOOPING = "LOOPING"
+    TIMES = "TIMES"
+    OPTIONAL = "OPTIONAL"
+    GREEDY = "GREEDY"
+
+
+NEGATIVE = (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT)
+"""The strategies of stages that accept no event."""
+
+
+@dataclass
+class Quantifier:
+    """The quantifier of a stage.
+
+    ``consumingStrategy`` holds between the stage before and the first event of this one,
+    ``innerConsumingStrategy`` between the events of this one.
+    """
+
+    consumingStrategy: ConsumingStrategy
+    properties: set[QuantifierProperty] = field(default_factory=lambda: {QuantifierProperty.SINGLE})
+    innerConsumingStrategy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
+
+    def hasProperty(self, property: QuantifierProperty) -> bool:  # noqa: A002 - Flink's name
+        """Whether it has ``property``."""
+        return property in self.properties
+
+    def getConsumingStrategy(self) -> ConsumingStrategy:
+        """The strategy before the first event of the stage."""
+        return self.consumingStrategy
+
+    def getInnerConsumingStrategy(self) -> ConsumingStrategy:
+        """The strategy between the events of the stage."""
+        return self.innerConsumingStrategy
+
+    @property
+    def isNegative(self) -> bool:
+        """Whether it is of a ``notNext`` or ``notFollowedBy``."""
+        return self.consumingStrategy in NEGATIVE
+
+    def combinations(self, stage: str) -> None:
+        """Let any events lie between those of the stage."""
+        self._check_repeated(stage, "allowCombinations")
+        self._check_inner(stage, "allowCombinations")
+        self.innerConsumingStrategy = ConsumingStrategy.SKIP_TILL_ANY
+
+    def consecutive(self, stage: str) -> None:
+        """Let nothing lie between the events of the stage."""
+        self._check_repeated(stage, "consecutive")
+        self._check_inner(stage, "consecutive")
+        self.innerConsumingStrategy = ConsumingStrategy.STRICT
+
+    def optional(self, stage: str) -> None:
+        """Let matches go without the stage."""
+        if self.hasProperty(QuantifierProperty.OPTIONAL):
+            raise MalformedPatternError(f"optional: {stage} is optional already. Call it once.")
+        if self.isNegative:
+            raise MalformedPatternError(
+                f"optional: {stage} accepts no event, so it cannot be optional. Leave out optional()."
+            )
+        self.properties.add(QuantifierProperty.OPTIONAL)
+
+    def greedy(self, stage: str) -> None:
+        """Let the stage accept as many events as it can."""
+        if self.innerConsumingStrategy is ConsumingStrategy.SKIP_TILL_ANY:
+            raise MalformedPatternError(
+                f"greedy: {stage} allows combinations, of which none is the longest. Leave out"
+                " allowCombinations() or greedy()."
+            )
+        if self.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternError(
+                f"greedy: {stage} accepts one event, so there is nothing to prolong. Call oneOrMore(),"
+                " times(...) or timesOrMore(...) before greedy()."
+            )
+        self.properties.add(QuantifierProperty.GREEDY)
+
+    def _check_repeated(self, stage: str, method: str) -> None:
+        if self.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternError(
+                f"{method}: {stage} accepts one event, so nothing lies between its events. Call"
+                f" oneOrMore(), times(...) or timesOrMore(...) before {method}()."
+            )
+
+    def _check_inner(self, stage: str, method: str) -> None:
+        if self.innerConsumingStrategy is not ConsumingStrategy.SKIP_TILL_NEXT:
+            strict = self.innerConsumingStrategy is ConsumingStrategy.STRICT
+            earlier = "consecutive" if strict else "allowCombinations"
+            raise MalformedPatternError(
+                f"{method}: {earlier}() was called on {stage} before. Call one of consecutive() and"
+                " allowCombinations(), once."
+            )
+
+
+@dataclass(frozen=True)
+class Times:
+    """How often a stage accepts events (Flink: ``Quantifier.Times``): from ``from_`` to ``to`` times,
+    or more where the quantifier loops. ``windowTime``: the most ms from one event to the next."""
+
+    from_: int
+    to: int
+    windowTime: int | None = None
+
+    @staticmethod
+    def of(method: str, from_: int, to: int, windowTime: TimeLike | None) -> Times:
+        """Raises IllegalArgumentError unless 0 < ``from_`` <= ``to``."""
+        positive(f"{method}: times", from_)
+        positive(f"{method}: times", to)
+        if to < from_:
+            raise IllegalArgumentError(
+                f"{method}: from {from_} to {to} times is no range. Pass the smaller number first."
+            )
+        millis = None
+        if windowTime is not None:
+            millis = length_from_zero(f"{method}: windowTime", windowTime)
+        return Times(from_, to, millis)
+
+    def getFrom(self) -> int:
+        """The least number of events."""
+        return self.from_
+
+    def getTo(self) -> int:
+        """The largest number of events, where the quantifier does not loop."""
+        return self.to
+
+    def getWindowSize(self) -> Duration | None:
+        """The longest time from one event to the next."""
+        return None if self.windowTime is None else Duration.ofMillis(self.windowTime)
