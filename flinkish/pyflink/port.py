@@ -143,6 +143,8 @@ class _ImportRewriter(cst.CSTTransformer):
 
     def _is_there(self, module: str, node: cst.CSTNode) -> bool:
         try:
+            if _is_of(module, "pyflink.table"):  # which is there to say what to write
+                raise ModuleNotFoundError
             importlib.import_module(_renamed(module))
         except ModuleNotFoundError:
             advice = next(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.arguments import instance, text
-from flinkish.api.errors import NotSupportedError
+from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.durations import TimeLike
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class SimpleStringEncoder(Encoder[Any]):
         _check_charset("SimpleStringEncoder", self.charsetName)
 
     def encode(self, element: Any, stream: IO[bytes]) -> None:
+        if not hasattr(stream, "write"):
+            raise IllegalArgumentError(
+                f"SimpleStringEncoder.encode: {shown(stream)} is not a file. Pass one that is open for bytes."
+            )
         stream.write(f"{element}\n".encode())
 
 

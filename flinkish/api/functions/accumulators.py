@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from typing_extensions import override
+
+from flinkish.api.errors import IllegalArgumentError, shown
 
 V = TypeVar("V")
 R = TypeVar("R")
@@ -41,6 +43,24 @@ SimpleAccumulator = Accumulator
 """An accumulator whose values and result are of one type (Flink: ``SimpleAccumulator``)."""
 
 N = TypeVar("N", int, float)
+A = TypeVar("A", bound="Accumulator[Any, Any]")
+
+
+def _number(accumulator: Accumulator[Any, Any], value: N) -> N:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise IllegalArgumentError(
+            f"{type(accumulator).__name__}.add: {shown(value)} is not a number. Pass an int or a float."
+        )
+    return value
+
+
+def _of_one_kind(accumulator: A, other: A) -> A:
+    kind = type(accumulator)
+    if not isinstance(other, kind):
+        raise IllegalArgumentError(
+            f"{kind.__name__}.merge: {shown(other)} is not a {kind.__name__}. Pass one."
+        )
+    return other
 
 
 class _Number(Accumulator[N, N], Generic[N]):
@@ -57,7 +77,7 @@ class _Number(Accumulator[N, N], Generic[N]):
 
     @override
     def add(self, value: N) -> None:
-        self._value = self._joined(self._value, value)
+        self._value = self._joined(self._value, _number(self, value))
 
     @override
     def getLocalValue(self) -> N:
@@ -69,7 +89,7 @@ class _Number(Accumulator[N, N], Generic[N]):
 
     @override
     def merge(self, other: Self) -> None:
-        self.add(other._value)
+        self._value = self._joined(self._value, _of_one_kind(self, other)._value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self._value}"
@@ -166,8 +186,8 @@ class AverageAccumulator(Accumulator[float, float]):
 
     @override
     def add(self, value: float) -> None:
+        self._sum += _number(self, value)
         self._count += 1
-        self._sum += value
 
     @override
     def getLocalValue(self) -> float:
@@ -179,7 +199,7 @@ class AverageAccumulator(Accumulator[float, float]):
 
     @override
     def merge(self, other: Self) -> None:
-        self._count += other._count
+        self._count += _of_one_kind(self, other)._count
         self._sum += other._sum
 
 
@@ -206,7 +226,7 @@ class ListAccumulator(Accumulator[V, list[V]]):
 
     @override
     def merge(self, other: Self) -> None:
-        self._values.extend(other._values)
+        self._values.extend(_of_one_kind(self, other)._values)
 
 
 SerializedListAccumulator = ListAccumulator

@@ -85,6 +85,11 @@ class Duration:
     @classmethod
     def between(cls, startInclusive: datetime.datetime, endExclusive: datetime.datetime) -> Self:
         """The length of time from one instant to another, in whole milliseconds."""
+        for instant in (startInclusive, endExclusive):
+            if not isinstance(instant, datetime.datetime):
+                raise IllegalArgumentError(
+                    f"Duration.between: {shown(instant)} is not an instant. Pass a datetime.datetime."
+                )
         return cls((endExclusive - startInclusive) // datetime.timedelta(milliseconds=1))
 
     @classmethod
@@ -147,7 +152,7 @@ class Duration:
 
     def plus(self, duration: Duration) -> Duration:
         """The sum of both."""
-        return Duration(self.milliseconds + duration.milliseconds)
+        return Duration(self.milliseconds + _duration("plus", duration).milliseconds)
 
     def plusMillis(self, millisToAdd: int) -> Duration:
         """This duration and so many milliseconds."""
@@ -171,15 +176,15 @@ class Duration:
 
     def minus(self, duration: Duration) -> Duration:
         """The difference of both."""
-        return Duration(self.milliseconds - duration.milliseconds)
+        return Duration(self.milliseconds - _duration("minus", duration).milliseconds)
 
     def minusMillis(self, millisToSubtract: int) -> Duration:
         """This duration less so many milliseconds."""
-        return self.plusMillis(-millisToSubtract)
+        return self.minus(Duration.ofMillis(millisToSubtract))
 
     def minusSeconds(self, secondsToSubtract: int) -> Duration:
         """This duration less so many seconds."""
-        return self.plusSeconds(-secondsToSubtract)
+        return self.minus(Duration.ofSeconds(secondsToSubtract))
 
     def multipliedBy(self, multiplicand: int) -> Duration:
         """So many times this duration."""
@@ -187,7 +192,11 @@ class Duration:
 
     def dividedBy(self, divisor: int) -> Duration:
         """A part of this duration, in whole milliseconds towards zero."""
-        return Duration(_quotient(self.milliseconds, _check("Duration.dividedBy", divisor)))
+        if _check("Duration.dividedBy", divisor) == 0:
+            raise IllegalArgumentError(
+                "Duration.dividedBy: 0 divides nothing. Pass another number."
+            )
+        return Duration(_quotient(self.milliseconds, divisor))
 
     def negated(self) -> Duration:
         """This duration with the other sign."""
@@ -207,7 +216,7 @@ class Duration:
 
     def compareTo(self, otherDuration: Duration) -> int:
         """-1, 0 or 1, as this duration is less than the other, as long or longer."""
-        own, other = self.milliseconds, otherDuration.milliseconds
+        own, other = self.milliseconds, _duration("compareTo", otherDuration).milliseconds
         return (own > other) - (own < other)
 
     def toMilliseconds(self) -> int:
@@ -324,6 +333,14 @@ def _check(method: str, amount: int) -> int:
             " be: Duration.ofMillis(500)."
         )
     return amount
+
+
+def _duration(method: str, duration: Duration) -> Duration:
+    if not isinstance(duration, Duration):
+        raise IllegalArgumentError(
+            f"Duration.{method}: {shown(duration)} is not a Duration. Pass one, such as Duration.ofSeconds(5)."
+        )
+    return duration
 
 
 def _quotient(dividend: int, divisor: int) -> int:

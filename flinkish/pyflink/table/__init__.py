@@ -6,7 +6,7 @@ from flinkish.api.absent import AbsentNameError
 
 
 def __getattr__(name: str) -> NoReturn:
-    if name.startswith("__"):
+    if not name[:1].isupper():  # what Python and its tools ask every module for
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     raise AbsentNameError(
         f"{__name__} has no {name}: for SQL go on in Spark, with stream.core.toDataFrame(), or"

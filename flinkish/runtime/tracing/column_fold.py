@@ -237,7 +237,9 @@ class ColumnFold:
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         plan = self._traces.of(values)
-        if plan is None or (start is not None and start.schema.types != plan.schema.types):
+        if plan is None or (
+            start is not None and not start.schema.equals(plan.schema, check_metadata=True)
+        ):
             return None
         batch = values.columns
         traced = plan.traced

@@ -28,6 +28,7 @@ from flinkish.runtime.tracing.checks import chosen, same
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.column_runs import counted_runs, forget_differences
+from flinkish.runtime.tracing.combining import Combination
 from flinkish.runtime.tracing.event_fold import EventFold
 from flinkish.runtime.tracing.pair_function import PairMap
 from flinkish.testing import StreamTestHarness
@@ -156,34 +157,17 @@ def test_a_wrong_fold_of_a_large_group_is_seen(windows, monkeypatch, caplog):
     caught(lambda s: s.keyBy("k").window(windows).aggregate(Sums()), [many], caplog)
 
 
-REDUCED = [
-    lambda s: s.keyBy("k").window(WINDOWS[0]).reduce(lambda p, q: p if p.x > q.x else q),
-    lambda s: s.keyBy("k").window(WINDOWS[0]).min("x"),
-    lambda s: s.keyBy("k").window(WINDOWS[1]).min("x"),
-]
-
-
-@pytest.mark.parametrize("build", REDUCED)
-def test_a_wrong_join_of_reduced_parts_is_seen(build, monkeypatch, caplog):
-    """Where one batch could not be folded as columns, and the next was."""
-    monkeypatch.setattr(ColumnFold, "_joined", lambda self, folded, one, other: one)
-    first = batch(k=["a"], t=[1], x=[NAN])
-    caught(build, [first, batch(k=["a", "a"], t=[1, 1], x=[1.0, 2.0])], caplog)
-
-
-@pytest.mark.parametrize("build", REDUCED)
-def test_parts_that_cannot_be_joined_are_reduced_by_the_function(build, monkeypatch, caplog):
-    def refusing(self, folded, one, other):
-        raise AssertionError(f"{one!r} was not folded")
-
-    monkeypatch.setattr(ColumnFold, "_joined", refusing)
-    two = [batch(k=["a"], t=[1], x=[NAN]), batch(k=["a", "a"], t=[1, 1], x=[5.0, 1.0])]
-    with pytest.raises(Exception, match="was not folded"):
-        emitted(build, two, checks=0)
-    with caplog.at_level(logging.WARNING, "flinkish.columns"):
-        assert sorted(emitted(build, two)) == sorted(emitted(build, two, traces=False))
-    (record,) = caplog.records
-    assert "joining columns gave AssertionError" in record.getMessage()
+def test_a_wrong_join_of_what_was_kept_as_an_object_is_seen(monkeypatch):
+    fold = ColumnFold(lambda p, q: p if p.x > q.x else q)
+    (values,) = (records.values for records in [batch(k=["a", "a"], t=[1, 1], x=[1.0, 2.0])])
+    folded = fold.fold(values, np.zeros(2, dtype=np.intp), 1)
+    kept, other = fold.accumulators(folded)[0].copy(), fold.accumulators(folded)[0]
+    kept.x = 7.0
+    assert fold.joined(folded.schema, kept, other) == kept
+    monkeypatch.setattr(Combination, "joined", lambda self, one, other: list(other))
+    assert fold.joined(folded.schema, kept, other) is None
+    assert "where joining columns gave" in fold.runs.left
+    forget_differences()
 
 
 def test_an_add_that_returns_none_is_refused_over_columns_too():

@@ -109,7 +109,7 @@ def test_wherever_a_job_is_killed_a_batch_reads_what_it_would_have_read(
         "numbers": (lambda: NumberPlanner(0, end - 1, size, 2), lambda a, b: range(a, b + 1)),
         "users": (
             lambda: UserSourcePlanner("Numbers", pickled, frames, size, 2),
-            lambda *piece: frames.read(*piece).values,
+            lambda *piece: frames.read(*piece).records.values,
         ),
     }
     for planner, elements in planners.values():
