@@ -319,7 +319,7 @@ class Trace:
         for name in globals_read(code):
             value = self.reads.note(dict.get, function.__globals__, name)
             if value is MISSING:
-                known = function.__builtins__  # type: ignore[attr-defined]
+                known: Any = getattr(function, "__builtins__")  # noqa: B009
                 value = self.reads.note(dict.get, known, name)
             if value is not MISSING:
                 namespace[name] = self.known(value, name)
