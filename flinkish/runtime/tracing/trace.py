@@ -319,8 +319,8 @@ class Trace:
         for name in globals_read(code):
             value = self.reads.note(dict.get, function.__globals__, name)
             if value is MISSING:
-                known: Any = getattr(function, "__builtins__")  # noqa: B009
-                value = self.reads.note(dict.get, known, name)
+                known_builtins: Any = getattr(function, "__builtins__")  # noqa: B009
+                value = self.reads.note(dict.get, known_builtins, name)
             if value is not MISSING:
                 namespace[name] = self.known(value, name)
         return patched
