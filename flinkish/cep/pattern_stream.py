@@ -82,7 +82,7 @@ class PatternStream(Generic[T]):
     ...     .next("large").where(lambda amount: amount > 500).within(60_000)
     ... )
     >>> CEP.pattern(amounts, pattern).select(lambda match: match["large"][0])
-    SingleOutputStreamOperator[PickledBytesType] of 'GlobalCepOperator'
+    SingleOutputStreamOperator[Pickled] of 'GlobalCepOperator'
     """
 
     def __init__(self, settings: _Settings) -> None:

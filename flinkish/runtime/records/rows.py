@@ -315,8 +315,8 @@ def python_values(column: pa.Array) -> list[Any]:
         # to_pylist() makes a scalar object for every value first and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
     if pa.types.is_dictionary(kind):
-        if len(column) < len(column.dictionary):
-            # A short part of a long column has its whole dictionary
+        if column.null_count or len(column) < len(column.dictionary):
+            # A null has no index, and a short part of a long column has its whole dictionary
             return python_values(column.dictionary_decode())
         distinct = np.empty(len(column.dictionary), dtype=object)
         distinct[:] = python_values(column.dictionary)

@@ -119,3 +119,10 @@ def test_the_bytes_of_a_shape_do_not_depend_on_what_was_asked_of_it():
     assert (shape.width, shape.flat, shape.columnNames) == (3, False, ("f0", "f1.a", "f1.b"))
     assert pickled(shape) == before
     assert unpickled(before) == shape
+
+
+def test_a_column_of_codes_has_nulls():
+    coded = pa.array(["a", None, "b", "a"]).dictionary_encode()
+    assert python_values(coded) == ["a", None, "b", "a"]
+    nulls = pa.nulls(2, pa.dictionary(pa.int32(), pa.string()))
+    assert python_values(nulls) == [None, None]
