@@ -42,7 +42,6 @@ class ProcessColumns:
         self, processed: Processed, run: KeyedRun, distinct: Sequence[Any]
     ) -> Processed | None:
         """``processed``, None if the function gives something else for one of the keys."""
-        self._fold.runs.seed += 1
         difference = ProcessCheck(self._fold, run, self._timers.currentWatermark()).difference(
             self._backend, distinct
         )
@@ -67,9 +66,11 @@ class ProcessColumns:
             assert isinstance(state, TableValueState)
             return state.storedUnder(distinct)
 
-        processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
-        if processed is not None and self._fold.runs.due(len(values), values):
-            processed = self._checked(processed, run, distinct)
+        with self._fold.runs.working():
+            processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
+        if processed is not None and self._fold.runs.due(values):
+            with self._fold.runs.checking():
+                processed = self._checked(processed, run, distinct)
         self._fold.runs.note(processed is not None)
         if processed is None:
             return None

@@ -270,12 +270,13 @@ class ColumnFold:
         if combination is None or self.runs.difference is not None:
             return None
         try:
-            combined = _batch(combination.columns(parts, groups, count), parts.schema)
+            with self.runs.working():
+                combined = _batch(combination.columns(parts, groups, count), parts.schema)
         except NOT_EXACT:
             return None
-        if self._reduces and self.runs.dueCombining(parts.num_rows):
-            self.runs.seed += 1
-            difference = combining_differs(self, combined, parts, groups, count)
+        if self._reduces and self.runs.due():
+            with self.runs.checking():
+                difference = combining_differs(self, combined, parts, groups, count)
             if difference is not None:
                 self.runs.leave(difference)
                 return None

@@ -6,6 +6,7 @@ A function that a check has found to give something else than its columns (``che
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,15 +26,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _log = logging.getLogger("flinkish.columns")
 
-_FIRST_RUNS = 4
-"""So many short runs of a function are checked, and then those whose number is a power of two: around a short run
-other work takes far longer than a check."""
-
-_SHORT = 1 << 12
-"""Runs with fewer elements are short."""
-
-_ROWS_A_CHECK = 1 << 22
-"""Of longer runs the first is checked, and one for so many elements, which take far longer than a check."""
+_SHARE = 0.01
+"""How much of the time of a function's runs its checks may take, the first of them aside."""
 
 
 class RunReport(NamedTuple):
@@ -101,8 +95,8 @@ class ColumnRuns:
         self.difference = _differences.get(_identity(kind, function)) if _differences else None
         """What a check has found, if the function has left the columns."""
         self._told = (0, 0)
-        self._rows = self._runs = 0
-        self._checked_long = False
+        self._working = self._checking = 0.0
+        """The seconds of the runs, and of the checks."""
         self._nulls: set[tuple[bool, ...]] = set()
         if scope is not None:
             scope.runs.append(self)
@@ -116,33 +110,32 @@ class ColumnRuns:
         for counts in _counting:
             counts.note(self.kind, taken)
 
-    def due(self, rows: int, values: object = None) -> bool:
-        """Whether a run of so many ``rows`` is to be checked: one of the first, one with nulls where there were
-        none before, and one now and then."""
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Inside the block the function takes a run."""
+        began = time.perf_counter()
+        yield
+        self._working += time.perf_counter() - began
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """Inside the block a run is checked."""
+        self.seed += 1
+        began = time.perf_counter()
+        yield
+        self._checking += time.perf_counter() - began
+
+    def due(self, values: object = None) -> bool:
+        """Whether a run is to be checked: the first, one with nulls where there were none before, and any other as long as
+        checks take a small part of the time. So the clock decides which runs are checked, and never what they give."""
         if not self.checks:
             return False
         if isinstance(values, RowColumns) and isinstance(values.columns, pa.RecordBatch):
             nulls = tuple([column.null_count > 0 for column in values.columns.columns])
             if nulls not in self._nulls:
                 self._nulls.add(nulls)
-                self._checked_long = self._checked_long or rows >= _SHORT
                 return True
-        self._rows += rows
-        self._runs += 1
-        many = self._rows >= _ROWS_A_CHECK
-        if rows < _SHORT:
-            rare = self._runs > _FIRST_RUNS and self._runs & (self._runs - 1)
-        else:
-            rare = self._checked_long
-            self._checked_long = True
-        if rare and not many:
-            return False
-        self._rows = 0
-        return True
-
-    def dueCombining(self, rows: int) -> bool:
-        """The same for accumulators that become one."""
-        return self.due(rows)
+        return self.seed == 0 or self._checking <= _SHARE * self._working
 
     def leave(self, difference: str) -> None:
         """Call the function for each element from now on, in this process."""
@@ -208,10 +201,14 @@ def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
         @wraps(method)
         def counted(self: Any, *arguments: Any, **named: Any) -> Any:
             runs: ColumnRuns = self.runs
-            answer = method(self, *arguments, **named) if runs.difference is None else None
-            if answer is not None and runs.due(len(arguments[0]), arguments[0]):
-                runs.seed += 1
-                difference = check(self, answer, *arguments, **named)
+            answer = None
+            if runs.difference is None:
+                began = time.perf_counter()  # not ``working``, which costs as much as a small run
+                answer = method(self, *arguments, **named)
+                runs._working += time.perf_counter() - began
+            if answer is not None and runs.due(arguments[0]):
+                with runs.checking():
+                    difference = check(self, answer, *arguments, **named)
                 if difference is not None:
                     runs.leave(difference)
                     answer = None

@@ -223,7 +223,7 @@ def test_texts_are_keys_and_times_may_lie_far_apart():
 
 def test_a_function_that_only_computes_is_not_called(monkeypatch):
     made = []
-    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, values=None: False)
     monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
     driver = JoinDriver(-5, 5, columns=True, call=computed)
     driver.process("left", [(1, 10, 100), (1, 3, 108)])

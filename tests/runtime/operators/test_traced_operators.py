@@ -184,7 +184,7 @@ ROWS = RowColumns(pa.record_batch({"name": ["a", "b", "a"], "n": [1, 2, 3]}))
 
 def test_a_chain_of_functions_stays_columns(monkeypatch):
     made = []
-    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, values=None: False)
     monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
     monkeypatch.setattr(RowColumns, "passing", lambda self: made.append(self))
 

@@ -234,6 +234,7 @@ def test_a_wrong_generator_is_seen(monkeypatch):
     assert fold.note(RowColumns(ROWS), np.array([3, 9, 4]))
     assert generator.highest == 8
     faulty_minus(monkeypatch)
+    fold = EventFold(generator)  # whose first run is checked
     assert not fold.note(RowColumns(ROWS), np.array([3, 19, 4]))
     assert generator.highest == 8
     assert "where columns gave [19]" in fold.runs.difference
@@ -301,13 +302,22 @@ def test_rows_with_nulls_and_nan_are_chosen_before_others():
     assert chosen(rows, 4, 7).tolist() == chosen(rows, 4, 7).tolist()
 
 
-def test_a_run_with_nulls_where_there_were_none_is_checked():
+def test_checks_take_a_hundredth_of_the_time(monkeypatch):
+    clock = iter(np.arange(0, 100_000, 1.0))  # each look at the clock is a second later
+    monkeypatch.setattr(column_runs.time, "perf_counter", lambda: next(clock))
     runs = column_runs.ColumnRuns("ColumnFunction", len)
     plain, nulls = RowColumns(batch(n=[1, 2])), RowColumns(batch(n=[1, None]))
-    due = [runs.due(2, plain) for _ in range(100)]
-    assert sum(due) < 12
-    assert all(due[:4])
-    assert runs.due(2, nulls)
+    checked = []
+    for number in range(1_000):
+        with runs.working():
+            pass
+        if runs.due(plain):
+            checked.append(number)
+            with runs.checking():
+                pass
+    assert checked[0] == 0
+    assert checked[1:] == list(range(99, 1_000, 100))
+    assert runs.due(nulls)
 
 
 def test_no_function_is_called_without_checks(monkeypatch):

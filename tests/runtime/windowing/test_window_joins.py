@@ -314,7 +314,7 @@ def test_no_object_is_made_for_a_join_that_only_computes(monkeypatch):
         return []
 
     monkeypatch.setattr(Shape, "made", noted)
-    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, values=None: False)
     job = MicroBatches(both_sides(lambda one, two: (one.number, two.number)), 1, columns=True)
     job.process([[*elements(1, 0, 1, 2), *elements(2, 3, 4, 20)]])
     assert [shape.kind for shape in made] == [tuple], "those of the sink"
