@@ -192,6 +192,7 @@ def test_parts_of_two_streams_in_one_window(windows, note):
     assert differing(windows, kinds, (note,), (False,)) == []
 
 
+@pytest.mark.slow("hundreds of jobs")
 @pytest.mark.thorough("1,176 jobs, each with and without columns")
 @pytest.mark.parametrize("windows", WINDOWS)
 def test_parts_of_every_kind_in_one_window(windows):
