@@ -51,3 +51,26 @@ def test_files_and_merging(tmp_path):
 def test_arguments_without_a_name_are_refused(arguments):
     with pytest.raises(IllegalArgumentError, match="Write --name"):
         ParameterTool.fromArgs(arguments)
+
+
+def test_properties_are_read_as_java_reads_them(tmp_path):
+    """What ``java.util.Properties`` of Java 17 gave for this file."""
+    file = tmp_path / "a.properties"
+    file.write_text(
+        "a=1\nb:two\nc three words\n  d  =  padded \nlong = one, \\\n    two, \\\n    three\n"
+        "u = M\\u00fcnchen\nkey\\ with\\:signs = x\\ty\\nz\\\\\nempty\nempty2=\n"
+        "# comment \\\n! another\ne = a\\\\\nf = b\n"
+    )
+    assert ParameterTool.fromPropertiesFile(file).toMap() == {
+        "a": "1",
+        "b": "two",
+        "c": "three words",
+        "d": "padded ",
+        "e": "a\\",
+        "empty": "",
+        "empty2": "",
+        "f": "b",
+        "key with:signs": "x\ty\nz\\",
+        "long": "one, two, three",
+        "u": "München",
+    }
