@@ -281,7 +281,9 @@ class LocalJob:
             self._write_savepoints()
             if all(source.ended for source in self._sources.values()):
                 return
-            pause = began + self._config.triggerInterval / 1000 - time.monotonic()
+            pause = (
+                began + self._config.triggerIntervalOf(self._unbounded) / 1000 - time.monotonic()
+            )
             if self._cancelled.wait(max(pause, 0 if worked else _POLL_SECONDS)):
                 raise _Cancelled
             self._batch.now = clock()

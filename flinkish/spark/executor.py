@@ -263,7 +263,9 @@ class _Queries:
         self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
         sinks = self._sinks()
-        writer = query_writer(frames, sinks, self._storage.child("query"), config.triggerInterval)
+        unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
+        interval = config.triggerIntervalOf(unbounded)
+        writer = query_writer(frames, sinks, self._storage.child("query"), interval)
         if self._name.strip():
             writer = writer.queryName(_query_name(session, self._name))
         at_end = ExitStack()

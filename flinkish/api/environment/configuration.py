@@ -73,6 +73,7 @@ class Configuration(Mapping[str, Any]):
     OPTIONS = (
         "execution.buffer-timeout.interval",
         "execution.checkpointing.dir",
+        "state.checkpoints.dir",
         "execution.checkpointing.externalized-checkpoint-retention",
         "execution.checkpointing.interval",
         "execution.checkpointing.mode",
@@ -174,7 +175,8 @@ class ExecutionConfig(AbsentMethods):
         self.autoWatermarkInterval = 200
         self.parallelism: int | None = None
         self.maxParallelism: int | None = None
-        self.triggerInterval = 0
+        self._trigger_interval: int | None = None
+        self._checkpoint_interval: int | None = None
         self.elementsPerBatch: int | None = None
         self._function_tracing = True
         self._column_checks = DEFAULT_COLUMN_CHECKS
@@ -223,8 +225,15 @@ class ExecutionConfig(AbsentMethods):
 
     def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
         """Start a batch at most every ``interval`` (ms if an int)."""
-        self.triggerInterval = length_from_zero("setTriggerInterval: interval", interval)
+        self._trigger_interval = length_from_zero("setTriggerInterval: interval", interval)
         return self
+
+    def triggerIntervalOf(self, unbounded: bool) -> int:
+        """At most how often a batch starts, in ms: what was set, or in an unbounded job the interval of its checkpoints.
+        A bounded job waits for nothing."""
+        if self._trigger_interval is None and unbounded:
+            return self._checkpoint_interval or 0
+        return self._trigger_interval or 0
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
         """Read collections and sequences in batches of that many elements.
@@ -360,7 +369,9 @@ class CheckpointConfig(AbsentMethods):
     """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint, so what spaces or
     bounds Flink's checkpoints is kept for ``get...`` and has no effect."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: ExecutionConfig) -> None:
+        self._config = config
+        config._checkpoint_interval = None
         self.checkpointStorage: str | None = None
         self._interval = -1
         self._mode = CheckpointingMode.EXACTLY_ONCE
@@ -381,10 +392,12 @@ class CheckpointConfig(AbsentMethods):
         return self.checkpointStorage
 
     def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
-        """Accepted for ported jobs: every batch is a checkpoint (setTriggerInterval spaces them)."""
+        """Take a checkpoint at most so often (ms if an int). Every batch is a checkpoint, so this is how often a batch of an
+        unbounded job starts, unless ``setTriggerInterval`` says that."""
         self._interval = positive_length(
             "setCheckpointInterval: checkpointInterval", checkpointInterval
         )
+        self._config._checkpoint_interval = self._interval
 
     def getCheckpointInterval(self) -> int:
         """The interval that was set, in ms; -1 if none was."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from flinkish.api.absent import AbsentMethods
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("flinkish")
 
 _WEB_PORT = 8081
 """Flink's default."""
@@ -348,6 +352,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
                 " sinkTo(sink) or forEachBatch(function), or call executeAndCollect(). Each execute"
                 " takes the sinks that there are: the next one runs those added since."
             )
+        checkpoints = self.getCheckpointConfig()
+        if checkpoints.isCheckpointingEnabled() and checkpoints.getCheckpointStorage() is None:
+            _LOG.warning(
+                "Nothing of the job %s survives this program, as its checkpoints have no directory: write"
+                " env.getCheckpointConfig().setCheckpointStorage(directory).",
+                jobName,
+            )
         sinks, self._sinks = self._sinks, []
         collecting, self._collecting = self._collecting, []
         try:
@@ -436,12 +447,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     def _alone(self) -> Iterator[None]:
         """Inside the block a job has only the sinks that are added there, and a checkpoint of its own:
         looking at a stream is no part of the job that is being built."""
-        kept = self._sinks, self._collecting, self._checkpointConfig
-        self._sinks, self._collecting, self._checkpointConfig = [], [], CheckpointConfig()
+        kept = self._sinks, self._collecting, self._config, self._checkpointConfig
+        self._sinks, self._collecting, self._config = [], [], copy(self._config)
+        self._checkpointConfig = CheckpointConfig(self._config)
         try:
             yield
         finally:
-            self._sinks, self._collecting, self._checkpointConfig = kept
+            self._sinks, self._collecting, self._config, self._checkpointConfig = kept
 
     def _graph_html(self, stream: DataStream[Any]) -> str:
         """What leads to ``stream``, as a drawing."""

@@ -48,7 +48,7 @@ class EnvironmentSettings:
 
     def __init__(self) -> None:
         self._config = ExecutionConfig()
-        self._checkpointConfig = CheckpointConfig()
+        self._checkpointConfig = CheckpointConfig(self._config)
         self._configuration = Configuration()
         self._bufferTimeout = 100
         self._chaining = True
@@ -110,8 +110,10 @@ class EnvironmentSettings:
     ) -> Self:
         """Keep checkpoints in the directory ``checkpointStorage``, to go on from there.
 
-        Flink's interval (an int in ms or a Duration) is accepted in its place and without effect:
-        every batch is a checkpoint. So is the mode, as each element counts exactly once anyway.
+        Flink's interval (an int in ms or a Duration) in its place says how often a batch of an unbounded job starts, as
+        every batch is a checkpoint; the directory is then that of ``getCheckpointConfig(self._config).setCheckpointStorage`` or of the
+        option ``state.checkpoints.dir``, and a job without one warns. The mode has no effect: each element counts exactly
+        once anyway.
         """
         config = self._checkpointConfig
         if isinstance(checkpointStorage, str):
@@ -309,7 +311,7 @@ class EnvironmentSettings:
         elif option in _UNCLAIMED:
             allowed = instance(option, value, bool, "Pass True or False.")
             self._savepoint = replace(self._savepoint, _allow_non_restored_state=allowed)
-        elif option == "execution.checkpointing.dir":
+        elif option in ("execution.checkpointing.dir", "state.checkpoints.dir"):
             self._checkpointConfig.setCheckpointStorage(value)
         elif option == "execution.checkpointing.externalized-checkpoint-retention":
             self._checkpointConfig.setExternalizedCheckpointRetention(value)

@@ -201,7 +201,7 @@ def _shown(config: ExecutionConfig) -> dict[str, str]:
     return {
         "parallelism": str(config.parallelism or "default"),
         "maxParallelism": str(config.maxParallelism or "default"),
-        "triggerInterval": f"{config.triggerInterval} ms",
+        "triggerInterval": f"{config.triggerIntervalOf(unbounded=True)} ms",
         "autoWatermarkInterval": f"{config.autoWatermarkInterval} ms",
         "elementsPerBatch": str(config.elementsPerBatch or "default"),
         "objectReuse": str(config.isObjectReuseEnabled()).lower(),

@@ -151,7 +151,8 @@ class StreamExecutionEnvironment(AbsentMethods):
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None
     ) -> StreamExecutionEnvironment:
-        """Accepted: every batch is a checkpoint. ``set_checkpoint_directory`` keeps them."""
+        """Take a checkpoint at most every ``interval`` ms: every batch is one, so that is how often a batch of an unbounded
+        job starts. ``set_checkpoint_directory`` keeps them."""
         if isinstance(interval, str):
             raise InvalidProgramError(
                 f"enable_checkpointing: {interval!r} is no interval in ms. A directory that keeps"

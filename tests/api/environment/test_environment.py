@@ -42,6 +42,7 @@ def test_options_by_flinks_names(env):
                     "DELETE_ON_CANCELLATION"
                 ),
                 "execution.checkpointing.interval": 5_000,
+                "state.checkpoints.dir": "/checkpoints",
                 "execution.checkpointing.mode": "AT_LEAST_ONCE",
                 "rest.port": 8081,
                 **dict.fromkeys(RESTART_OPTIONS, 1),
@@ -207,3 +208,25 @@ def test_only_cores_that_the_process_may_use_count(monkeypatch):
     assert usable_cores() == 2
     monkeypatch.delattr(os, "sched_getaffinity")
     assert usable_cores() == 8
+
+
+def test_the_interval_of_checkpoints_is_that_of_batches(env, caplog):
+    config = env.enableCheckpointing(60_000).getConfig()
+    assert (config.triggerIntervalOf(True), config.triggerIntervalOf(False)) == (60_000, 0)
+    env.setTriggerInterval(500)
+    assert (config.triggerIntervalOf(True), config.triggerIntervalOf(False)) == (500, 500)
+    env.setLocalExecution()
+    env.fromData(1).sinkTo(fl.DiscardingSink())
+    env.execute("Clicks")
+    assert "Nothing of the job Clicks survives this program" in caplog.text
+    assert "setCheckpointStorage(directory)" in caplog.text
+
+
+@pytest.mark.parametrize("option", ["state.checkpoints.dir", "execution.checkpointing.dir"])
+def test_a_job_whose_checkpoints_have_a_directory_does_not_warn(env, caplog, option, tmp_path):
+    env.enableCheckpointing(60_000).configure(fl.Configuration({option: str(tmp_path)}))
+    assert env.getCheckpointConfig().getCheckpointStorage() == str(tmp_path)
+    env.setLocalExecution()
+    env.fromData(1).sinkTo(fl.DiscardingSink())
+    env.execute()
+    assert "survives" not in caplog.text

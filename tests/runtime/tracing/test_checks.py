@@ -304,7 +304,9 @@ def test_rows_with_nulls_and_nan_are_chosen_before_others():
 
 def test_checks_take_a_hundredth_of_the_time(monkeypatch):
     clock = iter(np.arange(0, 100_000, 1.0))  # each look at the clock is a second later
-    monkeypatch.setattr(column_runs.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(
+        "flinkish.runtime.tracing.column_runs.time.perf_counter", lambda: next(clock)
+    )
     runs = column_runs.ColumnRuns("ColumnFunction", len)
     plain, nulls = RowColumns(batch(n=[1, 2])), RowColumns(batch(n=[1, None]))
     checked = []
