@@ -5,23 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.source import DataFrameSource
+from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.job_plan import JobPlan
-from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.explanation import explained, explained_key
+from flinkish.graph.stream_graph import NodeContent, StreamNode
+from flinkish.runtime.explanation import elements_behind, explained, explained_key
+from flinkish.runtime.formats.arrow_types import arrow_schema
 from flinkish.runtime.formats.file_formats import file_format
 from flinkish.runtime.formats.parquet_format import ParquetFormat
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task.column_use import ColumnUse, column_use
+from flinkish.runtime.typical_elements import typical_elements
 
 
 def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
     """The plan of ``graph``. ``traces``: whether functions are traced."""
     sources = {vertex.uid: vertex for vertex in graph.sources}
     names = {node.uid: node.name for vertex in graph.vertices for node in vertex.nodes}
+
+    nodes = {node.uid: node for vertex in graph.vertices for node in vertex.nodes}
+    known: dict[str, RowColumns | None] = {}
+
+    def behind(node: StreamNode) -> RowColumns | None:
+        """Elements such as ``node`` hands on."""
+        if node.uid not in known:
+            known[node.uid] = (
+                _elements_of(node.content)
+                if node.isSource
+                else elements_behind(node.operator, before(node))
+            )
+        return known[node.uid]
+
+    def before(node: StreamNode) -> RowColumns | None:
+        """Elements such as come to ``node``; None if they are of several kinds."""
+        if any(edge.sideOutput is not None for edge in node.inputs) or not traces:
+            return None
+        found = [behind(nodes[edge.sourceUid]) for edge in node.inputs]
+        first = found[0] if found else None
+        alike = first is not None and all(
+            other is not None and other.schema.equals(first.schema) and other.shape == first.shape
+            for other in found
+        )
+        return first if alike else None
 
     def lines(node: StreamNode) -> Iterator[str]:
         selectors = {
@@ -31,14 +61,28 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
         }
         # Those of a union have the same
         for selector in selectors.values():
-            yield explained_key(selector, traces)
+            yield explained_key(selector, traces, before(node))
         if node.isSource:
             yield from _columns_read(sources[node.uid], names, traces)
         elif not node.isSink:
-            yield from explained(node.operator, traces)
+            yield from explained(node.operator, traces, before(node))
             yield from node.operator.drawing
 
     return JobPlan(graph, lines)
+
+
+def _elements_of(source: NodeContent) -> RowColumns | None:
+    """Elements such as those of a source of tables; None for any other."""
+    try:
+        if isinstance(source, TableSource):
+            return typical_elements(source.table.schema)
+        if isinstance(source, DataFrameSource):
+            return typical_elements(arrow_schema(table_schema(source.dataframe.schema)))
+        if isinstance(source, FileSource) and source.schema is not None:
+            return typical_elements(arrow_schema(table_schema(source.schema)))
+    except FlinkishError:
+        pass  # which the job raises when it starts
+    return None
 
 
 def _columns_read(vertex: JobVertex, names: dict[str, str], traces: bool) -> Iterator[str]:

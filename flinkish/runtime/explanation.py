@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import singledispatch
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkGeneratorContext
 from flinkish.api.functions.tagged import JoinCall, Tagger
 from flinkish.api.plan.operators import (
@@ -30,11 +33,14 @@ from flinkish.api.plan.windows import (
 )
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
 from flinkish.runtime.operators.base import may_be_traced
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import emits_only_periodically
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.emitting_function import (
+    ElementFunction,
     FlatMapColumns,
     ProcessFunctionColumns,
     WindowFunctionColumns,
@@ -45,6 +51,8 @@ from flinkish.runtime.tracing.process_fold import ProcessFold
 from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"
+UNKNOWN = ", where its elements are columns"
+STATES = ", if its states turn out to be ValueStates with counts, sums, extremes and last values"
 CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key group"
 
 
@@ -56,116 +64,206 @@ class _Explained(NamedTuple):
     function: Any = None
     each: str = "element by element"
     """How it is called otherwise."""
+    condition: str = ""
+    """On what it depends that it runs over columns, where that is not known."""
 
 
-def explained(description: OperatorDescription, enabled: bool) -> Iterator[str]:
-    """A line for each function of an operator."""
-    for name, reason, function, each in _functions_of(description):
+def explained(
+    description: OperatorDescription, enabled: bool, elements: RowColumns | None = None
+) -> Iterator[str]:
+    """A line for each function of an operator. ``elements``: such as come to it, if these are known to be columns, on
+    which the functions are tried; None if nothing is known of them."""
+    for name, reason, function, each, condition in _functions_of(description, elements):
         if not may_be_traced(function):
             yield explanation(name, CHECKPOINTED, each)
         else:
-            yield explanation(name, reason() if enabled else DISABLED, each)
+            yield explanation(name, reason() if enabled else DISABLED, each, condition)
 
 
-def explained_key(selector: Callable[[Any], Any], enabled: bool) -> str:
+def explained_key(
+    selector: Callable[[Any], Any], enabled: bool, elements: RowColumns | None = None
+) -> str:
     """A line for a key selector."""
-    return explanation("key selector", ColumnFunction(selector).reason if enabled else DISABLED)
+    reason = _reason(ColumnFunction(selector), elements) if enabled else DISABLED
+    return explanation("key selector", reason, condition=_condition(elements))
 
 
-def explanation(name: str, reason: str | None, each: str = "element by element") -> str:
-    """The line for a function that runs over columns, or does not for that reason.
+def explanation(
+    name: str, reason: str | None, each: str = "element by element", condition: str = ""
+) -> str:
+    """The line for a function that runs over columns, on some condition, or does not for that reason.
 
     >>> explanation("key selector", "calls print (line 3)")
     'key selector element by element, as it calls print (line 3)'
     """
-    way = "over columns" if reason is None else f"{each}, as it {reason}"
+    way = f"over columns{condition}" if reason is None else f"{each}, as it {reason}"
     return f"{name} {way}".lstrip()
 
 
+def elements_behind(
+    description: OperatorDescription, elements: RowColumns | None
+) -> RowColumns | None:
+    """What an operator hands on of such elements; None if that is not known to be columns."""
+    if elements is None or isinstance(
+        description, (FilterDescription, TimestampsAndWatermarksDescription)
+    ):
+        return elements
+    results: Any = None
+    if isinstance(description, MapDescription):
+        results = _untold(ColumnFunction(description.call)).results(elements)
+    elif isinstance(description, (FlatMapDescription, ProcessDescription)):
+        records = _emitted(_emitting(description), elements)
+        results = None if records is None else records.values
+    elif isinstance(description, WindowOperatorDescription) and description.call is None:
+        fold = _untold(ColumnFold(description.aggregation))
+        folded = _folded(fold, elements)
+        results = None if folded is None else fold.results(folded)
+    return results if isinstance(results, RowColumns) and len(results) else None
+
+
+def _condition(elements: RowColumns | None) -> str:
+    return UNKNOWN if elements is None else ""
+
+
+def _reason(function: Any, elements: RowColumns | None) -> str | None:
+    """Why a function does not run over columns, None if it does, as far as its elements are known."""
+    if elements is None:
+        return function.reason  # type: ignore[no-any-return]
+    _untold(function)
+    if isinstance(function, ColumnFunction):
+        times = np.zeros(len(elements), dtype=np.int64)
+        answer: Any = function.results(elements, times if function.takesTimestamps else None)
+    elif isinstance(function, ColumnFold):
+        answer = _folded(function, elements)
+    else:
+        answer = _emitted(function, elements)
+    if answer is not None:
+        return None
+    return function.reason or "computes what columns would not give exactly"
+
+
+def _untold(function: Any) -> Any:
+    """``function``, which is tried only: nobody is called to check it."""
+    function.runs.checks = 0
+    return function
+
+
+def _folded(fold: ColumnFold, elements: RowColumns) -> pa.RecordBatch | None:
+    return fold.fold(elements, np.zeros(len(elements), dtype=np.intp), 1)
+
+
+def _emitted(function: ElementFunction, elements: RowColumns) -> Records | None:
+    times = np.arange(1, len(elements) + 1, dtype=np.int64)
+    return function.process(Records(elements, times), 0)
+
+
+def _emitting(description: FlatMapDescription | ProcessDescription) -> ElementFunction:
+    function: ElementFunction = (
+        FlatMapColumns(description.call, description.iterate)
+        if isinstance(description, FlatMapDescription)
+        else ProcessFunctionColumns(description.call)
+    )
+    return _untold(function)  # type: ignore[no-any-return]
+
+
 @singledispatch
-def _functions_of(description: OperatorDescription) -> Iterator[_Explained]:
+def _functions_of(
+    description: OperatorDescription, elements: RowColumns | None
+) -> Iterator[_Explained]:
     """The functions of an operator."""
     if description.userFunctions:
         yield _Explained("", lambda: f"is of an operator without columns, {description.kind}")
 
 
 @_functions_of.register
-def _(description: MapDescription) -> Iterator[_Explained]:
+def _(description: MapDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     if not isinstance(description.function, Tagger):
-        yield _Explained("", lambda: ColumnFunction(description.call).reason, description.call)
+        yield _element_function("", ColumnFunction(description.call), description.call, elements)
 
 
 @_functions_of.register
-def _(description: FilterDescription) -> Iterator[_Explained]:
-    yield _Explained("", lambda: ColumnFunction(description.call).reason, description.call)
+def _(description: FilterDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+    yield _element_function("", ColumnFunction(description.call), description.call, elements)
 
 
 @_functions_of.register
-def _(description: FlatMapDescription) -> Iterator[_Explained]:
-    call, iterate = description.call, description.iterate
-    yield _Explained("", lambda: FlatMapColumns(call, iterate).reason, iterate or call)
+def _(description: FlatMapDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+    function = description.iterate or description.call
+    yield _element_function("", _emitting(description), function, elements)
 
 
 @_functions_of.register
-def _(description: ProcessDescription) -> Iterator[_Explained]:
-    yield _Explained("", lambda: ProcessFunctionColumns(description.call).reason, description.call)
+def _(description: ProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+    yield _element_function("", _emitting(description), description.call, elements)
 
 
 @_functions_of.register
-def _(description: KeyedProcessDescription) -> Iterator[_Explained]:
-    yield _Explained("", lambda: ProcessFold(description.call).reason, description.call)
+def _(description: KeyedProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+    call = description.call
+    yield _Explained("", lambda: ProcessFold(call).reason, call, condition=STATES)
 
 
 @_functions_of.register
-def _(description: KeyedReduceDescription) -> Iterator[_Explained]:
+def _(description: KeyedReduceDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     yield _Explained("", lambda: "gives what there is after each element")
 
 
 @_functions_of.register
-def _(description: AsyncWaitDescription) -> Iterator[_Explained]:
+def _(description: AsyncWaitDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     yield _Explained("", lambda: "is asynchronous")
 
 
 @_functions_of.register
-def _(description: TwoInputDescription) -> Iterator[_Explained]:
+def _(description: TwoInputDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     yield _Explained("", lambda: "has two inputs")
 
 
 @_functions_of.register
-def _(description: IntervalJoinDescription) -> Iterator[_Explained]:
-    yield _Explained("", lambda: PairFunction(description.call).reason, description.call)
+def _(description: IntervalJoinDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+    call = description.call
+    yield _Explained("", lambda: PairFunction(call).reason, call, condition=UNKNOWN)
 
 
 @_functions_of.register
-def _(description: ArrivalTimeDescription) -> Iterator[_Explained]:
+def _(description: ArrivalTimeDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     for name, time in (
         ("timestamp assigner", description.timestampCall),
         ("arrival time", description.arrivalCall),
     ):
         if time is not None:
-            yield _Explained(name, _timestamps_of(time), time)
+            yield _element_function(name, ColumnFunction(time, 2), time, elements)
 
 
 @_functions_of.register
-def _(description: TimestampsAndWatermarksDescription) -> Iterator[_Explained]:
+def _(
+    description: TimestampsAndWatermarksDescription, elements: RowColumns | None
+) -> Iterator[_Explained]:
     assigner = description.strategy.timestampAssigner
     if isinstance(assigner, TimestampAssigner):
         assigner = assigner.extractTimestamp
     if assigner is not None:
-        yield _Explained("timestamp assigner", _timestamps_of(assigner), assigner)
+        function = ColumnFunction(assigner, 2)
+        yield _element_function("timestamp assigner", function, assigner, elements)
     generator = description.strategy.createWatermarkGenerator(
         WatermarkGeneratorContext(ProcessingTimeService())
     )
     if not emits_only_periodically(generator):
-        yield _Explained("watermark generator", lambda: EventFold(generator).reason)
+        yield _Explained(
+            "watermark generator", lambda: EventFold(generator).reason, condition=UNKNOWN
+        )
 
 
-def _timestamps_of(assigner: Callable[[Any, int], Any]) -> Callable[[], str | None]:
-    return lambda: ColumnFunction(assigner, 2).reason
+def _element_function(
+    name: str, traced: Any, function: Any, elements: RowColumns | None
+) -> _Explained:
+    """A function that is called with each element; ``traced`` is it over columns."""
+    return _Explained(
+        name, lambda: _reason(traced, elements), function, condition=_condition(elements)
+    )
 
 
 @_functions_of.register
-def _(description: WindowOperatorDescription) -> Iterator[_Explained]:
+def _(description: WindowOperatorDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     aggregation, call, function = (
         description.aggregation,
         description.call,
@@ -174,16 +272,20 @@ def _(description: WindowOperatorDescription) -> Iterator[_Explained]:
     if aggregation is not None:
         yield _Explained(
             "aggregation",
-            lambda: _against_columns(description) or ColumnFold(aggregation).reason,
+            lambda: _against_columns(description) or _reason(ColumnFold(aggregation), elements),
+            condition=_condition(elements),
         )
     if isinstance(call, JoinCall):
-        yield _Explained("join function", lambda: _against_join(description, call))
+        yield _Explained(
+            "join function", lambda: _against_join(description, call), condition=UNKNOWN
+        )
     elif call is not None:
         yield _Explained(
             "window function",
             lambda: _against_call(description),
             function,
             "window by window",
+            UNKNOWN,
         )
 
 

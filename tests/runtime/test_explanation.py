@@ -64,16 +64,28 @@ def windowed(stream, aggregate):
 def test_each_function_has_a_line():
     lines = lines_of(lambda stream: windowed(stream.map(lambda value: value), Sums()))
     line = clock_line()
-    assert "Map: over columns" in lines
-    assert "Timestamps/Watermarks: timestamp assigner over columns" in lines
+    assert "Map: over columns, where its elements are columns" in lines
+    assert (
+        "Timestamps/Watermarks: timestamp assigner over columns, where its elements are columns"
+        in lines
+    )
     assert f"Filter: element by element, as it calls clock.time (line {line})" in lines
-    assert "TumblingEventTimeWindows: key selector over columns" in lines
-    assert "TumblingEventTimeWindows: aggregation over columns" in lines
+    assert (
+        "TumblingEventTimeWindows: key selector over columns, where its elements are columns"
+        in lines
+    )
+    assert (
+        "TumblingEventTimeWindows: aggregation over columns, where its elements are columns"
+        in lines
+    )
 
 
 def test_a_watermark_generator_of_ones_own_has_a_line():
     lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Highest)))
-    assert "Timestamps/Watermarks: watermark generator over columns" in lines
+    assert (
+        "Timestamps/Watermarks: watermark generator over columns, where its elements are columns"
+        in lines
+    )
     lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Punctuated)))
     (line,) = [line for line in lines if "watermark generator element by element" in line]
     assert "as it reads output.emitWatermark (line" in line
@@ -121,7 +133,10 @@ def test_a_keyed_process_function_has_a_line():
     def lines(function):
         return lines_of(lambda stream: stream.keyBy(lambda value: value.name).process(function))
 
-    assert "KeyedProcess: over columns" in lines(Counts())
+    assert (
+        "KeyedProcess: over columns, if its states turn out to be ValueStates with counts, sums, extremes and last values"
+        in lines(Counts())
+    )
     (line,) = [line for line in lines(Clears()) if line.startswith("KeyedProcess: element")]
     assert "element by element, as it clears its state (line" in line
 
@@ -158,9 +173,13 @@ def test_the_function_of_an_interval_join_has_a_line():
     def both(left, right, ctx, out):
         out.collect((left.x, right.x, ctx.getTimestamp()))
 
-    keys = "Interval Join: key selector over columns"
+    keys = "Interval Join: key selector over columns, where its elements are columns"
     alone = "Interval Join: element by element, as it"
-    assert joined(both) == [keys, keys, "Interval Join: over columns"]
+    assert joined(both) == [
+        keys,
+        keys,
+        "Interval Join: over columns, where its elements are columns",
+    ]
     assert joined(sometimes)[2] == f"{alone} may emit no result, or several"
     assert joined(lambda left, right, ctx, out: (left,))[2] == f"{alone} returns something"
     assert joined(lambda left, right, ctx, out: ctx.output("late", left))[2].startswith(
@@ -182,9 +201,12 @@ def test_the_function_of_a_window_join_has_a_line_and_the_tags_have_none():
 
     WINDOW = TumblingEventTimeWindows.of(1000)
     name = "TumblingEventTimeWindows"
-    keys = f"{name}: key selector over columns"
+    keys = f"{name}: key selector over columns, where its elements are columns"
     alone = f"{name}: join function element by element, as it"
-    assert joined(lambda one, two: (one, two.x)) == [keys, f"{name}: join function over columns"]
+    assert joined(lambda one, two: (one, two.x)) == [
+        keys,
+        f"{name}: join function over columns, where its elements are columns",
+    ]
     assert joined(lambda one, two: [one])[1].startswith(f"{alone} returns a list, which can change")
     assert joined(lambda one, two, out: None)[1] == f"{alone} may emit no result, or several"
     assert joined(lambda one, two: one, False)[1].startswith(f"{alone} is not traced")
@@ -232,7 +254,10 @@ def connected(stream):
 @pytest.mark.parametrize(
     ("build", "line"),
     [
-        (lambda s: s.flatMap(lambda v, out: out.collect(v.x)), "Flat Map: over columns"),
+        (
+            lambda s: s.flatMap(lambda v, out: out.collect(v.x)),
+            "Flat Map: over columns, where its elements are columns",
+        ),
         (
             lambda s: s.flatMap(lambda v: v.words.split()),
             "Flat Map: element by element, as it calls the method split()",
@@ -241,14 +266,17 @@ def connected(stream):
             lambda s: s.flatMap(Remembers()),
             "Flat Map: element by element, as it is a CheckpointedFunction",
         ),
-        (lambda s: s.process(lambda v, ctx, out: out.collect(v.x)), "Process: over columns"),
+        (
+            lambda s: s.process(lambda v, ctx, out: out.collect(v.x)),
+            "Process: over columns, where its elements are columns",
+        ),
         (
             lambda s: s.keyBy(lambda v: v.name).sum("x"),
             "Keyed Aggregation: element by element, as it gives what there is after each element",
         ),
         (
             lambda s: tumbling(s).aggregate(Sums(), Ends()),
-            "TumblingEventTimeWindows: window function over columns",
+            "TumblingEventTimeWindows: window function over columns, where its elements are columns",
         ),
         (
             lambda s: tumbling(s).aggregate(Sums(), Clearing()),
@@ -268,7 +296,7 @@ def connected(stream):
         ),
         (
             lambda s: sessions(s, EventTimeSessionWindows.withGap(9)).aggregate(Sums()),
-            "EventTimeSessionWindows: aggregation over columns",
+            "EventTimeSessionWindows: aggregation over columns, where its elements are columns",
         ),
         (
             lambda s: sessions(s, EventTimeSessionWindows.withDynamicGap(lambda v: v.x)).aggregate(

@@ -74,7 +74,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     >>> print(env.explain())  # doctest: +ELLIPSIS
     Stage 0 (sources)
       Source: Collection Source -> Map  [CollectionSource-...]
-        Map: over columns
+        Map: over columns, where its elements are columns
         FORWARD to Print to Std. Out
     Sinks
       Print to Std. Out  [PrintSink-...]

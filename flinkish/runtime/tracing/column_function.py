@@ -124,6 +124,11 @@ class ColumnFunction:
             return self._traces.reason
         return self._traces.reason or explored(self._function, self._arguments)
 
+    @property
+    def takesTimestamps(self) -> bool:
+        """Whether the function takes the timestamp of its element too."""
+        return self._arguments > 1
+
     def reads(self, values: RowColumns) -> set[int] | None:
         """The numbers of the columns that the function reads of elements like ``values``; None if it does not
         run over columns, or if it may read any."""
