@@ -24,13 +24,14 @@ from flinkish import (
 )
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.tracing import column_runs, kernels
+from flinkish.runtime.tracing import column_runs, kernels, trace
 from flinkish.runtime.tracing.checks import chosen, same
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.column_runs import counted_runs, forget_differences
 from flinkish.runtime.tracing.combining import Combination
 from flinkish.runtime.tracing.event_fold import EventFold
+from flinkish.runtime.tracing.expressions import Expressions
 from flinkish.runtime.tracing.pair_function import PairMap
 from flinkish.testing import StreamTestHarness
 
@@ -97,6 +98,48 @@ def faulty_minus(monkeypatch):
 
 
 ROWS = batch(k=["a", "b", "a"], n=[5, 6, 9], t=[1, 2, 3])
+
+
+FLAGS = batch(
+    k=["a", "b", "a", "b"], f=[True, None, False, None], n=[1, 2, None, 4], t=[1, 2, 3, 4]
+)
+
+
+def truths_are_handed_on(monkeypatch):
+    """Undoes that the truth of a null is False."""
+    right = Expressions.choice
+
+    def choice(self, condition, then, otherwise):
+        same = getattr(then, "value", 0) is True and getattr(otherwise, "value", 0) is False
+        return condition if same else right(self, condition, then, otherwise)
+
+    monkeypatch.setattr(Expressions, "choice", choice)
+
+
+def nobody_tests_none(monkeypatch):
+    """Undoes that a function which asks for None is not given nulls as columns."""
+    monkeypatch.setattr(trace, "tests_none", lambda code: False)
+
+
+@pytest.mark.parametrize(
+    ("undo", "build"),
+    [
+        (truths_are_handed_on, lambda s: s.map(lambda r: bool(r.f))),
+        (truths_are_handed_on, lambda s: s.flatMap(lambda r: [bool(r.f)])),
+        (nobody_tests_none, lambda s: s.map(lambda r: 0 if r.n is None else 1)),
+        (
+            nobody_tests_none,
+            lambda s: (
+                s.keyBy("k")
+                .window(TumblingEventTimeWindows.of(1000))
+                .reduce(lambda p, q: q if q.n is None else p)
+            ),
+        ),
+    ],
+)
+def test_a_rule_that_is_undone_is_seen(undo, build, monkeypatch, caplog):
+    undo(monkeypatch)
+    caught(build, [FLAGS], caplog)
 
 
 @pytest.mark.parametrize(
