@@ -370,7 +370,12 @@ class CheckpointConfig(AbsentMethods):
     bounds Flink's checkpoints is kept for ``get...`` and has no effect."""
 
     def __init__(self, config: ExecutionConfig) -> None:
-        self._config = config
+        self._config = instance(
+            "CheckpointConfig: config",
+            config,
+            ExecutionConfig,
+            "Take the one of the environment: env.getCheckpointConfig().",
+        )
         config._checkpoint_interval = None
         self.checkpointStorage: str | None = None
         self._interval = -1

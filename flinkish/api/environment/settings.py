@@ -111,7 +111,7 @@ class EnvironmentSettings:
         """Keep checkpoints in the directory ``checkpointStorage``, to go on from there.
 
         Flink's interval (an int in ms or a Duration) in its place says how often a batch of an unbounded job starts, as
-        every batch is a checkpoint; the directory is then that of ``getCheckpointConfig(self._config).setCheckpointStorage`` or of the
+        every batch is a checkpoint; the directory is then that of ``getCheckpointConfig().setCheckpointStorage`` or of the
         option ``state.checkpoints.dir``, and a job without one warns. The mode has no effect: each element counts exactly
         once anyway.
         """
