@@ -1,7 +1,8 @@
-"""Finds the attributes that user functions changed since they were opened.
+"""Finds the attributes that user functions changed since they were opened, and keeps them as state.
 
 A function is kept open from batch to batch, but may be opened anew at any time: in another worker, after
-an error or a restart. So what it keeps in attributes is no state, and a change of them is reported.
+an error or a restart. One function also serves many key groups. So where a task has state, the attributes
+that have changed belong to the key group and are part of its snapshot; elsewhere a change is reported.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import array
 import collections
 import copyreg
 import functools
+import io
 import itertools
 import logging
 import math
@@ -22,9 +24,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from flinkish.api.errors import ChangedAttributeWarning
+import cloudpickle
+
+from flinkish.api.errors import ChangedAttributeWarning, IncompatibleCheckpointError
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function
+from flinkish.runtime.records.copies import immutable
 
 MOST_BYTES = 1 << 18
 """The size in bytes above which values are compared by identity and length, as a model must not be pickled
@@ -32,7 +37,7 @@ in every batch."""
 
 
 MOST_SECONDS = 0.02
-"""So is what takes longer to pickle."""
+"""So is what takes more of the processor's time to pickle."""
 
 
 class AttributeChange(NamedTuple):
@@ -46,22 +51,82 @@ class AttributeChange(NamedTuple):
 class FunctionAttributes:
     """What the functions of an operator keep, as it was when this was made.
 
-    ``operator`` is anything that refers to them, such as the description of the operator.
+    ``operator`` is anything that refers to them, such as the description of the operator. ``keeps``: changed
+    attributes are state, which ``snapshot`` returns and ``restore`` takes; those that cannot be pickled, and
+    all others if False, are reported by ``changes``.
     """
 
-    def __init__(self, name: str, *operator: object) -> None:
+    def __init__(self, name: str, *operator: object, keeps: bool = False) -> None:
         self._name = name
-        self._owners = list(_Walk().owners(operator))
-        self._before = [owner.marks() for owner in self._owners]
-        self._told: list[set[str]] = [set() for _ in self._owners]
+        self._owners = _numbered(_Walk().owners(operator))
+        self._before = {place: owner.marks() for place, owner in self._owners.items()}
+        self._told: set[_Attribute] = set()
+        self._opened = _Opened(self._owners, self._before) if keeps else None
+        self._touched: set[_Attribute] = set()
+        self._lost: set[_Attribute] = set()
+        self._restored: bytes | None = None
 
     def changes(self) -> list[AttributeChange]:
-        """The attributes that have changed, were added or removed; each is told once."""
-        return [
-            AttributeChange(self._name, owner.name, attribute)
-            for owner, before, told in zip(self._owners, self._before, self._told)
-            for attribute in owner.changed(before, told)
+        """The attributes that have changed, were added or removed, and are not kept; each is told once."""
+        lost = set(self._changed()) if self._opened is None else self._lost
+        new = [attribute for attribute in sorted(lost, key=str) if attribute not in self._told]
+        self._told.update(new)
+        return [AttributeChange(self._name, place[0], name) for place, name in new]
+
+    def restore(self, kept: bytes | None) -> None:
+        """Give the functions the attributes of a snapshot; None: those that ``open`` left."""
+        if kept == self._restored or self._opened is None:
+            return
+        self._opened.install(self._touched)
+        self._touched, self._restored = set(), kept
+        if kept is None:
+            return
+        for place, name, held in _Restored(kept, self._owners).load():
+            if place not in self._owners:
+                raise IncompatibleCheckpointError(
+                    f"{self._name}: the checkpoint has the attribute {name!r} of {place[0]}, which this"
+                    " operator does not have any more. Keep that name, or give the operator another"
+                    " uid(...) to begin anew."
+                )
+            self._owners[place].put(name, *held)
+            self._touched.add((place, name))
+
+    def snapshot(self) -> bytes | None:
+        """The attributes that have changed, None if none has."""
+        if self._opened is None or not (changed := self._changed()):
+            self._restored = None
+            return None
+        self._touched.update(changed)
+        now = {place: dict(self._owners[place].attributes()) for place, _ in changed}
+        entries: list[_Entry] = [
+            (place, name, (now[place][name],) if name in now[place] else ())
+            for place, name in changed
         ]
+        lost = {
+            (place, name) for place, name, held in entries if self._opened.isLost(place, name, held)
+        }
+        kept = [entry for entry in entries if entry[:2] not in lost]
+        self._restored, unpicklable = _pickled(kept, self._owners)
+        self._lost = lost | unpicklable
+        return self._restored
+
+    def _changed(self) -> list[_Attribute]:
+        return [
+            (place, name)
+            for place, owner in self._owners.items()
+            for name in owner.changed(self._before[place])
+        ]
+
+
+_Place = tuple[str, int]
+"""The name of an owner, and which of those with the name it is."""
+
+
+_Attribute = tuple[_Place, str]
+
+
+_Entry = tuple[_Place, str, tuple[()] | tuple[object]]
+"""An attribute with its value; without one where it was removed."""
 
 
 class _Mark(NamedTuple):
@@ -91,6 +156,7 @@ class _Owner(NamedTuple):
     """A function or class and where its attributes are read."""
 
     name: str
+    subject: Any
     attributes: Callable[[], Iterable[tuple[str, object]]]
     parts: frozenset[int] = frozenset()
     """Identities of the functions in it that are looked into by themselves."""
@@ -99,28 +165,58 @@ class _Owner(NamedTuple):
         """What its attributes are compared by."""
         return {name: _mark(value, self.parts) for name, value in self._kept()}
 
-    def changed(self, before: Mapping[str, _Mark], told: set[str]) -> list[str]:
-        """The attributes that are not as they were ``before``, but for those ``told``, which it adds to."""
-        now = {name: value for name, value in self._kept() if name not in told}
+    def changed(self, before: Mapping[str, _Mark]) -> list[str]:
+        """The attributes that are not as they were ``before``."""
+        now = dict(self._kept())
         changed = [
             n for n, held in now.items() if n not in before or not before[n].of(held, self.parts)
         ]
-        changed += [name for name in before if name not in now and name not in told]
-        told.update(changed)
-        return changed
+        return changed + [name for name in before if name not in now]
+
+    def put(self, name: str, *held: object) -> None:
+        """Set the attribute ``name``; without a value, remove it."""
+        subject = self.subject
+        if isinstance(subject, types.FunctionType):
+            _put_variable(subject, name, *held)
+        elif isinstance(subject, functools.partial) and (
+            name == "args" or name in subject.keywords
+        ):
+            args = held[0] if name == "args" and held else subject.args
+            keywords = {
+                **subject.keywords,
+                **({} if name == "args" else dict.fromkeys([name], *held)),
+            }
+            subject.__setstate__((subject.func, args, keywords, subject.__dict__))  # type: ignore[attr-defined]
+        elif isinstance(subject, type):
+            setattr(subject, name, *held) if held else delattr(subject, name)
+        elif name in _in_slots(type(subject)):
+            object.__setattr__(subject, name, *held) if held else object.__delattr__(subject, name)
+        elif held:
+            vars(subject)[name] = held[0]
+        else:
+            vars(subject).pop(name, None)
 
     def _kept(self) -> Iterator[tuple[str, object]]:
         return ((name, held) for name, held in self.attributes() if not _of_engine(type(held)))
 
 
+def _numbered(owners: Iterable[_Owner]) -> dict[_Place, _Owner]:
+    places: dict[_Place, _Owner] = {}
+    counts: collections.Counter[str] = collections.Counter()
+    for owner in owners:
+        places[owner.name, counts[owner.name]] = owner
+        counts[owner.name] += 1
+    return places
+
+
 def _mark(value: object, parts: frozenset[int]) -> _Mark:
-    until = time.perf_counter() + MOST_SECONDS
+    until = time.thread_time() + MOST_SECONDS
     pickler = _Digest(parts, MOST_BYTES, until)
     try:
         pickler.dump(value)
     except Exception:  # it is too large, or one of the many ways in which a pickle fails
         return _Mark(_identity(value), None, 0, (value,))
-    if time.perf_counter() > until:
+    if time.thread_time() > until:
         return _Mark(_identity(value), None, 0, (value,))
     return _Mark(_identity(value), pickler.digest(), pickler.size, tuple(pickler.pinned))
 
@@ -156,16 +252,16 @@ class _Walk:
             yield from self.owners(value.__func__)
         elif isinstance(value, functools.partial):
             yield from self._all((value.func, value.args, value.keywords))
-            yield _Owner("functools.partial", lambda: _of_partial(value))
+            yield _Owner("functools.partial", value, lambda: _of_partial(value))
         elif isinstance(value, types.FunctionType):
             if _is_ours(value):
                 yield from self._all(held for _, held in _of_function(value))
             elif _by_value(value):
-                yield _Owner(value.__qualname__, lambda: _of_function(value))
+                yield _Owner(value.__qualname__, value, lambda: _of_function(value))
         elif isinstance(value, type):
             if _by_value(value):
                 yield from _of_methods(value)
-                yield _Owner(value.__qualname__, lambda: _of_class(value))
+                yield _Owner(value.__qualname__, value, lambda: _of_class(value))
         elif _is_ours(type(value)):
             # It keeps nothing, but it may refer to what does.
             yield from self._all(held for _, held in _of_instance(value))
@@ -175,7 +271,7 @@ class _Walk:
         elif isinstance(value, Function) or _is_users(_class(value)):
             parts = [held for _, held in _of_instance(value) if _is_function(held)]
             of_parts = frozenset(map(id, parts))
-            yield _Owner(type(value).__name__, lambda: _of_instance(value), of_parts)
+            yield _Owner(type(value).__name__, value, lambda: _of_instance(value), of_parts)
             yield from self._all((*parts, *type(value).__mro__))
 
     def _all(self, values: Iterable[object]) -> Iterator[_Owner]:
@@ -195,7 +291,7 @@ def _of_methods(kind: type) -> Iterator[_Owner]:
     # By name, as they are replaced when the class comes with another task into the same worker
     for name, held in _held_by(kind):
         if isinstance(held, types.FunctionType):
-            yield _Owner(held.__qualname__, functools.partial(_of_method, kind, name))
+            yield _Owner(held.__qualname__, held, functools.partial(_of_method, kind, name))
 
 
 def _of_method(kind: type, name: str) -> Iterator[tuple[str, object]]:
@@ -208,13 +304,18 @@ def _of_instance(value: object) -> Iterator[tuple[str, object]]:
     for name, held in list(getattr(value, "__dict__", {}).items()):
         if name not in lazy:
             yield name, held
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                yield name, getattr(value, name)
+    for name in _in_slots(type(value)):
+        if hasattr(value, name):
+            yield name, getattr(value, name)
     if isinstance(value, tuple):  # a NamedTuple
         yield from ((str(position), held) for position, held in enumerate(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _in_slots(kind: type) -> tuple[str, ...]:
+    slots = (base.__dict__.get("__slots__", ()) for base in kind.__mro__)
+    names = itertools.chain.from_iterable((s,) if isinstance(s, str) else s for s in slots)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
@@ -232,6 +333,26 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     for name in sorted(_global_names(code)):
         if name in function.__globals__:
             yield name, function.__globals__[name]
+
+
+def _put_variable(function: types.FunctionType, name: str, *held: object) -> None:
+    code, defaults = function.__code__, function.__defaults__ or ()
+    with_default = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    if name in code.co_freevars:
+        cell = (function.__closure__ or ())[code.co_freevars.index(name)]
+        if held:
+            cell.cell_contents = held[0]
+        else:
+            del cell.cell_contents
+    elif name in with_default and held:
+        pairs = zip(with_default, defaults)
+        function.__defaults__ = tuple(held[0] if each == name else kept for each, kept in pairs)
+    else:
+        homes = (function.__dict__, function.__kwdefaults__ or {}, function.__globals__)
+        home = next((home for home in homes if name in home), homes[-1])
+        home.update({name: held[0]} if held else {})
+        if not held:
+            home.pop(name, None)
 
 
 def _of_partial(partial: functools.partial[Any]) -> Iterator[tuple[str, object]]:
@@ -363,7 +484,7 @@ class _Digest(pickle.Pickler):
         kind = _class(value)
         if value is _token:
             return NotImplemented
-        if time.perf_counter() > self._until:
+        if time.thread_time() > self._until:
             raise _TooLarge
         if kind is types.FunctionType:
             return self._function(value)
@@ -428,6 +549,104 @@ _KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)
 
 
 _CONTAINERS = frozenset(("builtins", "collections", "datetime", "decimal", "array", "types"))
+
+
+# ------------------------------------------------------------------ what is kept of it
+
+
+class _Opened:
+    """The attributes as ``open`` left them, to be put back for another key group."""
+
+    def __init__(
+        self, owners: Mapping[_Place, _Owner], marks: Mapping[_Place, Mapping[str, _Mark]]
+    ) -> None:
+        self._owners = owners
+        self._held = {
+            (place, name): held
+            for place, owner in owners.items()
+            for name, held in owner.attributes()
+            if name in marks[place]
+        }
+        # What cannot change needs no copy; what is large has none, and cannot be kept if it changes
+        changing: list[_Entry] = [
+            (place, name, (held,))
+            for (place, name), held in self._held.items()
+            if marks[place][name].digest is not None and not immutable(held)
+        ]
+        self._copies, self._uncopied = _pickled(changing, owners)
+        self._uncopied |= {
+            (place, name) for place, name in self._held if marks[place][name].digest is None
+        }
+
+    def isLost(self, place: _Place, name: str, now: tuple[object, ...]) -> bool:
+        """Whether the attribute, which is ``now`` another, was changed in place and has no copy."""
+        before = self._held.get((place, name), now)
+        return (place, name) in self._uncopied and bool(now) and before is now[0]
+
+    def install(self, touched: Iterable[_Attribute]) -> None:
+        """Put back the attributes that were ``touched``."""
+        touched = list(touched)
+        copied = _Restored(self._copies, self._owners).load() if touched and self._copies else ()
+        copies = {(place, name): held for place, name, (held,) in copied}
+        for attribute in touched:
+            place, name = attribute
+            held = [each[attribute] for each in (copies, self._held) if attribute in each]
+            self._owners[place].put(name, *held[:1])
+
+
+def _pickled(
+    entries: list[_Entry], owners: Mapping[_Place, _Owner]
+) -> tuple[bytes | None, set[_Attribute]]:
+    """The entries as bytes, and the attributes that cannot be pickled. They go together, as two attributes may
+    refer to one object."""
+    if not entries or (data := _dumped(entries, owners)) is not None:
+        return (data if entries else None), set()
+    kept = [entry for entry in entries if _dumped([entry], owners) is not None]
+    lost = {entry[:2] for entry in entries} - {entry[:2] for entry in kept}
+    return _dumped(kept, owners) if kept else None, lost
+
+
+def _dumped(entries: list[_Entry], owners: Mapping[_Place, _Owner]) -> bytes | None:
+    for kind in (_Kept, _KeptByValue):
+        file = io.BytesIO()
+        pickler = kind(file, protocol=5)
+        pickler.owners = {id(owner.subject): place for place, owner in owners.items()}
+        try:
+            pickler.dump(entries)
+        except Exception:  # one of the many ways in which a pickle fails
+            continue
+        return file.getvalue()
+    return None
+
+
+class _Kept(pickle.Pickler):
+    """Pickles attributes; a function that has attributes itself goes by its place among the owners."""
+
+    owners: Mapping[int, _Place]
+
+    def persistent_id(self, value: Any) -> _Place | None:
+        if _of_engine(type(value)) and type(value) not in copyreg.dispatch_table:
+            raise pickle.PicklingError(f"{type(value).__name__} belongs to the task")
+        return self.owners.get(id(value))
+
+
+class _KeptByValue(cloudpickle.Pickler):  # type: ignore[misc]
+    owners: Mapping[int, _Place]
+    persistent_id = _Kept.persistent_id
+
+
+class _Restored(pickle.Unpickler):
+    def __init__(self, data: bytes, owners: Mapping[_Place, _Owner]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._owners = owners
+
+    def persistent_load(self, place: Any) -> Any:
+        if place not in self._owners:
+            raise IncompatibleCheckpointError(
+                f"the checkpoint has an attribute that refers to {place[0]}, which the operator does not"
+                " have any more. Keep that name, or give the operator another uid(...) to begin anew."
+            )
+        return self._owners[place].subject
 
 
 _LOG = logging.getLogger("flinkish")

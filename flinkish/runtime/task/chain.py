@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
@@ -134,7 +135,7 @@ class OperatorChain:
         reusesObjects: bool = False,
         tracesFunctions: bool = True,
     ) -> None:
-        nodes = list(nodes)
+        self._nodes = nodes = list(nodes)
         self.operators: dict[str, StreamOperator] = {
             node.uid: create_operator(context(node), node.operator) for node in nodes
         }
@@ -166,6 +167,12 @@ class OperatorChain:
         """Open all operators, the last first, so that an operator may emit when it is opened."""
         for operator in reversed(self.operators.values()):
             operator.open()
+        for node in self._nodes:
+            self.operators[node.uid].noteAttributes(node.operator)
+
+    def attributeChanges(self) -> list[AttributeChange]:
+        """The attributes that user functions changed since they were opened and that are not kept."""
+        return [c for operator in self.operators.values() for c in operator.attributeChanges()]
 
     def close(self) -> None:
         """Close all operators, the last first."""
