@@ -12,6 +12,7 @@ from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.join import JoinContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.time.durations import fits_long, to_long
 from flinkish.api.time.elements import earliest
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
@@ -35,7 +36,8 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     Each side buffers its elements until the watermark says that no partner can come any more. An
     element that comes after the watermark is late: it joins nothing. The partners of an element come in the order
-    of their timestamps.
+    of their timestamps. Near the ends of time the sums of a timestamp and a bound wrap around, as Java's do: there an
+    element may find no partners, or be removed with the next watermark.
 
     Elements that are columns are kept as columns and have no timers (``JoinColumns``), as long as those of the
     other side are. ``numEventTimeTimers`` counts one for each of them.
@@ -50,7 +52,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         width = max(upper - lower + 1, 1)
         backend = context.backend
         self._left = JoinBuffer(backend, "left", lower, upper, width, description.leftLateTag)
-        self._right = JoinBuffer(backend, "right", -upper, -lower, width, description.rightLateTag)
+        self._right = JoinBuffer(backend, "right", to_long(-upper), to_long(-lower), width, description.rightLateTag)
         self._joins_columns = max(abs(lower), abs(upper)) <= FARTHEST
         self._buffers = {buffer.name: buffer for buffer in (self._left, self._right)}
         self._context = PairContext(self)
@@ -164,9 +166,10 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                     continue
                 backend.currentKey = key
                 own.add(timestamp, value)
-                for partner_timestamp, partners in other.between(
-                    timestamp + own.lower, timestamp + own.upper
-                ):
+                first, last = timestamp + own.lower, timestamp + own.upper
+                if not (fits_long(first) and fits_long(last)):
+                    first, last = to_long(first), to_long(last)
+                for partner_timestamp, partners in other.between(first, last):
                     join(value, timestamp, partners, partner_timestamp)
                 timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
 
@@ -260,11 +263,11 @@ class JoinBuffer:
 
     def cleanupTime(self, timestamp: int) -> int:
         """The watermark (ms) at which no partner can come any more for an element at ``timestamp``."""
-        return timestamp + self.upper if self.upper > 0 else timestamp
+        return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
 
     def removeAt(self, cleanupTime: int) -> None:
         """Remove the elements of the current key with that clean-up time."""
-        timestamp = cleanupTime - self.upper if self.upper > 0 else cleanupTime
+        timestamp = to_long(cleanupTime - self.upper) if self.upper > 0 else cleanupTime
         key, bucket = self._backend.currentKey, timestamp // self._width
         elements = self._table.get(key, None, bucket)
         if elements is not None and elements.pop(timestamp, None) is not None:
