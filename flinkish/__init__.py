@@ -74,6 +74,7 @@ from flinkish.api.connectors.sink_writer import SinkWriterContext as SinkWriterC
 from flinkish.api.connectors.sink_writer import SupportsCommitter as SupportsCommitter
 from flinkish.api.connectors.sink_writer import WriterInitContext as WriterInitContext
 from flinkish.api.connectors.source import DataGeneratorSource as DataGeneratorSource
+from flinkish.api.connectors.source import NumberSequenceSource as NumberSequenceSource
 from flinkish.api.connectors.source import RateLimiterStrategy as RateLimiterStrategy
 from flinkish.api.connectors.source import Source as Source
 from flinkish.api.environment.configuration import CheckpointConfig as CheckpointConfig
@@ -102,6 +103,7 @@ from flinkish.api.errors import FlinkishError as FlinkishError
 from flinkish.api.errors import IllegalArgumentError as IllegalArgumentError
 from flinkish.api.errors import IllegalStateError as IllegalStateError
 from flinkish.api.errors import IncompatibleCheckpointError as IncompatibleCheckpointError
+from flinkish.api.errors import InternalError as InternalError
 from flinkish.api.errors import InvalidProgramError as InvalidProgramError
 from flinkish.api.errors import JavaNotFoundError as JavaNotFoundError
 from flinkish.api.errors import JobExecutionError as JobExecutionError
@@ -124,6 +126,9 @@ from flinkish.api.eventtime.watermarks import (
     BoundedOutOfOrdernessWatermarks as BoundedOutOfOrdernessWatermarks,
 )
 from flinkish.api.eventtime.watermarks import NoWatermarksGenerator as NoWatermarksGenerator
+from flinkish.api.eventtime.watermarks import (
+    SerializableTimestampAssigner as SerializableTimestampAssigner,
+)
 from flinkish.api.eventtime.watermarks import TimestampAssigner as TimestampAssigner
 from flinkish.api.eventtime.watermarks import TimestampAssignerContext as TimestampAssignerContext
 from flinkish.api.eventtime.watermarks import WatermarkGenerator as WatermarkGenerator
@@ -138,6 +143,22 @@ from flinkish.api.execution.client import JobStatus as JobStatus
 from flinkish.api.execution.client import OperatorMetrics as OperatorMetrics
 from flinkish.api.execution.executor import PipelineExecutor as PipelineExecutor
 from flinkish.api.execution.executor import WebUI as WebUI
+from flinkish.api.functions.accumulators import Accumulator as Accumulator
+from flinkish.api.functions.accumulators import AverageAccumulator as AverageAccumulator
+from flinkish.api.functions.accumulators import DoubleCounter as DoubleCounter
+from flinkish.api.functions.accumulators import DoubleMaximum as DoubleMaximum
+from flinkish.api.functions.accumulators import DoubleMinimum as DoubleMinimum
+from flinkish.api.functions.accumulators import IntCounter as IntCounter
+from flinkish.api.functions.accumulators import IntMaximum as IntMaximum
+from flinkish.api.functions.accumulators import IntMinimum as IntMinimum
+from flinkish.api.functions.accumulators import ListAccumulator as ListAccumulator
+from flinkish.api.functions.accumulators import LongCounter as LongCounter
+from flinkish.api.functions.accumulators import LongMaximum as LongMaximum
+from flinkish.api.functions.accumulators import LongMinimum as LongMinimum
+from flinkish.api.functions.accumulators import (
+    SerializedListAccumulator as SerializedListAccumulator,
+)
+from flinkish.api.functions.accumulators import SimpleAccumulator as SimpleAccumulator
 from flinkish.api.functions.async_function import AsyncFunction as AsyncFunction
 from flinkish.api.functions.async_function import AsyncRetryPredicate as AsyncRetryPredicate
 from flinkish.api.functions.async_function import AsyncRetryStrategies as AsyncRetryStrategies
@@ -206,6 +227,7 @@ from flinkish.api.functions.state import AggregatingState as AggregatingState
 from flinkish.api.functions.state import AggregatingStateDescriptor as AggregatingStateDescriptor
 from flinkish.api.functions.state import ListState as ListState
 from flinkish.api.functions.state import ListStateDescriptor as ListStateDescriptor
+from flinkish.api.functions.state import MapEntry as MapEntry
 from flinkish.api.functions.state import MapState as MapState
 from flinkish.api.functions.state import MapStateDescriptor as MapStateDescriptor
 from flinkish.api.functions.state import ReducingState as ReducingState

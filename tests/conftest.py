@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from flinkish import StreamExecutionEnvironment
+from flinkish.runtime.tracing.column_runs import differences, forget_differences
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,15 @@ LONGEST_SECONDS = 10.0
 """A test that takes longer is marked ``slow`` with a reason. One that is not fails after twice the
 time, for a machine is at times half as fast as at others; on one that is busy with other things, the
 limit is longer by as much as it is overloaded."""
+
+@pytest.fixture(autouse=True)
+def columns_agree() -> Iterator[None]:
+    """A function that has left the columns is a fault that its right results hide."""
+    yield
+    found = differences()
+    forget_differences()
+    assert not found, found
+
 
 OWN_TARGETS = ("kills", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")
 """Marks of tests that ``make test`` leaves to a target of their own."""

@@ -169,6 +169,23 @@ class UserFunctionError(FlinkishError):
         return f"{self.operator}: the user function raised {self.reason} {where}"
 
 
+class InternalError(FlinkishError):
+    """A fault of flinkish itself: neither the job nor its input is to blame.
+
+    The traceback is in its ``__cause__``, and on Spark in a note.
+    """
+
+    @classmethod
+    def of(cls, operator: str, cause: BaseException, where: str) -> InternalError:
+        """The error of ``cause``, raised at the line ``where`` of flinkish while ``operator`` worked."""
+        said = " ".join(said_by(cause)[:_SHOWN].split())  # one line, as Spark hands on no more
+        return cls(
+            f"{operator}: internal error of flinkish, not of your functions: {said}, at {where}. Please report"
+            " it with this message, its traceback, and what the operator does; if the job went on from a savepoint or a"
+            " checkpoint, also with what was changed since."
+        )
+
+
 class JavaNotFoundError(FlinkishError):
     """There is no Java on which Spark can run."""
 
@@ -208,3 +225,10 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
             " if every task needs the value. Create in open() what can be created again, with"
             " functools.lru_cache for a cache."
         )
+
+
+class ElementsNeededError(FlinkishError):
+    """A window has to see elements that the task before the shuffle has folded already.
+
+    No job ends with it: the batch runs again, and from then on elements cross the shuffle one by one.
+    """

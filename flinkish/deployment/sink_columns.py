@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import DataFrameSink, ForEachBatchDataFrameSink
 from flinkish.api.errors import InvalidProgramError
-from flinkish.api.types.columns import columns_of, has_basic_fields, have_columns
+from flinkish.api.types.columns import columns_of, have_columns
 from flinkish.api.types.table_schema import table_schema
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.formats.arrow_types import arrow_schema
-from flinkish.runtime.formats.csv_lines import csv_fits
+from flinkish.runtime.formats.csv_lines import check_csv
+from flinkish.runtime.formats.json_lines import check_json
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.sinks.buckets import BUCKET, Buckets
-from flinkish.runtime.sinks.lines import element_line
+from flinkish.runtime.sinks.lines import LineWriter
 from flinkish.runtime.sinks.part_files import PartFiles
 
 
@@ -26,6 +29,8 @@ def sink_columns(node: StreamNode) -> ElementColumns | None:
     given = getattr(node.content, "schema", None) is not None
     whole = not given and not node.elementType.isComposite()
     columns = ElementColumns(node.name, arrow_schema(table_schema(schema)), whole)
+    if isinstance(node.content, FileSink):
+        _check_columns(node.name, node.content.format, columns.schema)
     if sink_buckets(node) is not None and BUCKET in columns.schema.names:
         raise InvalidProgramError(
             f"{node.name}: the elements have a field {BUCKET!r}, and so are the directories named that a"
@@ -42,19 +47,48 @@ def sink_buckets(node: StreamNode) -> Buckets | None:
     return Buckets(node.name, sink.bucketAssigner)
 
 
+def line_writer(node: StreamNode, timeZone: str = "UTC") -> LineWriter | None:
+    """What writes the lines of a FileSink; None for one of Parquet, or with options that are Spark's."""
+    sink = node.content
+    if not isinstance(sink, FileSink) or sink.format == "parquet":
+        return None
+    columns = sink_columns(node)
+    options = {name.lower(): value for name, value in sink.options.items()}
+    separator, header = ",", "false"
+    if sink.format == "csv" and columns is not None:
+        separator = options.pop("sep", options.pop("delimiter", ","))
+        separator = "\t" if separator == "\\t" else separator
+        header = options.pop("header", "false").lower()
+    single = len(separator) == 1 and separator not in '"\r\n'
+    if options or not single or header not in ("true", "false"):
+        return None
+    names = None if columns is None else tuple(columns.schema.names)
+    return LineWriter(
+        node.name, sink.format, names, timeZone, separator, header == "true", sink.encoder
+    )
+
+
 def part_files(node: StreamNode, directory: str, timeZone: str) -> PartFiles | None:
     """What lets the tasks before a sink write its files in ``directory``; None for a sink of which they do not
     know how, as of one with buckets, or with options that are Spark's."""
     sink = node.content
-    if not isinstance(sink, FileSink) or sink.options or sink.bucketAssigner is not None:
+    writer = line_writer(node, timeZone)
+    if writer is None or not isinstance(sink, FileSink) or sink.bucketAssigner is not None:
         return None
-    columns = sink_columns(node)
-    if columns is None:
-        # Spark names files of lines so
-        return PartFiles(node.name, directory, "txt", element_line(sink.format, timeZone))
-    if sink.format == "csv" and csv_fits(columns.schema):
-        return PartFiles(node.name, directory, "csv", None)
-    return None
+    return PartFiles(directory, "txt" if sink.format == "text" else sink.format, writer)
+
+
+def _check_columns(sink: str, format_: str, schema: pa.Schema) -> None:
+    """Raises InvalidProgramError if files of the format cannot hold columns of ``schema``."""
+    twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidProgramError(
+            f"{sink}: the schema names the column {twice!r} twice. Give each column a name of its own."
+        )
+    if format_ == "csv":
+        check_csv(schema, sink)
+    elif format_ == "json":
+        check_json(schema, sink)
 
 
 def written_schema(node: StreamNode) -> Any:
@@ -71,6 +105,6 @@ def written_schema(node: StreamNode) -> Any:
         return sink.schema
     if sink.format == "parquet" or sink.options:
         return columns_of(elements, node.name)
-    # A line of CSV has no place for a list, and the fields of a JSON object have names.
-    fits = has_basic_fields(elements) if sink.format == "csv" else bool(elements.fields)
+    # The fields of a JSON object have names
+    fits = elements.isComposite() if sink.format == "csv" else bool(elements.fields)
     return columns_of(elements, node.name) if fits and have_columns(elements) else None

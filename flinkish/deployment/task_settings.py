@@ -33,4 +33,5 @@ def task_settings(
         config.isFunctionTracingEnabled(),
         jobParameters=config.getGlobalJobParameters(),
         batch=batch,
+        columnChecks=config.getColumnChecks(),
     )

@@ -22,6 +22,7 @@ from typing import Any, Self
 
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.functions.functions import Function
+from flinkish.api.plan.state_form import StateForm
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """Bytecode is comparable within a version of Python only."""
@@ -65,6 +66,8 @@ class NodeIdentity:
     """The fingerprints of the stateless nodes before it."""
     states: tuple[tuple[str, str, str], ...] = ()
     """Name, kind and type of the states that its functions have asked for, as far as is known."""
+    form: StateForm | None = None
+    """What the operator itself keeps; None for a source, and in what an earlier version noted."""
 
     def asDict(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -80,6 +83,7 @@ class NodeIdentity:
             Fingerprint(**fields["fingerprint"]),
             tuple(Fingerprint(**upstream) for upstream in fields["upstream"]),
             tuple((name, kind, type_) for name, kind, type_ in fields["states"]),
+            StateForm.ofDict(fields.get("form")),
         )
 
 
@@ -176,6 +180,38 @@ def missing(earlier: Identities, uids: Iterable[str]) -> Iterator[str]:
                 f" {identity.function or 'a built-in one'}, is gone. If it was renamed, give it"
                 f" uid({uid!r})"
             )
+
+
+def of_another_form(
+    earlier: Identities, now: Identities, timers: Callable[[str], bool] = lambda uid: True
+) -> dict[str, str]:
+    """A sentence for each node whose state was of another form than it would be, by uid.
+
+    ``timers``: whether there may be timers in what is kept of a node.
+    """
+    found = {}
+    for uid, identity in now.items():
+        before = earlier[uid].form if uid in earlier else None
+        form = identity.form
+        if before and form and not before.readableAs(form, timers(uid)):
+            found[uid] = (
+                f"the operator {identity.name!r} ({uid}) kept its state as {before} and would keep it"
+                f" as {form}, which is a state of another kind"
+            )
+    return found
+
+
+def that_keep_none(
+    earlier: Identities, kept: Iterable[str], keepers: Iterable[str], uids: Iterable[str]
+) -> Iterator[str]:
+    """A sentence for each node that there is state of, and that would keep none, as if its keyBy is gone. ``keepers``:
+    the uids of those that would keep some; ``uids``: of all."""
+    keeps, present = set(keepers), set(uids)
+    for uid in kept:
+        if uid in present and uid not in keeps:
+            was = earlier[uid].form if uid in earlier else None
+            name = repr(earlier[uid].name) if uid in earlier else ""
+            yield f"the operator {name} ({uid}) kept its state as {was}, and would keep none"
 
 
 # ---------------------------------------------------------------------- names of functions

@@ -30,6 +30,7 @@ from flinkish.api.functions.functions import Function
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.output_types import output_type
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
+from flinkish.api.plan.state_form import StateForm
 from flinkish.api.plan.transformations import (
     OneInputTransformation,
     PartitionTransformation,
@@ -318,8 +319,8 @@ class _StreamGraphGenerator:
 
     def _identity(self, transformation: Transformation, group: str | None) -> NodeIdentity:
         content = _content(transformation)
-        keys = [
-            origin.partitioning.keySelector
+        partitionings = [
+            origin.partitioning
             for source in transformation.inputs
             for origin in _origins(source)
             if isinstance(origin.partitioning, HashPartitioning)
@@ -328,8 +329,9 @@ class _StreamGraphGenerator:
             transformation.name,
             group,
             _function_of(content),
-            Fingerprint.of(_settings_of(content), keys),
+            Fingerprint.of(_settings_of(content), [keyed.keySelector for keyed in partitionings]),
             tuple(_upstream(transformation)),
+            form=_form(content, partitionings),
         )
 
 
@@ -354,6 +356,12 @@ def _function_of(content: NodeContent) -> str:
     if isinstance(content, DataGeneratorSource):
         return function_name(content.generator)
     return ""
+
+
+def _form(content: NodeContent, keyedBy: Sequence[HashPartitioning]) -> StateForm | None:
+    if not isinstance(content, OperatorDescription):
+        return None
+    return content.stateForm(next((keyed.keyType for keyed in keyedBy if keyed.keyType), ""))
 
 
 def _settings_of(content: NodeContent) -> Any:

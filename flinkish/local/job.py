@@ -7,13 +7,14 @@ the user's here too, so that what works here works there.
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cloudpickle
@@ -22,6 +23,7 @@ from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import (
+    ElementsNeededError,
     FlinkishError,
     IllegalStateError,
     JobExecutionError,
@@ -30,6 +32,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails, SourceDetails
+from flinkish.api.time.elements import Watermark
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
@@ -52,6 +55,8 @@ from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS, StageTask
 from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
+
+_LOG = logging.getLogger("flinkish")
 
 _POLL_SECONDS = 0.01
 """How long to wait for input, and for timers, where there is none."""
@@ -196,6 +201,13 @@ class LocalJob:
                 self._run_batches()
         except _Cancelled:
             raise
+        except ElementsNeededError as error:
+            if not self._settings.foldsBeforeShuffle:
+                raise
+            _LOG.info("%s runs its batch again, element by element: %s", self._name, error)
+            self._settings = replace(self._settings, foldsBeforeShuffle=False)
+            self._recover(0)
+            return False
         except Exception as error:
             delay = None
             if is_recoverable(error):
@@ -317,6 +329,8 @@ class LocalJob:
                 rows += task.malformed(result)
             elif isinstance(result, SplitMark):
                 task.split(result)
+            elif isinstance(result, Watermark):
+                task.watermark(result)
             else:
                 rows += task.process(result)
         rows += self._finished(task)

@@ -9,7 +9,7 @@ import shutil
 import sys
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial, singledispatch
 from itertools import chain
 from pathlib import Path
@@ -27,17 +27,15 @@ from flinkish.api.connectors.sink import (
 )
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.deployment.sink_columns import sink_columns
+from flinkish.deployment.sink_columns import line_writer, sink_columns
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches
-from flinkish.runtime.formats.csv_lines import csv_column, csv_fits, csv_line
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.buckets import BUCKET, by_bucket
-from flinkish.runtime.sinks.lines import element_line
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
 
@@ -82,22 +80,22 @@ class BatchFunction(LocalSink):
 
 
 class FileWriter(LocalSink):
-    """Writes a directory for each batch, with a file in it. ``columns``: the elements come as columns."""
+    """Writes a directory for each batch, with a file in it."""
 
-    def __init__(self, sink: FileSink[Any], name: str, columns: bool, goesOn: bool = False) -> None:
-        self._name = name
+    def __init__(self, sink: FileSink[Any], node: StreamNode, goesOn: bool) -> None:
+        name = node.name
         self._format = sink.format
-        self._columns = columns
+        self._lines = line_writer(node)
         self._bucketed = sink.bucketAssigner is not None
         self._path = Path(sink.path.removeprefix("file://").removeprefix("file:"))
-        self._options = {option.lower(): value for option, value in sink.options.items()}
-        known = {"csv": {"header", "sep"}}.get(sink.format, set())
-        if "://" in sink.path.removeprefix("file://") or not known.issuperset(self._options):
+        unknown = bool(sink.options) if sink.format == "parquet" else self._lines is None
+        if "://" in sink.path.removeprefix("file://") or unknown:
+            known = "header, sep" if sink.format == "csv" else "(none)"
             raise NotSupportedError(
                 f"{name}: local execution writes to this machine's files, and knows the options"
-                f" {', '.join(sorted(known)) or '(none)'} of a FileSink for {sink.format}. Leave"
-                " setLocalExecution out, or the option."
+                f" {known} of a FileSink for {sink.format}. Leave setLocalExecution out, or the option."
             )
+        sink_columns(node)
         if not goesOn and any(self._path.glob("batch=*")):
             raise IncompatibleCheckpointError(
                 f"{name}: {sink.path} holds the output of another run. Give the sink a directory of"
@@ -117,39 +115,16 @@ class FileWriter(LocalSink):
         directory.mkdir(parents=True)
         ending = "txt" if self._format == "text" else self._format
         unfinished = directory / f".part-00000.{ending}"
-        if self._format == "parquet":
-            pq.write_table(pa.Table.from_batches(_batches(runs)), unfinished)
+        if self._lines is None:
+            batches = [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
+            pq.write_table(pa.Table.from_batches(batches), unfinished)
         else:
-            lines = self._lines(runs)
-            if self._header(runs):
-                lines.insert(0, self._header(runs))
-            text = "".join(f"{line}\n" for line in lines)
-            unfinished.write_text(text, encoding="utf-8", newline="")
+            head = self._lines.head
+            with unfinished.open("wb") as file:
+                file.write(b"" if head is None else f"{head}\n".encode())
+                for run in runs:
+                    file.write(self._lines.content(run.values))
         os.replace(unfinished, directory / f"part-00000.{ending}")
-
-    def _lines(self, runs: Sequence[Records]) -> list[str]:
-        if self._format == "csv" and not self._options:
-            batches = _batches(runs)
-            if len(batches) == len(runs) and all(csv_fits(batch.schema) for batch in batches):
-                return [line for batch in batches for line in csv_column(batch).to_pylist()]
-        return mapped(self._name, self._line(), _values(runs))
-
-    def _line(self) -> Callable[[Any], str]:
-        if self._format == "csv":
-            separator = self._options.get("sep", ",")
-            return partial(csv_line, separator=separator, typed=self._columns)
-        return element_line(self._format, "UTC")
-
-    def _header(self, runs: Sequence[Records]) -> str:
-        values = runs[0].values
-        if self._options.get("header", "").lower() != "true" or not isinstance(values, RowColumns):
-            return ""
-        return csv_line(values.batch.schema.names, separator=self._options.get("sep", ","))
-
-
-def _batches(runs: Sequence[Records]) -> list[pa.RecordBatch]:
-    """The runs that are columns."""
-    return [run.values.batch for run in runs if isinstance(run.values, RowColumns)]
 
 
 class UserSinkWriter(LocalSink):
@@ -197,7 +172,7 @@ def opened_sink(node: StreamNode, goesOn: bool = False) -> LocalSink:
         job = uuid.uuid4().hex
         return Transactions(batch_writer(node.content, node.name, node.uid, job, "UTC"))
     if isinstance(node.content, FileSink):
-        return FileWriter(node.content, node.name, sink_columns(node) is not None, goesOn)
+        return FileWriter(node.content, node, goesOn)
     return _opened(node.content, node)
 
 

@@ -20,10 +20,11 @@ from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
     DataGeneratorSource,
-    SequenceSource,
+    NumberSequenceSource,
     SocketSource,
     Source,
 )
+from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -35,7 +36,6 @@ from flinkish.runtime.formats.file_formats import check_dead_letters, file_forma
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.kafka.reader import KafkaReader
-from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
 from flinkish.runtime.records.records import untimed
 from flinkish.runtime.sources.numbers import number_records
@@ -47,12 +47,14 @@ from flinkish.runtime.sources.planners import (
     Step,
     is_pattern,
 )
+from flinkish.runtime.sources.tables import count_of, records_of
 from flinkish.runtime.sources.user_sources import (
     ELEMENTS_A_BATCH,
     ReadAhead,
     decoded_position,
     encoded_position,
     frames_of,
+    read_frame,
 )
 from flinkish.runtime.task.column_use import with_columns_used
 from flinkish.runtime.task.plan import VertexPlan
@@ -166,33 +168,38 @@ class KafkaPartitions(PlannedSource):
 
 
 class CollectionReader(LocalSource):
-    """The elements of a collection, ``perBatch`` of them in a batch, in the form that they have on Spark:
-    copies, made by pickling."""
+    """The elements of a collection or table, ``perBatch`` of them in a batch, in the form that they have on
+    Spark: those of a collection as copies, made by pickling."""
 
-    def __init__(self, values: Sequence[Any], perBatch: int | None) -> None:
-        self._values = values
-        self._per_batch = perBatch or max(len(values), 1)
+    def __init__(self, source: CollectionSource[Any] | TableSource, perBatch: int | None) -> None:
+        self._source = source
+        self._count = count_of(source)
+        self._per_batch = perBatch or max(self._count, 1)
         self._start = self._end = 0
 
     def _saved(self) -> dict[str, Any]:
         return {"next": self._end}
 
     def begin(self, position: Mapping[str, Any]) -> None:
-        self._end = min(position["next"], len(self._values))
+        self._end = min(position["next"], self._count)
 
     def nextBatch(self) -> bool:
         self._start = self._end
-        self._end = min(self._start + self._per_batch, len(self._values))
-        self.ended = self._end == len(self._values)
+        self._end = min(self._start + self._per_batch, self._count)
+        self.ended = self._end == self._count
         self.position = f'{{"element":{self._end}}}'
         return True
 
     def read(self) -> Iterator[ReadResult]:
         end = self._end
         for first in range(self._start, end, ELEMENTS_A_FRAME):
-            values = list(copied_values(self._values[first : min(first + ELEMENTS_A_FRAME, end)]))
-            data = encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
-            yield decode_frame(data).records
+            records = records_of(self._source, first, min(first + ELEMENTS_A_FRAME, end))
+            if isinstance(self._source, CollectionSource):
+                frame = Frame(records, NO_MARKS)
+                records = decode_frame(
+                    encode_frame(frame, "Collection Source", byValue=True)
+                ).records
+            yield records
 
 
 class SocketReader(LocalSource):
@@ -266,11 +273,11 @@ class UserSourceReader(LocalSource):
         if portion is None:
             return False
         self.ended, self._next = portion.last, portion.position
-        self._frames = list(frames_of(self._name, portion.records))
+        self._frames = list(frames_of(self._name, portion))
         return True
 
     def read(self) -> Iterator[ReadResult]:
-        return (decode_frame(data).records for data in self._frames)
+        return (result for data in self._frames for result in read_frame(decode_frame(data)))
 
     def reopen(self) -> None:
         if not self.ended:
@@ -304,11 +311,16 @@ def _opened(source: Source[Any], config: ExecutionConfig) -> LocalSource:
 
 @_opened.register
 def _collection(source: CollectionSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
-    return CollectionReader(source.values, config.elementsPerBatch)
+    return CollectionReader(source, config.elementsPerBatch)
 
 
 @_opened.register
-def _sequence(source: SequenceSource, config: ExecutionConfig) -> LocalSource:
+def _table(source: TableSource, config: ExecutionConfig) -> LocalSource:
+    return CollectionReader(source, config.elementsPerBatch)
+
+
+@_opened.register
+def _sequence(source: NumberSequenceSource, config: ExecutionConfig) -> LocalSource:
     return _numbers(source.start, source.end, config, None)
 
 
@@ -335,7 +347,7 @@ def _socket(source: SocketSource, config: ExecutionConfig) -> LocalSource:
 def _dataframe(source: DataFrameSource, config: ExecutionConfig) -> LocalSource:
     raise NotSupportedError(
         "fromDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
-        " setLocalExecution out, or pass the rows: env.fromCollection(df.collect())."
+        " setLocalExecution out, or pass a table in memory: env.fromDataFrame(df.toArrow())."
     )
 
 

@@ -17,6 +17,10 @@ _WRITE = (
     "Send from stream.for_each_batch(function), whose second argument is the id of the batch, or derive"
     " from flinkish.Sink."
 )
+_JDBC = (
+    "Write flinkish.JdbcSink.builder()...buildAtLeastOnce(options) with flinkish.JdbcConnectionOptions, and pass it"
+    " to stream.core.sinkTo(sink)."
+)
 _FILES = (
     "Use flinkish's own connectors: env.from_source(flinkish.FileSource.forCsv(path, schema), ...) or"
     " forJson or forParquet, and sink_to(flinkish.FileSink.forCsv(directory))."
@@ -76,9 +80,8 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
             ("PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"), _READ
         ),
         **dict.fromkeys(("RMQConnectionConfig", "RMQSource"), _READ),
-        **dict.fromkeys(
-            ("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink", "RMQSink"), _WRITE
-        ),
+        "RMQSink": _WRITE,
+        **dict.fromkeys(("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"), _JDBC),
         **dict.fromkeys(
             ("FileEnumeratorProvider", "FileSplitAssignerProvider", "StreamingFileSink"), _FILES
         ),
@@ -125,7 +128,7 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         "Derive from flinkish.Source: its read(position) may read one after the other.",
     ),
     "datastream.connectors.jdbc": dict.fromkeys(
-        ("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"), _WRITE
+        ("JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"), _JDBC
     ),
     "datastream.connectors.kafka": {
         "FlinkKafkaConsumerBase": "Write KafkaSource.builder().",

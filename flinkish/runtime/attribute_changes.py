@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from flinkish.api.errors import ChangedAttributeWarning, IncompatibleCheckpointError
+from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function
 from flinkish.runtime.records.copies import immutable
@@ -413,8 +414,11 @@ def _is_ours(kind: type | types.FunctionType) -> bool:
 
 
 def _of_engine(kind: type) -> bool:
-    """Whether it is what flinkish itself gives a function: states, contexts, collectors, metrics."""
-    return _module(kind).startswith(("flinkish.runtime.", "flinkish.spark.", "flinkish.testing."))
+    """Whether it is what flinkish itself gives a function or takes from it with each batch: states, contexts, collectors,
+    metrics, accumulators."""
+    return issubclass(kind, Accumulator) or _module(kind).startswith(
+        ("flinkish.runtime.", "flinkish.spark.", "flinkish.testing.")
+    )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,15 +13,14 @@ from flinkish.api.plan.operators import (
     AsyncWaitDescription,
     FilterDescription,
     FlatMapDescription,
-    IntervalJoinDescription,
     KeyedProcessDescription,
     KeyedReduceDescription,
     MapDescription,
     OperatorDescription,
     ProcessDescription,
     TimestampsAndWatermarksDescription,
-    TwoInputDescription,
 )
+from flinkish.api.plan.two_input import IntervalJoinDescription, TwoInputDescription
 from flinkish.api.plan.windows import (
     CONTENT_LAYOUT,
     EVICTING_LAYOUT,

@@ -3,14 +3,19 @@ driver by ``MetricsTotals``."""
 
 from __future__ import annotations
 
+import pickle
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from flinkish.api.arguments import text
+import cloudpickle
+
+from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.execution.client import OperatorMetrics
+from flinkish.api.execution.client import FunctionRuns, OperatorMetrics
+from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
@@ -103,6 +108,7 @@ class OperatorMetricGroup(MetricGroup):
         self._prefix = ""
         self._user: dict[str, SimpleCounter | SimpleMeter | SimpleHistogram] = {}
         self._gauges: dict[str, Callable[[], float]] = {}
+        self._accumulators: dict[str, _RegisteredAccumulator] = {}
 
     @property
     def numLateRecordsDropped(self) -> int:
@@ -141,6 +147,23 @@ class OperatorMetricGroup(MetricGroup):
         group._user, group._gauges = self._user, self._gauges
         return group
 
+    def addAccumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """See ``RuntimeContext.addAccumulator``."""
+        instance("addAccumulator", accumulator, Accumulator, "Pass one, such as LongCounter().")
+        if text("addAccumulator: name", name) in self._accumulators:
+            raise IllegalArgumentError(
+                f"addAccumulator: the operator has an accumulator {name!r} already. Give it another name."
+            )
+        self._accumulators[name] = _RegisteredAccumulator(accumulator)
+
+    def changedAccumulators(self) -> tuple[tuple[str, str, bytes], ...]:
+        """The name, the id and the pickled value of each accumulator that has changed since the last call."""
+        return tuple(
+            (name, registered.id, registered.reported)
+            for name, registered in self._accumulators.items()
+            if registered.changed()
+        )
+
     def userCounts(self) -> dict[str, float]:
         """The counts of the user's counters, meters and histograms, by name."""
         return {name: metric.getCount() for name, metric in self._user.items()}
@@ -174,6 +197,21 @@ class OperatorMetricGroup(MetricGroup):
 
 def _kind(metric: type[Any]) -> str:
     return metric.__name__.removeprefix("Simple").lower()
+
+
+class _RegisteredAccumulator:
+    """An accumulator of a function since it was opened; the driver tells those of other tasks, and of the same after a
+    failure, by the id."""
+
+    def __init__(self, accumulator: Accumulator[Any, Any]) -> None:
+        self._accumulator = accumulator
+        self.id = uuid.uuid4().hex
+        self.reported = b""
+
+    def changed(self) -> bool:
+        """Whether the value differs from ``reported``, which it becomes."""
+        before, self.reported = self.reported, cloudpickle.dumps(self._accumulator)
+        return before != self.reported
 
 
 _RATE_SECONDS = 60.0
@@ -218,10 +256,12 @@ class MetricsTotals:
         self._names: dict[str, str] = {}
         self._counts: dict[str, list[int]] = {}
         self._user: dict[str, dict[str, float]] = {}
+        self._functions: dict[str, dict[tuple[str, str], FunctionRuns]] = {}
         self._began = time.monotonic()
         self._rates: dict[str, dict[str, EventRate]] = {}
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
         self._last: dict[str, dict[int, OperatorReport]] = {}
+        self._accumulators: dict[str, dict[str, dict[str, bytes]]] = {}
         self.states: dict[str, set[tuple[str, str, str]]] = {}
         """The states that functions use, by the uid of their operator."""
 
@@ -246,6 +286,10 @@ class MetricsTotals:
                 histograms[name] = merged
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
+            self._add_runs(report)
+            accumulators = self._accumulators.setdefault(report.uid, {})
+            for name, number, accumulated in report.accumulators:
+                accumulators.setdefault(name, {})[number] = accumulated
             self.states.setdefault(report.uid, set()).update(report.states)
             last = self._last.setdefault(report.uid, {})
             if report.keyGroup == SOURCE_PART and SOURCE_PART in last:
@@ -255,6 +299,17 @@ class MetricsTotals:
             last[report.keyGroup] = report
             # Last: metrics() runs in another thread and expects all the rest of a named operator
             self._names[report.uid] = report.name
+
+    def _add_runs(self, report: OperatorReport) -> None:
+        functions = self._functions.setdefault(report.uid, {})
+        for kind, name, taken, elements, difference in report.columnRuns:
+            known = functions.get((kind, name), FunctionRuns(name, 0, 0))
+            functions[kind, name] = FunctionRuns(
+                name,
+                known.runsOverColumns + taken,
+                known.runsElementByElement + elements,
+                known.difference or difference,
+            )
 
     def endBatch(self, now: int = 0) -> None:
         """Note that all reports of a batch have been added, by the time ``now`` (ms)."""
@@ -314,6 +369,11 @@ class MetricsTotals:
                 sum(group.stateEntries for group in groups),
                 sum(group.statePages for group in groups),
                 {**self._user[uid], **self._rates_of(uid)},
+                {
+                    name: [pickle.loads(value) for value in list(values.values())]
+                    for name, values in list(self._accumulators[uid].items())
+                },
+                tuple(self._functions[uid].values()),
             )
         return result
 

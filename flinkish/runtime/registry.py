@@ -13,14 +13,9 @@ from typing import Any
 from flinkish.api.plan.operators import (
     ArrivalTimeDescription,
     AsyncWaitDescription,
-    BroadcastProcessDescription,
-    CoFlatMapDescription,
-    CoMapDescription,
-    CoProcessDescription,
     FilterDescription,
     FlatMapDescription,
     InOrderDescription,
-    IntervalJoinDescription,
     KeyedProcessDescription,
     KeyedReduceDescription,
     MapDescription,
@@ -28,6 +23,13 @@ from flinkish.api.plan.operators import (
     ProcessDescription,
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
+)
+from flinkish.api.plan.two_input import (
+    BroadcastProcessDescription,
+    CoFlatMapDescription,
+    CoMapDescription,
+    CoProcessDescription,
+    IntervalJoinDescription,
 )
 from flinkish.api.plan.windows import (
     CONTENT_LAYOUT,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from flinkish.api.errors import elements_hidden
 from flinkish.api.metrics import HistogramStatistics
 from flinkish.runtime.attribute_changes import AttributeChange
+from flinkish.runtime.tracing.column_runs import RunReport
 
 _NAME = 100
 
@@ -92,6 +93,10 @@ class OperatorReport(NamedTuple):
     """Which of ``userCounts`` are those of meters."""
     idle: bool = False
     """Whether all splits of its key group are idle, or there are none, where splits are divided over key groups."""
+    accumulators: tuple[tuple[str, str, bytes], ...] = ()
+    """The name, the id and, pickled, the value of each accumulator that has changed."""
+    columnRuns: tuple[RunReport, ...] = ()
+    """The runs that its functions took over columns or element by element, in this batch."""
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:

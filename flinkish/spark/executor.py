@@ -169,6 +169,8 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         savepoint = _savepoint(session, environment, plan, [sink], storage)
         graph, settings = _graph(config, [sink], plan, parallelism)
+        # The query is the user's, so nobody could run a batch again element by element
+        settings = replace(settings, foldsBeforeShuffle=False)
         check_shared(session, storage)
         _bring(session, savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
@@ -271,8 +273,11 @@ class _Queries:
         start = writer.start if rows else partial(_started_of_frames, session, writer)
         return QueryRun(start, sources, storage, control, sinks, metrics, at_end.close)
 
-    def restarted(self) -> QueryRun | BatchRun:
-        """A query that goes on from the checkpoint, started."""
+    def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
+        """A query that goes on from the checkpoint, started. ``needsElements``: none are folded before a shuffle from now
+        on."""
+        if needsElements:
+            self._settings = replace(self._settings, foldsBeforeShuffle=False)
         with self.starting():
             run = self.prepared()
             run.start()

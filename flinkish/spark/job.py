@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import ElementsNeededError, IllegalStateError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
 from flinkish.deployment.restarts import RestartBackoff, is_recoverable
@@ -39,7 +39,7 @@ _INTERRUPTED_SECONDS = 0.8
 class SparkJobClient(JobClient):
     """The client of a job, and the thread that watches its query.
 
-    ``restart`` starts the query again, from the checkpoint; ``cleanUp`` is called when the job has ended.
+    ``restart`` starts the query again, from the checkpoint, and from then on without folds before shuffles if it is told so; ``cleanUp`` is called when the job has ended.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class SparkJobClient(JobClient):
         name: str,
         session: SparkSession,
         run: QueryRun | BatchRun,
-        restart: Callable[[], QueryRun | BatchRun],
+        restart: Callable[[bool], QueryRun | BatchRun],
         backoff: RestartBackoff,
         monitor: QueryMonitor,
         view: JobDetailsView,
@@ -267,19 +267,22 @@ class SparkJobClient(JobClient):
         """Start the query again after ``error``, unless the job is to stop meanwhile; the error that ends the
         job if the strategy allows no restart."""
         while is_recoverable(error):
-            delay = self._backoff.afterFailure(round(time.monotonic() * 1000))
-            if delay is None:
-                break
-            self._status = JobStatus.RESTARTING
-            self._monitor.restart(self._view.exception(error))
-            _LOG.warning("%s failed, and restarts in %d ms: %s", self._name, delay, error)
-            if self._stopping.wait(delay / 1000):
-                return None
+            if isinstance(error, ElementsNeededError):
+                _LOG.info("%s runs its batch again, element by element: %s", self._name, error)
+            else:
+                delay = self._backoff.afterFailure(round(time.monotonic() * 1000))
+                if delay is None:
+                    break
+                self._status = JobStatus.RESTARTING
+                self._monitor.restart(self._view.exception(error))
+                _LOG.warning("%s failed, and restarts in %d ms: %s", self._name, delay, error)
+                if self._stopping.wait(delay / 1000):
+                    return None
             try:
                 with self._lock, quiet_py4j():
                     if self._stopping.is_set():
                         return None
-                    self._query_run = self._restart()
+                    self._query_run = self._restart(isinstance(error, ElementsNeededError))
             except Exception as raised:
                 if jvm_is_gone(self._session):
                     return jvm_gone_error()

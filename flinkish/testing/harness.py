@@ -5,7 +5,7 @@ The operators are those that run on Spark, on the heap state backend, without Sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -20,6 +20,7 @@ from flinkish.api.errors import (
     IllegalArgumentError,
     IllegalStateError,
     IncompatibleCheckpointError,
+    said_by,
 )
 from flinkish.api.functions.adapt import positional_arity
 from flinkish.api.functions.runtime_context import TaskInfo
@@ -35,15 +36,25 @@ from flinkish.api.time.elements import (
     Watermark,
     WatermarkStatus,
 )
-from flinkish.graph.identities import NO_IDENTITIES, Identities, NodeIdentity, missing
+from flinkish.graph.identities import (
+    NO_IDENTITIES,
+    Identities,
+    NodeIdentity,
+    missing,
+    of_another_form,
+    that_keep_none,
+)
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, visible_timestamp
+from flinkish.runtime.records.user_code import naming_internal_errors
+from flinkish.runtime.savepoint.redistribution import has_operator_state
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_codec import FORMAT, check_format
@@ -51,6 +62,8 @@ from flinkish.runtime.task.chain import ChainedNode, OperatorChain
 from flinkish.runtime.time.clock import ProcessingTimeService
 
 X = TypeVar("X")
+
+_TIMERS = {("timers", EVENT_TIMERS), ("timers", PROCESSING_TIMERS)}
 
 Build = Callable[..., "DataStream[Any] | Sequence[DataStream[Any]]"]
 
@@ -67,13 +80,17 @@ class StreamTestHarness:
     [StreamRecord(value='A', timestamp=5), Watermark(timestamp=7)]
     """
 
+    name = "StreamTestHarness"
+    """For errors."""
+
     def __init__(
         self, build: Build, autoWatermarkInterval: int = 200, _snapshot: bytes | None = None
     ) -> None:
         snapshot = None if _snapshot is None else _read(_snapshot)
         earlier = NO_IDENTITIES if snapshot is None else snapshot["nodes"]
         graph, self._sources, config = _graph_of(build, earlier)
-        _check_present(graph, earlier)
+        if snapshot is not None:
+            snapshot["chain"]["operators"] |= _checked_operators(graph, snapshot)
         self._identities = graph.identities()
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
@@ -101,6 +118,7 @@ class StreamTestHarness:
             lambda edge: self._sinks[edge.targetUid],
             config.isObjectReuseEnabled(),
             self._traces_functions,
+            config.getColumnChecks(),
         )
         with closed_on_error(self._chain):
             self._chain.open()
@@ -116,6 +134,7 @@ class StreamTestHarness:
         """A harness that continues from ``snapshot``, with empty outputs."""
         return cls(build, autoWatermarkInterval, snapshot)
 
+    @naming_internal_errors
     def snapshot(self) -> bytes:
         """State, timers, watermarks and clock, to pass to ``restore``."""
         chain = self._chain.snapshot()
@@ -126,7 +145,10 @@ class StreamTestHarness:
                     "format": FORMAT,
                     "nodes": self._noted_nodes(),
                     "clock": self._clock.getCurrentProcessingTime(),
-                    "state": {uid: backend.contents for uid, backend in self._backends.items()},
+                    "state": {
+                        uid: cloudpickle.dumps(backend.contents)
+                        for uid, backend in self._backends.items()
+                    },
                     "chain": chain,
                     "inputs": [(i.watermark, i.status) for i in self._inputs],
                 }
@@ -172,11 +194,13 @@ class StreamTestHarness:
         """Mark the second of two inputs idle or active."""
         self._input(1).processWatermarkStatus(status)
 
+    @naming_internal_errors
     def setProcessingTime(self, now: int) -> None:
         """Set the processing-time clock (ms), which fires the timers that it reaches."""
         self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
+    @naming_internal_errors
     def endInput(self) -> None:
         """End all inputs: process ``Watermark(MAX)`` of each."""
         for harness_input in self._inputs:
@@ -226,6 +250,7 @@ class StreamTestHarness:
             )
         return self._inputs[index]
 
+    @naming_internal_errors
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
         stamp = NO_TIMESTAMP
         if timestamp is not None:
@@ -234,6 +259,7 @@ class StreamTestHarness:
         output.collect(value, stamp)
         output.flush()
 
+    @naming_internal_errors
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
         self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
@@ -328,19 +354,63 @@ class _HarnessSink(Sink[Any]):
 
 def _read(data: bytes) -> dict[str, Any]:
     """The snapshot in ``data``. Raises IncompatibleCheckpointError if it is of another format."""
-    snapshot: dict[str, Any] = unpickled(data)
+    snapshot: dict[str, Any] = _unpickled("the snapshot", data)
     check_format(snapshot.get("format", 1), "the snapshot")
-    nodes = snapshot["nodes"].items()
-    return {**snapshot, "nodes": {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes}}
+    nodes = {uid: NodeIdentity.ofDict(fields) for uid, fields in snapshot["nodes"].items()}
+    names = {uid: f"{node.name!r} ({uid})" for uid, node in nodes.items()}
+    state = {
+        # Earlier ones had it in one piece
+        uid: _unpickled(f"the state of {names.get(uid, uid)}", part)
+        if type(part) is bytes
+        else part
+        for uid, part in snapshot["state"].items()
+    }
+    return {**snapshot, "nodes": nodes, "state": state}
 
 
-def _check_present(graph: StreamGraph, earlier: Identities) -> None:
-    """Raises IncompatibleCheckpointError if a node with state is gone."""
-    gone = list(missing(earlier, (node.uid for node in graph)))
-    if gone:
+def _unpickled(what: str, data: bytes) -> Any:
+    """The object in ``data``. Raises IncompatibleCheckpointError if a class in it is gone."""
+    try:
+        return unpickled(data)
+    except (ImportError, AttributeError) as error:
         raise IncompatibleCheckpointError(
-            f"the job cannot go on from the snapshot: {'; '.join(gone)}."
+            f"{what} cannot be read ({said_by(error)}). If a class of a stored value was moved or renamed, keep its old"
+            " name importable."
+        ) from error
+
+
+def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[str, int]:
+    """The watermarks of the operators that are of another kind now, and that nothing else is left of.
+
+    Raises IncompatibleCheckpointError if a node with state is gone, or its state was of another kind.
+    """
+    earlier, operators = snapshot["nodes"], snapshot["chain"]["operators"]
+    held = {
+        uid: {name for name, table in tables.items() if len(table)}
+        for uid, tables in snapshot["state"].items()
+    }
+    uids = [node.uid for node in graph]
+    stateful = [
+        uid for uid in earlier if held.get(uid) or has_operator_state(operators.get(uid, {}))
+    ]
+    problems = list(missing(earlier, uids))
+    problems += that_keep_none(earlier, stateful, graph.identities(), uids)
+    changed = of_another_form(
+        earlier,
+        graph.identities(),
+        lambda uid: not _TIMERS.isdisjoint(held.get(uid, ())),
+    )
+    emptied = {}
+    for uid, problem in changed.items():
+        if uid in stateful:
+            problems.append(problem)
+        elif uid in operators:
+            emptied[uid] = operators[uid]["watermark"]
+    if problems:
+        raise IncompatibleCheckpointError(
+            f"the job cannot go on from the snapshot: {'; '.join(problems)}."
         )
+    return emptied
 
 
 def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:

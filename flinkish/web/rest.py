@@ -199,6 +199,9 @@ def vertex_metrics(found: VertexDetails) -> dict[str, float]:
             "numRecordsOut": metrics.numRecordsOut,
             "numLateRecordsDropped": metrics.numLateRecordsDropped,
             "currentOutputWatermark": metrics.currentWatermark,
+            "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
+            "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
+            "numFunctionsLeftColumns": len(metrics.leftColumns),
             **metrics.user,
         }
         values.update({f"0.{name}.{k}": v for k, v in own.items() if v is not None})

@@ -72,6 +72,9 @@ def _operator(
         "timers": metrics.timers,
         "stateEntries": metrics.stateEntries,
         "statePages": metrics.statePages,
+        "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
+        "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
+        "numFunctionsLeftColumns": len(metrics.leftColumns),
         **metrics.user,
     }
     for name, value in values.items():

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import flinkish as fl
-from flinkish.api.errors import FlinkishError, IllegalArgumentError, shown
+from flinkish.api.errors import FlinkishError, IllegalArgumentError, InternalError, shown
 from flinkish.testing import StreamTestHarness
 
 SEED = 12
@@ -227,6 +227,8 @@ def failure(case: str, build: Any, elements: list[Any], names: bool = True) -> s
             harness.processElement(element, 100 * position)
         harness.endInput()
         harness.close()
+    except InternalError as error:
+        return f"{case}: {error}"
     except FlinkishError as error:
         text = str(error)
         named = any(part in text for part in (NAME, "keyBy", "sum: field", *map(shown, elements)))

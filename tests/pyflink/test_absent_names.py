@@ -61,13 +61,27 @@ def test_what_is_internal_to_pyflink_says_so(module, name):
     assert INTERNAL_NAMES[module][name] in str(e.value)
 
 
+@pytest.mark.parametrize("name", ["StreamTableEnvironment", "EnvironmentSettings", "Schema"])
+def test_the_table_api_says_how_to_go_on(name):
+    with pytest.raises(AbsentNameError, match=f"has no {name}: for SQL go on in Spark"):
+        exec(f"from flinkish.pyflink.table import {name}", {})
+
+
 def test_what_is_named_instead_is_there():
     tables = [*ABSENT_NAMES.values(), *INTERNAL_NAMES.values()]
     texts = " ".join(
         [*ABSENT_METHODS.values(), *(text for names in tables for text in names.values())]
     )
     named = set(re.findall(r"flinkish\.(\w+)", texts))
-    assert named == {"FileSink", "FileSource", "Source", "Sink", "WatermarkStrategy"}
+    assert named == {
+        "FileSink",
+        "FileSource",
+        "JdbcConnectionOptions",
+        "JdbcSink",
+        "Source",
+        "Sink",
+        "WatermarkStrategy",
+    }
     assert all(hasattr(flinkish, name) for name in named)
 
 

@@ -8,6 +8,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.testing import StreamTestHarness
+from tests.campaign import changed_states as campaign
 
 
 class Counter(fl.KeyedProcessFunction):
@@ -103,6 +104,153 @@ def test_a_state_that_became_another_kind_is_refused(kind, message):
 
     with pytest.raises(IncompatibleCheckpointError, match=message):
         StreamTestHarness.restore(job(kind), begun(job(Counter)))
+
+
+def windows(assigner, *more, keyType=None, call=lambda windowed: windowed.reduce(max)):
+    def job(stream):
+        windowed = stream.keyBy(lambda value: 0, keyType).window(assigner)
+        for method, argument in more:
+            windowed = getattr(windowed, method)(argument)
+        return call(windowed).uid("windows")
+
+    return job
+
+
+TUMBLING, SESSIONS = fl.TumblingEventTimeWindows.of(10), fl.EventTimeSessionWindows.withGap(10)
+COUNT, EVICTOR = ("trigger", fl.CountTrigger.of(9)), ("evictor", fl.CountEvictor.of(9))
+
+
+def mean(windowed):
+    return windowed.aggregate(campaign.Mean())
+
+
+REFUSED = {
+    "sessions to tumbling": (windows(SESSIONS), windows(TUMBLING)),
+    "trigger removed": (windows(TUMBLING, COUNT), windows(TUMBLING)),
+    "trigger of another class": (
+        windows(TUMBLING, COUNT),
+        windows(TUMBLING, ("trigger", fl.ContinuousEventTimeTrigger.of(3))),
+    ),
+    "evictor removed": (windows(TUMBLING, EVICTOR), windows(TUMBLING)),
+    "reduce to aggregate": (windows(SESSIONS), windows(SESSIONS, call=mean)),
+    "another accumulator": (
+        windows(SESSIONS, call=mean),
+        windows(SESSIONS, call=lambda windowed: windowed.aggregate(campaign.Largest())),
+    ),
+    "keys of another type": (
+        windows(TUMBLING, keyType=fl.Types.LONG()),
+        windows(TUMBLING, keyType=fl.Types.STRING()),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_says_what_the_state_was_and_would_be(case):
+    before, after = REFUSED[case]
+    harness = StreamTestHarness(before)
+    harness.processElement(fl.Row(value=1, at=5), 5)
+    with pytest.raises(
+        IncompatibleCheckpointError,
+        match=r"\(windows\) kept its state as WindowOperator .* and would keep it as WindowOperator .*,"
+        " which is a state of another kind",
+    ):
+        StreamTestHarness.restore(after, harness.snapshot())
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_where_nothing_is_left_another_kind_begins_at_the_watermark(case):
+    before, after = REFUSED[case]
+    harness = StreamTestHarness.restore(after, StreamTestHarness(before).snapshot())
+    harness.endInput()
+    first = StreamTestHarness(before)
+    first.processWatermark(100)
+    harness = StreamTestHarness.restore(after, first.snapshot())
+    harness.processElement(fl.Row(value=1, at=5), 5)
+    assert harness.numLateRecordsDropped() == 1
+    harness.processElement(fl.Row(value=2, at=200), 200)
+    harness.endInput()
+    assert harness.getOutput()[0].timestamp == 209
+
+
+def test_broadcast_state_that_is_not_declared_for_a_while_is_kept():
+    rules, others = fl.MapStateDescriptor("rules"), fl.MapStateDescriptor("others")
+
+    class Tells(fl.BroadcastProcessFunction):
+        def processElement(self, value, context, out):
+            out.collect(context.getBroadcastState(rules).get(value))
+
+        def processBroadcastElement(self, value, context, out):
+            context.getBroadcastState(rules).put(value, "known")
+
+    def job(function, *descriptors):
+        return lambda one, two: one.connect(two.broadcast(*descriptors)).process(function).uid("r")
+
+    first = StreamTestHarness(job(Tells(), rules))
+    first.processElement2(1)
+    between = StreamTestHarness.restore(job(Tells(), others), first.snapshot())
+    last = StreamTestHarness.restore(job(Tells(), rules), between.snapshot())
+    last.processElement1(1)
+    assert last.getOutput()[0].value == "known"
+
+
+def test_a_watermark_strategy_that_was_changed_counts_at_once():
+    def job(bound):
+        strategy = fl.WatermarkStrategy.forBoundedOutOfOrderness(bound)
+        return lambda stream: stream.assignTimestampsAndWatermarks(strategy).uid("times")
+
+    first = StreamTestHarness(job(50))
+    first.processElement("a", 100)
+    first.setProcessingTime(200)
+    assert first.getOutput()[-1].timestamp == 49
+    second = StreamTestHarness.restore(job(5), first.snapshot())
+    second.processElement("b", 101)
+    second.setProcessingTime(400)
+    assert second.getOutput()[-1].timestamp == 95
+
+
+class Lists(fl.KeyedProcessFunction, fl.CheckpointedFunction):
+    """Counts in a list of operator state."""
+
+    def initializeState(self, context):
+        self.list = context.getOperatorStateStore().getListState(fl.ListStateDescriptor("seen"))
+        self.seen = list(self.list.get())
+
+    def snapshotState(self, context):
+        self.list.update(self.seen)
+
+    def processElement(self, value, context, out):
+        self.seen.append(value)
+        out.collect(("Lists", len(self.seen)))
+
+
+class Hands(fl.KeyedProcessFunction):
+    """Hands elements on."""
+
+    def processElement(self, value, context, out):
+        out.collect(("Hands", value))
+
+
+def lists(kind):
+    return lambda stream: stream.keyBy(lambda value: 0).process(kind()).uid("lists")
+
+
+def test_operator_state_that_is_not_asked_for_for_a_while_is_kept():
+    between = StreamTestHarness.restore(lists(Hands), begun(lists(Lists)))
+    between.processElement(1)
+    assert between.getOutput()[0].value == ("Hands", 1)
+    last = StreamTestHarness.restore(lists(Lists), between.snapshot())
+    last.processElement(1)
+    assert last.getOutput()[0].value == ("Lists", 3)
+
+
+@pytest.mark.parametrize("before", [build(Counter), lists(Lists)])
+def test_an_operator_whose_key_is_gone_is_refused(before):
+    snapshot = begun(before)
+    uid = next(uid for uid in cloudpickle.loads(snapshot)["nodes"] if uid != "harness-0")
+    with pytest.raises(
+        IncompatibleCheckpointError, match=rf"'KeyedProcess' \({uid}\) kept .*, and would keep none"
+    ):
+        StreamTestHarness.restore(lambda stream: stream.map(str).uid(uid), snapshot)
 
 
 def test_another_format_is_told():

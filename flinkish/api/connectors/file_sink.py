@@ -30,7 +30,9 @@ class FileSink(Sink[T_contra]):
 
     ``schema`` (a DDL string or a StructType) names the columns; without one they are those of the
     stream's type (``DataStream.getType``). An element that does not fit them is an error that names
-    the field. ``options`` are those of Spark's writer of the format. The workers write, each its part.
+    the field. Elements with names (Rows, NamedTuples, dataclasses, dicts) are written by name: all columns
+    must be there, and fields that the schema does not name are left out. Plain tuples go by position.
+    ``options`` are those of Spark's writer of the format. The workers write, each its part.
     """
 
     kind: ClassVar[str] = "FileSink"
@@ -40,20 +42,24 @@ class FileSink(Sink[T_contra]):
     schema: str | StructType | None = None
     options: dict[str, str] = field(default_factory=dict)
     bucketAssigner: BucketAssigner[Any] | None = None
+    encoder: Encoder[Any] | None = None
 
     def __post_init__(self) -> None:
         text("FileSink: path", self.path)
 
     @staticmethod
     def forText(path: str) -> FileSink[Any]:
-        """``str(element)`` of each, a line each."""
+        """``str(element)`` of each, a line each. An element with a line break in it is an error, as it would
+        not come back as one line."""
         return FileSink("text", path)
 
     @staticmethod
-    def forRowFormat(basePath: str, encoder: Encoder) -> RowFormatBuilder:
-        """``forText`` by a builder, for ported jobs."""
-        instance("FileSink.forRowFormat: encoder", encoder, Encoder, "Pass SimpleStringEncoder().")
-        return RowFormatBuilder(FileSink.forText(basePath))
+    def forRowFormat(basePath: str, encoder: Encoder[Any]) -> RowFormatBuilder:
+        """What ``encoder`` writes of each element: with ``SimpleStringEncoder()`` lines of ``str(element)``,
+        with one of your own, any bytes (Flink: ``FileSink.forRowFormat``)."""
+        fix = "Pass SimpleStringEncoder(), or an object of a class derived from Encoder."
+        instance("FileSink.forRowFormat: encoder", encoder, Encoder, fix)
+        return RowFormatBuilder(FileSink("text", basePath, encoder=encoder))
 
     @staticmethod
     def forBulkFormat(basePath: str, bulkWriterFactory: BulkWriterFactory) -> BulkFormatBuilder:
@@ -72,8 +78,8 @@ class FileSink(Sink[T_contra]):
 
     @staticmethod
     def forCsv(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
-        """Tuples, Rows, dicts or dataclasses as CSV. Elements without a schema whose type is not
-        known, or has fields of several values, are written as ``str`` of each field."""
+        """Tuples, Rows, dicts or dataclasses as CSV, by RFC 4180: see "Files" in the docs for the form of each
+        type. Fields with parts, such as lists, have none, and are an error."""
         return FileSink("csv", path, _given(schema, "forCsv"), options)
 
     @staticmethod
@@ -82,8 +88,7 @@ class FileSink(Sink[T_contra]):
         array.
 
         Where the stream's type does not say the columns, the lines go by each element: dataclasses,
-        NamedTuples and Rows are objects and tuples arrays, at any depth. Their files end in ``.txt``
-        instead of ``.json``, as Spark names files of lines.
+        NamedTuples and Rows are objects and tuples arrays, at any depth.
         """
         return FileSink("json", path, _given(schema, "forJson"), options)
 

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import NotSupportedError
@@ -18,18 +19,32 @@ if TYPE_CHECKING:
     from flinkish.api.connectors.file_source import FileSource
 
 
-class Encoder:
-    """How elements are written into files (Flink: ``Encoder``); only ``SimpleStringEncoder`` is there."""
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Encoder(ABC, Generic[T_contra]):
+    """How elements are written into files (Flink: ``Encoder``): derive from it and write ``encode``.
+
+    It is pickled for the workers. Files end in ``.txt``, whatever it writes.
+    """
+
+    @abstractmethod
+    def encode(self, element: T_contra, stream: IO[bytes]) -> None:
+        """Called with each element, to write its bytes to ``stream``, the file: also the line break, where
+        there is to be one. It returns nothing."""
 
 
 @dataclass(frozen=True)
-class SimpleStringEncoder(Encoder):
-    """``str(element)`` of each, a line each, in UTF-8 (Flink: ``SimpleStringEncoder``)."""
+class SimpleStringEncoder(Encoder[Any]):
+    """``str(element)`` of each with a line break behind it, in UTF-8 (Flink: ``SimpleStringEncoder``)."""
 
     charsetName: str = "UTF-8"
 
     def __post_init__(self) -> None:
         _check_charset("SimpleStringEncoder", self.charsetName)
+
+    def encode(self, element: Any, stream: IO[bytes]) -> None:
+        stream.write(f"{element}\n".encode())
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.functions.adapt import checked_callable, key_call
 from flinkish.api.functions.function_types import returned_type
-from flinkish.api.time.elements import MAX_TIMESTAMP, StreamRecord
+from flinkish.api.time.elements import MAX_TIMESTAMP, StreamRecord, Watermark
 from flinkish.api.types.columns import type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation, Types, type_of_samples
@@ -37,7 +37,8 @@ class Source(Generic[T_co]):
 
     ``read`` is a generator of pairs, each an element and the position after it. A position is anything that
     can be pickled. It is kept in the checkpoint, and ``read`` is called with it to go on there, with None
-    at first. An element may be a ``StreamRecord``, which has a timestamp. ``bounded = False`` is for a source
+    at first. An element may be a ``StreamRecord``, which has a timestamp, or a
+    ``Watermark``, which is one of the stream, and which a WatermarkStrategy behind the source ignores, as in Flink. ``bounded = False`` is for a source
     that does not end by itself. ``kind`` begins the uids of its nodes, and stays what it is: the name of the
     class, unless it has another.
 
@@ -92,7 +93,7 @@ class Source(Generic[T_co]):
         """Whether it is a source of the user's own, read by its ``read``."""
         return type(self).read is not Source.read
 
-    def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co], Any]]:
+    def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co] | Watermark, Any]]:
         """The elements after ``position``, each with the position after it; of all if it is None."""
         raise NotSupportedError(
             f"{type(self).__name__}: only a source of your own is read by read(position): derive from"
@@ -121,8 +122,8 @@ class CollectionSource(Source[T_co]):
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceSource(Source[int]):
-    """The numbers from ``start`` to ``end``, both included, in order."""
+class NumberSequenceSource(Source[int]):
+    """The numbers from ``start`` to ``end``, both included, in order (Flink: ``NumberSequenceSource``)."""
 
     kind: ClassVar[str] = "SequenceSource"
 
@@ -138,6 +139,26 @@ class SequenceSource(Source[int]):
 
     def getProducedType(self) -> TypeInformation[Any]:
         return Types.LONG()
+
+
+_TIMES = ("timestamp", "timestamp_ntz", "date", "tinyint", "smallint", "int", "bigint")
+
+
+def check_timestamp_type(name: str, kind: str) -> None:
+    """Raises InvalidProgramError if a column of that type, in Spark's words, does not say timestamps."""
+    if kind in _TIMES:
+        return
+    fix = "Convert it before, to a timestamp or to whole milliseconds since 1970"
+    if kind in ("float", "double") or kind.startswith("decimal"):
+        fix = (
+            "A number with a fraction does not say its unit. Convert it before: with"
+            f" timestamp_seconds({name!r}) in Spark if it has seconds, or to bigint if it has milliseconds"
+        )
+    elif kind == "string":
+        fix = f"Convert it before, with to_timestamp({name!r}) in Spark or pandas.to_datetime"
+    raise InvalidProgramError(
+        f"fromDataFrame: the column {name!r} is of type {kind}, from which no timestamps are taken. {fix}."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +177,8 @@ class DataFrameSource(Source[Row]):
         if not hasattr(self.dataframe, "isStreaming"):
             raise InvalidProgramError(
                 f"fromDataFrame: {shown(self.dataframe)} of type {type(self.dataframe).__name__} is"
-                " not a DataFrame. Pass one of Spark, such as spark.readStream...load()."
+                " not a DataFrame. Pass one of Spark, such as spark.readStream...load(), of pandas or of"
+                " Polars, or a Table of pyarrow."
             )
         columns = self.dataframe.columns
         if self.timestamp is not None and self.timestamp not in columns:
@@ -164,6 +186,9 @@ class DataFrameSource(Source[Row]):
                 f"fromDataFrame: there is no column {shown(self.timestamp)} to take timestamps from;"
                 f" the columns are {', '.join(columns)}. Name one of them."
             )
+        if self.timestamp is not None:
+            kind = self.dataframe.schema[self.timestamp].dataType
+            check_timestamp_type(self.timestamp, kind.simpleString())
 
     @property
     def bounded(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, Self
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import (
     MAX_KEY_GROUPS,
     instance,
@@ -14,6 +16,7 @@ from flinkish.api.arguments import (
     positive,
     positive_length,
     text,
+    whole_number,
 )
 from flinkish.api.environment.parameter_tool import ParameterTool
 from flinkish.api.environment.restart_strategies import (
@@ -23,6 +26,8 @@ from flinkish.api.environment.restart_strategies import (
 )
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
+
+_LOG = logging.getLogger("flinkish")
 
 
 class ExternalizedCheckpointRetention(Enum):
@@ -80,7 +85,9 @@ class Configuration(Mapping[str, Any]):
         "pipeline.auto-watermark-interval",
         "pipeline.global-job-parameters",
         "pipeline.max-parallelism",
+        "pipeline.name",
         "pipeline.object-reuse",
+        "pipeline.column-checks",
         "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
         "rest.port",
@@ -88,6 +95,32 @@ class Configuration(Mapping[str, Any]):
     )
     """The supported options. Times are int ms or a Duration, the parameters a dict; ``rest.port`` is of
     ``createLocalEnvironmentWithWebUI``."""
+
+    WITHOUT_EFFECT = (
+        "akka.",
+        "blob.",
+        "cluster.",
+        "env.",
+        "fs.",
+        "heartbeat.",
+        "high-availability",
+        "historyserver.",
+        "io.",
+        "jobmanager.",
+        "kubernetes.",
+        "metrics.",
+        "pekko.",
+        "python.",
+        "s3.",
+        "security.",
+        "slot.",
+        "state.backend",
+        "taskmanager.",
+        "web.",
+        "yarn.",
+    )
+    """How the options of Flink's own processes begin. They are accepted with a line in the log, as Spark has processes and
+    a state store of its own."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options: dict[str, Any] = {}
@@ -99,9 +132,15 @@ class Configuration(Mapping[str, Any]):
             self.set(name, value)
 
     def set(self, option: str, value: Any) -> Self:
-        """Set an option. Raises IllegalArgumentError for one that flinkish does not have, as a setting
-        without effect would go unnoticed."""
-        if option not in self.OPTIONS:
+        """Set an option. One of Flink's own processes has no effect, as the log says. Raises IllegalArgumentError for any
+        other that flinkish does not have, as a setting without effect would go unnoticed."""
+        if isinstance(option, str) and option.startswith(self.WITHOUT_EFFECT):
+            _LOG.warning(
+                "The option %s has no effect: it is for processes of Flink's own. Those of Spark are set up on the"
+                " SparkSession.",
+                option,
+            )
+        elif option not in self.OPTIONS:
             raise IllegalArgumentError(
                 f"Configuration: flinkish has no option {option!r}. It has"
                 f" {', '.join(self.OPTIONS)}; all else is set on the SparkSession."
@@ -124,7 +163,11 @@ class Configuration(Mapping[str, Any]):
         return f"Configuration({self._options!r})"
 
 
-class ExecutionConfig:
+DEFAULT_COLUMN_CHECKS = 4
+"""So many elements of a checked run."""
+
+
+class ExecutionConfig(AbsentMethods):
     """The settings for running a job (Flink: ``ExecutionConfig``)."""
 
     def __init__(self) -> None:
@@ -134,6 +177,7 @@ class ExecutionConfig:
         self.triggerInterval = 0
         self.elementsPerBatch: int | None = None
         self._function_tracing = True
+        self._column_checks = DEFAULT_COLUMN_CHECKS
         self._object_reuse = False
         self.elementsHiddenInErrors = False
         self.runtimeMode = RuntimeExecutionMode.STREAMING
@@ -224,6 +268,19 @@ class ExecutionConfig:
         """Whether functions that only compute run over columns."""
         return self._function_tracing
 
+    def setColumnChecks(self, elements: int) -> ExecutionConfig:
+        """Set for how many elements of a run over columns the function is called as well, and the results are
+        compared: 4 by default, none with 0. Not every run is checked: of short runs the first four and those whose
+        number is a power of two, of long ones the first, those with nulls where there were none before, and one for
+        four million elements. A function whose results differ is called for each
+        element from then on, and a warning says so."""
+        self._column_checks = whole_number("setColumnChecks: elements", elements)
+        return self
+
+    def getColumnChecks(self) -> int:
+        """For how many elements of a checked run the function is called as well."""
+        return self._column_checks
+
     def setRestartStrategy(
         self, restartStrategyConfiguration: RestartStrategyConfiguration
     ) -> ExecutionConfig:
@@ -260,6 +317,38 @@ class ExecutionConfig:
         """The settings that were set for all functions."""
         return dict(self._job_parameters)
 
+    def setLatencyTrackingInterval(self, interval: TimeLike) -> ExecutionConfig:
+        """Accepted for ported jobs, without effect: metrics and the web page show the latency of every batch."""
+        length_from_zero("setLatencyTrackingInterval: interval", interval)
+        return self
+
+    def enableGenericTypes(self) -> None:
+        """Accepted for ported jobs, without effect: any object that can be pickled is an element."""
+
+    def disableGenericTypes(self) -> None:
+        """Accepted for ported jobs, without effect: there are no serializers to fall back from."""
+
+    def enableClosureCleaner(self) -> ExecutionConfig:
+        """Accepted for ported jobs, without effect: functions are pickled with what they refer to."""
+        return self
+
+    def disableClosureCleaner(self) -> ExecutionConfig:
+        """Accepted for ported jobs, without effect: functions are pickled with what they refer to."""
+        return self
+
+    def setUseSnapshotCompression(self, useSnapshotCompression: bool) -> None:
+        """Accepted for ported jobs, without effect: Spark's state store compresses as it is set up."""
+
+    def setTaskCancellationInterval(self, interval: TimeLike) -> ExecutionConfig:
+        """Accepted for ported jobs, without effect: Spark ends the tasks of a job that is cancelled."""
+        length_from_zero("setTaskCancellationInterval: interval", interval)
+        return self
+
+    def setTaskCancellationTimeout(self, timeout: TimeLike) -> ExecutionConfig:
+        """Accepted for ported jobs, without effect: Spark ends the tasks of a job that is cancelled."""
+        length_from_zero("setTaskCancellationTimeout: timeout", timeout)
+        return self
+
     def hideElementsInErrors(self) -> ExecutionConfig:
         """Show only the types of elements in errors, neither their values nor the messages of user
         functions, for data that must not appear in logs."""
@@ -267,14 +356,21 @@ class ExecutionConfig:
         return self
 
 
-class CheckpointConfig:
-    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint."""
+class CheckpointConfig(AbsentMethods):
+    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint, so what spaces or
+    bounds Flink's checkpoints is kept for ``get...`` and has no effect."""
 
     def __init__(self) -> None:
         self.checkpointStorage: str | None = None
         self._interval = -1
         self._mode = CheckpointingMode.EXACTLY_ONCE
         self._retention: ExternalizedCheckpointRetention | None = None
+        self._timeout = 600_000
+        self._pause = 0
+        self._concurrent = 1
+        self._tolerable = 0
+        self._unaligned = False
+        self._alignment = 0
 
     def setCheckpointStorage(self, directory: str) -> None:
         """Keep checkpoints in ``directory``, any path that Spark can write."""
@@ -317,3 +413,82 @@ class CheckpointConfig:
     def getCheckpointingConsistencyMode(self) -> CheckpointingMode:
         """The mode that was set."""
         return self._mode
+
+    def setCheckpointingMode(self, checkpointingMode: CheckpointingMode) -> None:
+        """``setCheckpointingConsistencyMode`` by its older name."""
+        self.setCheckpointingConsistencyMode(checkpointingMode)
+
+    def getCheckpointingMode(self) -> CheckpointingMode:
+        """The mode that was set."""
+        return self._mode
+
+    def isCheckpointingEnabled(self) -> bool:
+        """Whether an interval was set."""
+        return self._interval > 0
+
+    def setExternalizedCheckpointCleanup(self, cleanup: ExternalizedCheckpointRetention) -> None:
+        """``setExternalizedCheckpointRetention`` by its older name."""
+        self.setExternalizedCheckpointRetention(cleanup)
+
+    def enableExternalizedCheckpoints(self, cleanup: ExternalizedCheckpointRetention) -> None:
+        """``setExternalizedCheckpointRetention`` by its older name."""
+        self.setExternalizedCheckpointRetention(cleanup)
+
+    def setCheckpointTimeout(self, checkpointTimeout: TimeLike) -> None:
+        """Accepted without effect: a batch ends when it ends."""
+        self._timeout = positive_length("setCheckpointTimeout", checkpointTimeout)
+
+    def getCheckpointTimeout(self) -> int:
+        """The timeout that was set, in ms."""
+        return self._timeout
+
+    def setMinPauseBetweenCheckpoints(self, minPauseBetweenCheckpoints: TimeLike) -> None:
+        """Accepted without effect: ``env.getConfig().setTriggerInterval`` spaces the batches."""
+        self._pause = length_from_zero("setMinPauseBetweenCheckpoints", minPauseBetweenCheckpoints)
+
+    def getMinPauseBetweenCheckpoints(self) -> int:
+        """The pause that was set, in ms."""
+        return self._pause
+
+    def setMaxConcurrentCheckpoints(self, maxConcurrentCheckpoints: int) -> None:
+        """Accepted without effect: batches come one after the other."""
+        self._concurrent = positive("setMaxConcurrentCheckpoints", maxConcurrentCheckpoints)
+
+    def getMaxConcurrentCheckpoints(self) -> int:
+        """The number that was set."""
+        return self._concurrent
+
+    def setTolerableCheckpointFailureNumber(self, tolerableCheckpointFailureNumber: int) -> None:
+        """Accepted without effect: a batch that cannot be committed fails the job, which ``setRestartStrategy``
+        restarts."""
+        self._tolerable = whole_number(
+            "setTolerableCheckpointFailureNumber", tolerableCheckpointFailureNumber
+        )
+
+    def getTolerableCheckpointFailureNumber(self) -> int:
+        """The number that was set."""
+        return self._tolerable
+
+    def setFailOnCheckpointingErrors(self, failOnCheckpointingErrors: bool) -> None:
+        """``setTolerableCheckpointFailureNumber(0)``, or any number."""
+        self._tolerable = 0 if failOnCheckpointingErrors else 2**31 - 1
+
+    def enableUnalignedCheckpoints(self, enabled: bool = True) -> None:
+        """Accepted without effect: no element is under way between batches."""
+        self._unaligned = enabled
+
+    def disableUnalignedCheckpoints(self) -> None:
+        """Accepted without effect."""
+        self._unaligned = False
+
+    def isUnalignedCheckpointsEnabled(self) -> bool:
+        """What was set."""
+        return self._unaligned
+
+    def setAlignedCheckpointTimeout(self, alignedCheckpointTimeout: TimeLike) -> None:
+        """Accepted without effect: no element is under way between batches."""
+        self._alignment = length_from_zero("setAlignedCheckpointTimeout", alignedCheckpointTimeout)
+
+    def getAlignedCheckpointTimeout(self) -> int:
+        """The timeout that was set, in ms."""
+        return self._alignment

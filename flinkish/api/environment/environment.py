@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
-    SequenceSource,
+    NumberSequenceSource,
     SocketSource,
     Source,
     SplitLike,
 )
+from flinkish.api.connectors.table_source import ArrowStream, TableSource, is_table, refuse_table
 from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
@@ -44,7 +46,6 @@ from flinkish.api.plan.transformations import (
     SourceTransformation,
     Transformation,
 )
-from flinkish.api.refused import RefusedEnvironmentMethods
 from flinkish.api.streams.data_stream import DataStream, DataStreamSource
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
@@ -58,7 +59,7 @@ _WEB_PORT = 8081
 """Flink's default."""
 
 
-class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods):
+class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     """Builds jobs and runs them (Flink: ``StreamExecutionEnvironment``).
 
     ``execute`` runs a job, ``executeAndCollect`` of a stream hands its elements back, and
@@ -112,6 +113,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             self.configure(self.contextConfiguration)
         if configuration is not None:
             self.configure(configuration)
+
+    @staticmethod
+    def createRemoteEnvironment(*arguments: object) -> NoReturn:
+        """Not supported: the cluster is Spark's."""
+        raise NotSupportedError(
+            "createRemoteEnvironment is not supported: the cluster is Spark's. Use"
+            " getExecutionEnvironment(SparkSession.builder.master(url).getOrCreate())."
+        )
 
     @classmethod
     def getExecutionEnvironment(
@@ -200,6 +209,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         """A stream of the given elements; their type may be passed first."""
         typeInfo = elements[0] if elements and _is_type(elements[0]) else None
         values = elements if typeInfo is None else elements[1:]
+        if len(values) == 1:
+            refuse_table("fromElements", values[0])
         if not values:
             raise IllegalArgumentError(
                 "fromElements: pass at least one element, or fromCollection([])."
@@ -224,6 +235,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
         the type, is a collection of elements, as in Flink."""
         if len(elements) == 2 and isinstance(elements[0], list) and _is_type(elements[1]):
             return self.fromCollection(*elements)
+        if elements:
+            refuse_table("fromData", elements[0])
         if len(elements) == 1 and isinstance(elements[0], list):
             return self.fromCollection(elements[0])
         return self.fromElements(*elements)
@@ -233,6 +246,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
     ) -> DataStreamSource[T]:
         """A stream of the elements of ``collection``, in order. An iterator is read to its end at
         once."""
+        refuse_table("fromCollection", collection)
         fix = "Pass a list of the elements, or call fromElements(...)."
         instance("fromCollection", collection, Iterable, fix)
         values = collection if isinstance(collection, Sequence) else tuple(collection)
@@ -241,7 +255,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def fromSequence(self, start: int, end: int) -> DataStreamSource[int]:
         """A stream of the integers from ``start`` to ``end``, both included."""
-        return self.fromSource(SequenceSource(start, end), None, "Sequence Source")
+        return self.fromSource(NumberSequenceSource(start, end), None, "Sequence Source")
 
     def generateSequence(self, start: int, end: int) -> DataStreamSource[int]:
         """``fromSequence`` by its older name."""
@@ -249,23 +263,34 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     def fromDataFrame(
         self,
-        dataframe: DataFrame,
+        dataframe: DataFrame | ArrowStream,
         timestamp: str | None = None,
         watermarkStrategy: WatermarkStrategy[Row] | ArrivalTimeStrategy[Row] | None = None,
         split: SplitLike | None = None,
     ) -> DataStreamSource[Row]:
-        """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors.
+        """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors; or of a table
+        in memory: a DataFrame of pandas or Polars, a Table of pyarrow, or what else has
+        ``__arrow_c_stream__``. Of pandas, an index with a name is a column, and NaN is None.
 
-        ``timestamp`` names the column (a timestamp, or integer ms) that is the element's timestamp.
+        ``timestamp`` names the column that is the element's timestamp: a timestamp, which is floored to
+        the millisecond, a date, which is its midnight in UTC, or integer ms since 1970. A column of
+        another type raises InvalidProgramError.
         ``split`` names the column that says which split of the source a row is of, such as Kafka's
         ``partition``, or is a function of the row, as for several topics: each split gets a watermark
         of its own (see ``Source.withSplits``).
         """
-        source = DataFrameSource(dataframe, timestamp)
-        if isinstance(split, str) and split not in dataframe.columns:
+        source: DataFrameSource | TableSource
+        given = hasattr(dataframe, "__arrow_c_stream__") or is_table(dataframe)
+        if given and not hasattr(dataframe, "isStreaming"):
+            source = TableSource.of(dataframe, timestamp)
+            columns = source.table.schema.names
+        else:
+            source = DataFrameSource(dataframe, timestamp)  # type: ignore[arg-type]
+            columns = source.dataframe.columns
+        if isinstance(split, str) and split not in columns:
             raise IllegalArgumentError(
                 f"fromDataFrame: there is no column {split!r} to tell the splits by; the columns"
-                f" are {', '.join(dataframe.columns)}."
+                f" are {', '.join(columns)}."
             )
         if split is not None:
             source = source.withSplits(split)
@@ -290,8 +315,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
 
     # ------------------------------------------------------------------ running
 
-    def execute(self, jobName: str = "Flink Streaming Job") -> JobExecutionResult:
-        """Run the job to its end.
+    def execute(self, jobName: str | None = None) -> JobExecutionResult:
+        """Run the job to its end. Without ``jobName`` its name is that of the option ``pipeline.name``.
 
         Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
         others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
@@ -308,8 +333,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, RefusedEnvironmentMethods)
             listener.onJobExecuted(result, None)
         return result
 
-    def executeAsync(self, jobName: str = "Flink Streaming Job") -> JobClient:
+    def executeAsync(self, jobName: str | None = None) -> JobClient:
         """Start the job and return a handle on it."""
+        if jobName is None:
+            jobName = self.getConfiguration().get("pipeline.name", "Flink Streaming Job")
         if not isinstance(jobName, str):
             raise NotSupportedError(
                 f"execute: {shown(jobName)} is not a job's name. A StreamGraph cannot be run: call"

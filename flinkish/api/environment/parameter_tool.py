@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,29 @@ T = TypeVar("T")
 
 NO_VALUE = "__NO_VALUE_KEY"
 """The value of an argument that has none, as in Flink."""
+
+
+_ESCAPED = r"\\(?:\r\n|[\s\S])"
+_PROPERTY = re.compile(
+    rf"[ \t\f\r\n]*(?:[#!][^\r\n]*|(?P<name>(?:{_ESCAPED}|[^\\=:\s])*)"
+    rf"(?P<between>(?:\\(?:\r\n|[\r\n])|[ \t\f])*[=:]?(?:\\(?:\r\n|[\r\n])|[ \t\f])*)"
+    rf"(?P<value>(?:{_ESCAPED}|[^\\\r\n])*)\\?)"
+)
+"""A logical line of Java's properties."""
+
+_ESCAPE = re.compile(r"\\(?:(?:\r\n|[\r\n])[ \t\f]*|u([0-9a-fA-F]{4})|([\s\S]))")
+_CHARACTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def _unescaped(text: str | None) -> str:
+    def character(found: re.Match[str]) -> str:
+        if found[1]:
+            return chr(int(found[1], 16))
+        return _CHARACTERS.get(found[2], found[2]) if found[2] else ""
+
+    plain = _ESCAPE.sub(character, text or "")
+    # Two escapes of Java's may be one character beyond the first 65,536
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class ParameterTool:
@@ -64,14 +88,23 @@ class ParameterTool:
 
     @staticmethod
     def fromPropertiesFile(path: str | os.PathLike[str]) -> ParameterTool:
-        """Of a file with a ``name=value`` a line; lines that begin with ``#`` or ``!`` are comments."""
+        """Of a file in the format of Java's ``Properties``, in UTF-8 or else ISO 8859-1: ``name=value``, ``name: value`` or ``name
+        value`` a line, which goes on behind a ``\\`` at its end. Lines that begin with ``#`` or ``!`` are
+        comments, and ``\\t``, ``\\n``, ``\\u00fc`` and others stand for characters."""
         if not isinstance(path, (str, os.PathLike)) or not Path(path).is_file():
             raise IllegalArgumentError(
                 f"ParameterTool.fromPropertiesFile: there is no file {shown(path)}."
             )
-        lines = (line.strip() for line in Path(path).read_text("utf-8").splitlines())
-        pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")
-        return ParameterTool({name.strip(): value.strip() for name, _, value in pairs})
+        parameters: dict[str, str] = {}
+        data = Path(path).read_bytes()
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+        for line in _PROPERTY.finditer(text):
+            if line["name"] or line["between"]:
+                parameters[_unescaped(line["name"])] = _unescaped(line["value"])
+        return ParameterTool(parameters)
 
     def has(self, value: str) -> bool:
         """Whether there is a parameter of that name."""

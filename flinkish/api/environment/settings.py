@@ -283,6 +283,8 @@ class EnvironmentSettings:
             self.setParallelism(value)
         elif option == "pipeline.max-parallelism":
             self.setMaxParallelism(value)
+        elif option == "pipeline.name":
+            text("pipeline.name", value)  # execute reads it
         elif option == "pipeline.auto-watermark-interval":
             self._config.setAutoWatermarkInterval(value)
         elif option == "pipeline.global-job-parameters":
@@ -293,6 +295,8 @@ class EnvironmentSettings:
         elif option == "pipeline.function-tracing":
             config = self._config
             config.enableFunctionTracing() if value else config.disableFunctionTracing()
+        elif option == "pipeline.column-checks":
+            self._config.setColumnChecks(value)
         elif option == "pipeline.operator-chaining.enabled":
             self._chaining = bool(value)
         elif option == "execution.buffer-timeout.interval":

@@ -31,6 +31,7 @@ from typing import Any, Generic, Union, overload
 
 from typing_extensions import TypeVar
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import length_from_zero, positive_length, text
 from flinkish.api.eventtime.clock import ManualClock, RelativeClock
 from flinkish.api.functions.adapt import checked_callable
@@ -155,6 +156,10 @@ class TimestampAssigner(ABC, Generic[T_contra]):
         """
 
 
+SerializableTimestampAssigner = TimestampAssigner
+"""``TimestampAssigner``: every function is pickled (Flink: ``SerializableTimestampAssigner``)."""
+
+
 @dataclass(frozen=True)
 class WatermarkGeneratorContext:
     """The argument of a generator supplier (Flink: ``WatermarkGeneratorSupplier.Context``).
@@ -193,7 +198,7 @@ class WatermarkAlignmentParams:
 
 
 @dataclass(frozen=True)
-class WatermarkStrategy(Generic[T_contra]):
+class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
     """How a stream gets timestamps and watermarks (Flink: ``WatermarkStrategy``).
 
     It combines a supplier of watermark generators, a timestamp assigner and an idle timeout; pass

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import queue
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.errors import IllegalStateError
+from flinkish.api.functions.accumulators import Accumulator
 
 if TYPE_CHECKING:
     from flinkish.api.execution.details import JobDetails
@@ -34,6 +37,18 @@ class JobStatus(enum.Enum):
     def isGloballyTerminalState(self) -> bool:
         """Whether the job has ended."""
         return self not in (JobStatus.RUNNING, JobStatus.RESTARTING)
+
+
+@dataclass(frozen=True)
+class FunctionRuns:
+    """The runs of one function of an operator, or of the writer behind it."""
+
+    function: str
+    """Its name, with file and line."""
+    runsOverColumns: int
+    runsElementByElement: int
+    difference: str | None = None
+    """What a check has found (``ExecutionConfig.setColumnChecks``): the function has left the columns."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +76,19 @@ class OperatorMetrics:
     user: dict[str, float] = field(default_factory=dict)
     """The metrics of the operator's user functions, by name. A gauge shows the value of the key group
     that reported last."""
+    accumulators: dict[str, list[Accumulator[Any, Any]]] = field(default_factory=dict)
+    """The accumulators of the operator's user functions, by name: one of each task."""
+    functions: tuple[FunctionRuns, ...] = ()
+    """How its functions ran that may run over columns."""
+
+    @property
+    def leftColumns(self) -> dict[str, str]:
+        """The functions that a check has taken from the columns, and what it found."""
+        return {f.function: f.difference for f in self.functions if f.difference is not None}
 
 
 @dataclass(frozen=True)
-class JobExecutionResult:
+class JobExecutionResult(AbsentMethods):
     """The result of a job that ended (Flink: ``JobExecutionResult``)."""
 
     jobName: str
@@ -88,13 +112,39 @@ class JobExecutionResult:
         """The metrics of every operator, by its name."""
         return self.metrics
 
+    def getAccumulatorResult(self, accumulatorName: str) -> Any:
+        """What the accumulators of that name have together; None if there is none."""
+        return self.getAllAccumulatorResults().get(accumulatorName)
+
+    def getAllAccumulatorResults(self) -> dict[str, Any]:
+        """What the accumulators of all functions have together, by name."""
+        return accumulator_results(self.metrics)
+
     def _repr_html_(self) -> str:
         from flinkish.api.execution.notebook import result_html
 
         return result_html(self)
 
 
-class JobClient(ABC):
+def accumulator_results(metrics: Mapping[str, OperatorMetrics]) -> dict[str, Any]:
+    """What the accumulators of each name in ``metrics`` have together."""
+    joined: dict[str, Accumulator[Any, Any]] = {}
+    for operator in metrics.values():
+        for name, accumulators in operator.accumulators.items():
+            for accumulator in copy.deepcopy(accumulators):
+                if name not in joined:
+                    joined[name] = accumulator
+                elif type(joined[name]) is not type(accumulator):
+                    raise IllegalStateError(
+                        f"The accumulator {name!r} is a {type(joined[name]).__name__} in one function and a"
+                        f" {type(accumulator).__name__} in another. Give one of them another name."
+                    )
+                else:
+                    joined[name].merge(accumulator)
+    return {name: accumulator.getLocalValue() for name, accumulator in joined.items()}
+
+
+class JobClient(AbsentMethods, ABC):
     """The handle of a running job (Flink: ``JobClient``)."""
 
     @abstractmethod
@@ -104,6 +154,10 @@ class JobClient(ABC):
     @abstractmethod
     def getJobStatus(self) -> JobStatus:
         """The status of the job."""
+
+    def getAccumulators(self) -> dict[str, Any]:
+        """What the accumulators of all functions have together so far, by name."""
+        return accumulator_results(self.getMetrics())
 
     @abstractmethod
     def getMetrics(self) -> dict[str, OperatorMetrics]:

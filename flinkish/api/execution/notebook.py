@@ -81,6 +81,9 @@ def facts(details: JobDetails) -> dict[str, str]:
         told["last batch"] = f"{span(last.duration)}, {last.recordsIn:,} records"
     if details.numRestarts:
         told["restarts"] = f"{details.numRestarts:,}"
+    left = {k: v for o in details.operators.values() for k, v in o.metrics.leftColumns.items()}
+    if left:
+        told["left the columns"] = "; ".join(f"{name} {found}" for name, found in left.items())
     if details.exceptions and details.status.value in ("FAILED", "RESTARTING"):
         told["error"] = details.exceptions[0].message
     return told

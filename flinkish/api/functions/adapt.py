@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -81,7 +82,7 @@ def one_result(
     """Raises InvalidProgramError if ``function`` yields, as it must return one result."""
     if inspect.isgeneratorfunction(function):
         raise InvalidProgramError(
-            f"{subject}: {shown(function)} yields, but must return one result. Return it, or {fix}."
+            f"{subject}: {named(function)} yields, but must return one result. Return it, or {fix}."
         )
 
 
@@ -102,10 +103,19 @@ def checked_callable(
     checked: Callable[..., Any] = function
     if not any(takes(checked, number) for number in arguments):
         raise InvalidProgramError(
-            f"{method}: {shown(function)} cannot be called with {' or '.join(map(str, arguments))}"
+            f"{method}: {named(checked)} cannot be called with {' or '.join(map(str, arguments))}"
             f" argument{'' if arguments[-1] == 1 else 's'}. Pass {wanted}."
         )
     return checked
+
+
+def named(function: Any) -> str:
+    """A function as an error names it: by its name, and the file and line where it is written."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return shown(function)
+    name = "the lambda" if code.co_name == "<lambda>" else function.__qualname__
+    return f"{name} in {code.co_filename}, line {code.co_firstlineno},"
 
 
 def _with_one_result(

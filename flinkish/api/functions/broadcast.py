@@ -19,6 +19,7 @@ from flinkish.api.functions.state import (
     AggregatingStateDescriptor,
     ListState,
     ListStateDescriptor,
+    MapEntry,
     MapState,
     MapStateDescriptor,
     ReducingState,
@@ -61,7 +62,7 @@ class ReadOnlyBroadcastState(State, Generic[UK, UV]):
         """Whether there is an entry of ``key``."""
 
     @abstractmethod
-    def immutableEntries(self) -> Iterable[tuple[UK, UV]]:
+    def immutableEntries(self) -> Iterable[MapEntry[UK, UV]]:
         """All entries as pairs, in the order they were first put."""
 
 
@@ -84,11 +85,11 @@ class BroadcastState(ReadOnlyBroadcastState[UK, UV]):
         """Remove the entry of ``key``, if there is one."""
 
     @abstractmethod
-    def entries(self) -> Iterable[tuple[UK, UV]]:
+    def entries(self) -> Iterable[MapEntry[UK, UV]]:
         """All entries as pairs; the state may be changed during the iteration."""
 
     @abstractmethod
-    def iterator(self) -> Iterator[tuple[UK, UV]]:
+    def iterator(self) -> Iterator[MapEntry[UK, UV]]:
         """An iterator over the entries."""
 
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from flinkish.api.absent import AbsentMethods
+from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -19,7 +21,6 @@ from flinkish.api.functions.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.metrics import MetricGroup
-from flinkish.api.refused import RefusedRuntimeContextMethods
 
 T = TypeVar("T")
 IN = TypeVar("IN")
@@ -99,7 +100,7 @@ class KeyedStateStore(ABC):
         """The aggregating state that the descriptor names."""
 
 
-class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
+class RuntimeContext(AbsentMethods, KeyedStateStore):
     """State, metrics and task information of a rich function (Flink: ``RuntimeContext``)."""
 
     @abstractmethod
@@ -109,6 +110,10 @@ class RuntimeContext(RefusedRuntimeContextMethods, KeyedStateStore):
     @abstractmethod
     def getMetricGroup(self) -> MetricGroup:
         """The metrics of this operator."""
+
+    @abstractmethod
+    def addAccumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """Register an accumulator, in ``open``: the result of the job has what all of that name add up to."""
 
     @abstractmethod
     def isObjectReuseEnabled(self) -> bool:

@@ -108,6 +108,25 @@ class AggregatingState(AppendingState[IN, OUT], Generic[IN, OUT]):
     __slots__ = ()
 
 
+class MapEntry(tuple[UK, UV]):
+    """An entry of a map, a pair of its key and value (Java: ``Map.Entry``)."""
+
+    __slots__ = ()
+
+    def getKey(self) -> UK:
+        """The key."""
+        key: UK = self[0]
+        return key
+
+    def getValue(self) -> UV:
+        """The value; ``MapState.put(key, value)`` sets another."""
+        value: UV = self[1]
+        return value
+
+    def __reduce__(self) -> Any:
+        return tuple, (tuple(self),)  # a plain pair where it is stored or sent on
+
+
 class MapState(State, Generic[UK, UV]):
     """A map for each key, whose entries are read and written one by one (Flink: ``MapState``)."""
 
@@ -134,8 +153,8 @@ class MapState(State, Generic[UK, UV]):
         """Whether there is an entry of ``key``."""
 
     @abstractmethod
-    def entries(self) -> Iterable[tuple[UK, UV]]:
-        """All entries as pairs."""
+    def entries(self) -> Iterable[MapEntry[UK, UV]]:
+        """All entries: pairs, with Java's ``getKey`` and ``getValue``."""
 
     @abstractmethod
     def keys(self) -> Iterable[UK]:
@@ -149,11 +168,11 @@ class MapState(State, Generic[UK, UV]):
     def isEmpty(self) -> bool:
         """Whether there are no entries."""
 
-    def iterator(self) -> Iterator[tuple[UK, UV]]:
+    def iterator(self) -> Iterator[MapEntry[UK, UV]]:
         """An iterator over the entries."""
         return iter(self.entries())
 
-    def immutableEntries(self) -> Iterable[tuple[UK, UV]]:
+    def immutableEntries(self) -> Iterable[MapEntry[UK, UV]]:
         """All entries, by the name that read-only broadcast state has in Flink."""
         return self.entries()
 

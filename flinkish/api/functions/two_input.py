@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeAliasType, TypeVar
@@ -34,6 +34,21 @@ class CoMapFunction(Function, ABC, Generic[IN1_contra, IN2_contra, OUT_co]):
     @abstractmethod
     def map2(self, value: IN2_contra) -> OUT_co:
         """Called for elements of the second stream. The result keeps the timestamp."""
+
+
+class TwoMapFunctions(CoMapFunction[IN1_contra, IN2_contra, OUT_co]):
+    """A plain function for each stream."""
+
+    def __init__(
+        self, first: Callable[[IN1_contra], OUT_co], second: Callable[[IN2_contra], OUT_co]
+    ) -> None:
+        self._first, self._second = first, second
+
+    def map1(self, value: IN1_contra) -> OUT_co:
+        return self._first(value)
+
+    def map2(self, value: IN2_contra) -> OUT_co:
+        return self._second(value)
 
 
 @declares_methods

@@ -25,14 +25,7 @@ from flinkish.api.functions.async_function import AsyncRetryStrategy
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function, RichFunction
 from flinkish.api.functions.process import KeyedProcessFunction, ProcessFunction
-from flinkish.api.functions.state import MapStateDescriptor
-from flinkish.api.functions.two_input import (
-    CoFlatMapFunction,
-    CoMapFunction,
-    CoProcessFunction,
-    KeyedCoProcessFunction,
-)
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.state_form import FUNCTION_STATES, StateForm
 
 T = TypeVar("T")
 
@@ -61,11 +54,13 @@ class OperatorDescription(ABC):
     shuffle; so it gets a stage if it comes before the first one. ``inOrder``: where branches of one
     stream meet again in it, their elements come in the order of that stream. ``keepsType``: the output type
     equals the input type.
+    ``hasFunctionStates``: all that it keeps are states that its function asks for by name.
     """
 
     seesTime: ClassVar[bool] = False
     inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
+    hasFunctionStates: ClassVar[bool] = False
 
     keyed: bool = field(default=False, kw_only=True)
 
@@ -96,6 +91,21 @@ class OperatorDescription(ABC):
         return ""
 
     @property
+    def stateContents(self) -> str:
+        """What an entry of its state is, where one layout may have several."""
+        return ""
+
+    @property
+    def seesTimers(self) -> bool:
+        """Whether something is called when a timer fires."""
+        return not self.hasFunctionStates
+
+    def stateForm(self, keys: str = "") -> StateForm:
+        """What its state is, under keys of the type ``keys``."""
+        kind = FUNCTION_STATES if self.hasFunctionStates else self.kind
+        return StateForm(kind, self.stateLayout, self.stateContents, keys, self.seesTimers)
+
+    @property
     def userFunctions(self) -> tuple[Any, ...]:
         """The user's functions in it: checked for shipping, opened and closed by the operator."""
         return ()
@@ -110,6 +120,8 @@ class OperatorDescription(ABC):
 @dataclass(frozen=True)
 class MapDescription(OperatorDescription):
     """``DataStream.map``; keyed where a rich function, which may have keyed state, is on a keyed stream."""
+
+    hasFunctionStates: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any], Any]
@@ -145,6 +157,7 @@ class InOrderDescription(OperatorDescription):
 class FilterDescription(OperatorDescription):
     """``DataStream.filter``; keyed as ``MapDescription`` is."""
 
+    hasFunctionStates: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
 
     function: Function | None
@@ -168,6 +181,8 @@ class FlatMapDescription(OperatorDescription):
     """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
     ``iterate(value)`` does not; both give an iterable or None, and just one of them is there. Keyed as
     ``MapDescription`` is."""
+
+    hasFunctionStates: ClassVar[bool] = True
 
     function: Function | None
     call: Callable[[Any, Any], Any] | None
@@ -346,6 +361,7 @@ class ProcessDescription(OperatorDescription):
     """``process`` of a ProcessFunction; ``call(value, ctx, out)`` is the function itself. On a keyed stream
     it has keyed state, but no timers, as in Flink."""
 
+    hasFunctionStates: ClassVar[bool] = True
     seesTime: ClassVar[bool] = True
 
     function: Function | None
@@ -368,12 +384,17 @@ class ProcessDescription(OperatorDescription):
 class KeyedProcessDescription(OperatorDescription):
     """``KeyedStream.process``; without a function, ``call`` is a plain one that sees no timers."""
 
+    hasFunctionStates: ClassVar[bool] = True
     kind: ClassVar[str] = "KeyedProcess"
 
     keyed: bool = field(default=True, init=False)
 
     function: KeyedProcessFunction[Any, Any, Any] | None
     call: Callable[[Any, Any, Any], Any]
+
+    @property
+    def seesTimers(self) -> bool:
+        return self.function is not None
 
     @property
     def name(self) -> str:
@@ -398,6 +419,10 @@ class KeyedReduceDescription(OperatorDescription):
     aggregation: bool = False
 
     @property
+    def stateContents(self) -> str:
+        return "reduced values"
+
+    @property
     def name(self) -> str:
         return "Keyed Aggregation" if self.aggregation else "Keyed Reduce"
 
@@ -416,119 +441,7 @@ def under_key(operator: OperatorDescription) -> OperatorDescription:
     return replace(operator, keyed=True) if rich and type(operator) in _RICH_UNDER_KEY else operator
 
 
-# ---------------------------------------------------------------------- two inputs
-
-
-@dataclass(frozen=True)
-class TwoInputDescription(OperatorDescription):
-    """Base of the operators with two inputs: their elements and watermarks meet in one place, so
-    they get a stage of their own with or without keys."""
-
-    @property
-    def stateful(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True)
-class CoMapDescription(TwoInputDescription):
-    """``ConnectedStreams.map``; keyed where both streams are."""
-
-    function: CoMapFunction[Any, Any, Any]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedCoMap" if self.keyed else "CoMap"
-
-    @property
-    def name(self) -> str:
-        return "Co-Map"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
-
-@dataclass(frozen=True)
-class CoFlatMapDescription(TwoInputDescription):
-    """``ConnectedStreams.flatMap``; keyed where both streams are."""
-
-    function: CoFlatMapFunction[Any, Any, Any]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedCoFlatMap" if self.keyed else "CoFlatMap"
-
-    @property
-    def name(self) -> str:
-        return "Co-Flat Map"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
-
-@dataclass(frozen=True)
-class CoProcessDescription(TwoInputDescription):
-    """``ConnectedStreams.process``; where both streams are keyed, with keyed state and timers."""
-
-    function: CoProcessFunction[Any, Any, Any] | KeyedCoProcessFunction[Any, Any, Any, Any]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedCoProcess" if self.keyed else "CoProcess"
-
-    @property
-    def name(self) -> str:
-        keyed = isinstance(self.function, KeyedCoProcessFunction)
-        return "Co-Keyed-Process" if keyed else "Co-Process"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
-
-@dataclass(frozen=True)
-class BroadcastProcessDescription(TwoInputDescription):
-    """``BroadcastConnectedStream.process``; the second input is broadcast."""
-
-    function: Any
-    descriptors: tuple[MapStateDescriptor[Any, Any], ...]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedBroadcastProcess" if self.keyed else "BroadcastProcess"
-
-    @property
-    def name(self) -> str:
-        return "Co-Process-Broadcast-Keyed" if self.keyed else "Co-Process-Broadcast"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
-
-@dataclass(frozen=True)
-class IntervalJoinDescription(TwoInputDescription):
-    """``KeyedStream.intervalJoin``: pairs with left + lower <= right <= left + upper, in ms."""
-
-    kind: ClassVar[str] = "IntervalJoin"
-
-    keyed: bool = field(default=True, init=False)
-
-    function: Function | None
-    call: Callable[[Any, Any, Any, Any], Any]
-    lower: int
-    upper: int
-    leftLateTag: OutputTag[Any] | None = None
-    rightLateTag: OutputTag[Any] | None = None
-
-    @property
-    def name(self) -> str:
-        return "Interval Join"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call,)
+# ---------------------------------------------------------------------- arrival time
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,7 @@ from flinkish.api.functions.window import (
     WindowFunction,
 )
 from flinkish.api.plan.operators import (
-    BroadcastProcessDescription,
-    CoFlatMapDescription,
-    CoMapDescription,
-    CoProcessDescription,
     FlatMapDescription,
-    IntervalJoinDescription,
     KeyedProcessDescription,
     MapDescription,
     OperatorDescription,
@@ -54,6 +49,13 @@ from flinkish.api.plan.transformations import (
     Transformation,
     TwoInputTransformation,
     UnionTransformation,
+)
+from flinkish.api.plan.two_input import (
+    BroadcastProcessDescription,
+    CoFlatMapDescription,
+    CoMapDescription,
+    CoProcessDescription,
+    IntervalJoinDescription,
 )
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.types.fields import Field, TupleOfFields, field_type

@@ -18,6 +18,8 @@ class HashPartitioning(Partitioning):
     """By key: all elements of a key go to the task that owns its key group."""
 
     keySelector: Callable[[Any], Any]
+    keyType: str = ""
+    """The type of the keys, as far as it was given or is known."""
     name: str = "HASH"
 
 

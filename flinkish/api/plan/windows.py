@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.api.functions.adapt import positional_arity, takes
-from flinkish.api.functions.functions import AggregateFunction, Collector, ReduceLike
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions.adapt import named, positional_arity, takes
+from flinkish.api.functions.functions import AggregateFunction, Collector, Function, ReduceLike
 from flinkish.api.functions.window import (
     AllWindowFunction,
     ProcessAllWindowFunction,
@@ -19,9 +20,11 @@ from flinkish.api.functions.window import (
 )
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.state_form import accumulators
 from flinkish.api.windowing.assigners import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
+    GlobalWindows,
     MergingWindowAssigner,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -30,7 +33,12 @@ from flinkish.api.windowing.assigners import (
 )
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
-from flinkish.api.windowing.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from flinkish.api.windowing.triggers import (
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ class WindowOperatorDescription(OperatorDescription):
 
     ``aggregation`` folds elements as they come; without one they are kept. ``function`` is the
     user's window function and ``call`` the way to call it; without one, what ``aggregation`` gives
-    is emitted as it is.
+    is emitted as it is. ``ofTwoStreams``: the elements are those of a join or a coGroup.
     """
 
     kind: ClassVar[str] = "WindowOperator"
@@ -114,6 +122,7 @@ class WindowOperatorDescription(OperatorDescription):
     aggregation: ReduceLike[Any] | AggregateFunction[Any, Any, Any] | None = None
     function: Any = None
     call: WindowCall | None = None
+    ofTwoStreams: bool = False
 
     @property
     def name(self) -> str:
@@ -157,6 +166,43 @@ class WindowOperatorDescription(OperatorDescription):
     def stateLayout(self) -> str:
         return self.layout.name
 
+    @property
+    def stateContents(self) -> str:
+        # Another trigger may wait for timers that this one has not registered for the windows that are open
+        return f"{self._entries} in {self._windows}{_under(self.trigger)}"
+
+    @property
+    def _entries(self) -> str:
+        """What a window holds."""
+        if self.ofTwoStreams:
+            return "elements of two streams"
+        if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):
+            return "elements"
+        if isinstance(self.aggregation, AggregateFunction):
+            return accumulators(self.aggregation)
+        return "reduced values"
+
+    @property
+    def _windows(self) -> str:
+        """What tells the windows of one layout apart: windows that merge are found by another way than those that do
+        not, and a timer of one clock is none of the other."""
+        time = "event time" if self.assigner.isEventTime() else "processing time"
+        if isinstance(self.assigner, GlobalWindows):
+            return "global windows"
+        return f"windows of {time} that merge" if self.merges else f"windows of {time}"
+
+
+def _under(trigger: Trigger[Any, Any]) -> str:
+    """The class of a trigger in words; empty for the one that fires at the end of a window. A PurgingTrigger registers
+    what its nested one does."""
+    if isinstance(trigger, PurgingTrigger):
+        return _under(trigger.getNestedTrigger())
+    if type(trigger) in (EventTimeTrigger, ProcessingTimeTrigger):
+        return ""
+    parts = getattr(trigger, "__dict__", {}).values()
+    nested = [_under(part) for part in parts if isinstance(part, Trigger)]
+    return f" under {type(trigger).__qualname__}{''.join(nested)}"
+
 
 WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], Collector[Any]], Any]
 
@@ -194,17 +240,34 @@ def apply_all_call(function: Any) -> WindowCall:
 
 
 def window_function_call(function: Any) -> WindowCall:
-    """Of the function after ``reduce`` or ``aggregate``: a plain callable gets the context."""
-    if isinstance(function, WindowFunction):
+    """Of the function after ``reduce`` or ``aggregate``: a plain callable gets the context, or the window if its parameter
+    in that place is called so."""
+    if isinstance(function, WindowFunction) or _asks_for_window(function, 1):
         return apply_call(function)
     return process_call(function)
 
 
 def all_window_function_call(function: Any) -> WindowCall:
     """The same on ``windowAll``."""
-    if isinstance(function, AllWindowFunction):
+    if isinstance(function, AllWindowFunction) or _asks_for_window(function, 0):
         return apply_all_call(function)
     return process_all_call(function)
+
+
+def _asks_for_window(function: Any, position: int) -> bool:
+    """Whether a plain function calls its parameter at ``position`` a window, or gives it such a type."""
+    if isinstance(function, Function) or not callable(function) or isinstance(function, type):
+        return False
+    try:
+        parameter = list(inspect.signature(function).parameters.values())[position]
+    except (TypeError, ValueError, IndexError):
+        return False
+    annotation = parameter.annotation
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return parameter.name.lower() in _WINDOW_NAMES or name.rpartition(".")[2].endswith("Window")
+
+
+_WINDOW_NAMES = ("w", "win", "window", "time_window", "timewindow", "global_window", "globalwindow")
 
 
 def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
@@ -217,4 +280,4 @@ def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
         reason = f"it takes {positional_arity(call)} arguments"
     else:
         reason = "it is not a function"
-    raise InvalidProgramError(f"{method}: {shown(call)} will not do, as {reason}. Pass {wanted}.")
+    raise InvalidProgramError(f"{method}: {named(call)} will not do, as {reason}. Pass {wanted}.")

@@ -70,11 +70,12 @@ class AsyncDataStream:
         func: AsyncLike[T, R],
         timeout: TimeLike,
         timeUnit: TimeUnit = TimeUnit.MILLISECONDS,
-        asyncRetryStrategy: AsyncRetryStrategy = AsyncRetryStrategies.NO_RETRY_STRATEGY,
-        capacity: int = DEFAULT_CAPACITY,
+        asyncRetryStrategy: AsyncRetryStrategy | int = AsyncRetryStrategies.NO_RETRY_STRATEGY,
+        capacity: int | AsyncRetryStrategy = DEFAULT_CAPACITY,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """``unorderedWait``, which tries again as the strategy says."""
+        """``unorderedWait``, which tries again as the strategy says. Strategy and capacity may come in either order:
+        Java has the capacity first."""
         strategy = asyncRetryStrategy
         return _waiting(input, func, timeout, timeUnit, strategy, capacity, outputType, False)
 
@@ -84,11 +85,11 @@ class AsyncDataStream:
         func: AsyncLike[T, R],
         timeout: TimeLike,
         timeUnit: TimeUnit = TimeUnit.MILLISECONDS,
-        asyncRetryStrategy: AsyncRetryStrategy = AsyncRetryStrategies.NO_RETRY_STRATEGY,
-        capacity: int = DEFAULT_CAPACITY,
+        asyncRetryStrategy: AsyncRetryStrategy | int = AsyncRetryStrategies.NO_RETRY_STRATEGY,
+        capacity: int | AsyncRetryStrategy = DEFAULT_CAPACITY,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """``orderedWait``, which tries again as the strategy says."""
+        """``orderedWait``, which tries again as the strategy says. Strategy and capacity may come in either order."""
         strategy = asyncRetryStrategy
         return _waiting(input, func, timeout, timeUnit, strategy, capacity, outputType, True)
 
@@ -98,12 +99,14 @@ def _waiting(
     func: Any,
     timeout: TimeLike,
     unit: TimeUnit,
-    strategy: AsyncRetryStrategy | None,
-    capacity: int,
+    strategy: Any,
+    capacity: Any,
     outputType: TypeInformation[Any] | None,
     ordered: bool,
 ) -> SingleOutputStreamOperator[Any]:
     method = f"{'ordered' if ordered else 'unordered'}Wait{'' if strategy is None else 'WithRetry'}"
+    if isinstance(capacity, AsyncRetryStrategy):  # Java's order
+        strategy, capacity = capacity, DEFAULT_CAPACITY if strategy is None else strategy
     instance(f"{method}: input", stream, DataStream, "Pass the stream first.")
     unit = instance(f"{method}: timeUnit", unit, TimeUnit, "Pass one, such as TimeUnit.SECONDS.")
     length = unit.toMillis(timeout) if isinstance(timeout, int) else timeout

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, Union, overload
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.functions.adapt import map_call
 from flinkish.api.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from flinkish.api.functions.functions import KeySelectorLike
 from flinkish.api.functions.state import MapStateDescriptor
@@ -15,16 +17,17 @@ from flinkish.api.functions.two_input import (
     CoMapFunction,
     CoProcessFunction,
     KeyedCoProcessFunction,
+    TwoMapFunctions,
 )
-from flinkish.api.plan.operators import (
+from flinkish.api.plan.output_types import check_key_types, output_type
+from flinkish.api.plan.transformations import Transformation, TwoInputTransformation, unkeyed
+from flinkish.api.plan.two_input import (
     BroadcastProcessDescription,
     CoFlatMapDescription,
     CoMapDescription,
     CoProcessDescription,
     TwoInputDescription,
 )
-from flinkish.api.plan.output_types import check_key_types, output_type
-from flinkish.api.plan.transformations import Transformation, TwoInputTransformation, unkeyed
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.types.fields import Field, TupleOfFields
@@ -72,7 +75,7 @@ class BroadcastStream(Generic[IN2_co]):
 SECOND_co = TypeVar("SECOND_co", bound=Union[DataStream[Any], BroadcastStream[Any]], covariant=True)
 
 
-class _TwoStreams(Generic[IN1_co, IN2_co, SECOND_co]):
+class _TwoStreams(AbsentMethods, Generic[IN1_co, IN2_co, SECOND_co]):
     """The base of connected streams: two streams of one environment for one operator."""
 
     def __init__(
@@ -176,12 +179,27 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
             " and a life cycle."
         )
 
+    @overload
     def map(
         self,
         coMapper: CoMapFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
-    ) -> SingleOutputStreamOperator[OUT]:
-        """Turn each element of either stream into one result, which keeps its timestamp."""
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    @overload
+    def map(
+        self,
+        coMapper: Callable[[IN1_co], OUT],
+        outputType: Callable[[IN2_co], OUT],
+    ) -> SingleOutputStreamOperator[OUT]: ...
+
+    def map(self, coMapper: Any, outputType: Any = None) -> SingleOutputStreamOperator[Any]:
+        """Turn each element of either stream into one result, which keeps its timestamp.
+
+        Two plain functions, one for each stream, will do too: ``map(f, g)``.
+        """
+        if callable(outputType) and not isinstance(outputType, TypeInformation):
+            coMapper, outputType = TwoMapFunctions(map_call(coMapper), map_call(outputType)), None
         _check("map", coMapper, CoMapFunction)
         return self._transform(CoMapDescription(coMapper, keyed=self._keyed()), outputType)
 

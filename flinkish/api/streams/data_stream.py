@@ -16,6 +16,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, number, positive, text, whole_number
 from flinkish.api.connectors.sink import (
     ForEachBatchDataFrameSink,
@@ -77,7 +78,6 @@ from flinkish.api.plan.transformations import (
     Transformation,
     UnionTransformation,
 )
-from flinkish.api.refused import RefusedStreamMethods
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
@@ -110,7 +110,7 @@ X = TypeVar("X")
 W = TypeVar("W", bound=Window)
 
 
-class DataStreamSink(Generic[T]):
+class DataStreamSink(AbsentMethods, Generic[T]):
     """The end of a stream in a sink, which can be named (Flink: ``DataStreamSink``)."""
 
     def __init__(self, transformation: SinkTransformation) -> None:
@@ -226,7 +226,7 @@ class PartitioningMethods(ABC, Generic[T_co]):
         return self._partition(ArbitraryPartitioning("CUSTOM"))
 
 
-class DataStream(PartitioningMethods[T_co], RefusedStreamMethods):
+class DataStream(PartitioningMethods[T_co], AbsentMethods):
     """A stream of elements of type ``T`` (Flink: ``DataStream``).
 
     >>> from flinkish.testing import StreamTestHarness

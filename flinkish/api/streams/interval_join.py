@@ -14,8 +14,8 @@ from flinkish.api.errors import IllegalArgumentError, NotSupportedError
 from flinkish.api.functions.adapt import checked_callable, function_of
 from flinkish.api.functions.join import ProcessJoinFunction, ProcessJoinLike
 from flinkish.api.output_tag import OutputTag, checked_tag
-from flinkish.api.plan.operators import IntervalJoinDescription
 from flinkish.api.plan.transformations import TwoInputTransformation
+from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.types.type_info import TypeInformation

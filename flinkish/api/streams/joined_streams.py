@@ -7,6 +7,7 @@ window function takes the two sides apart.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
 from flinkish.api.arguments import instance
@@ -101,7 +102,7 @@ class SidesWithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KE
     def _apply(
         self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
     ) -> SingleOutputStreamOperator[R]:
-        description = self._builder.collect(function, call)
+        description = replace(self._builder.collect(function, call), ofTwoStreams=True)
         union = self._keys.tagged(inOrder=not description.firesOnce)
         result = union._transform(description, outputType or Types.PICKLED_BYTE_ARRAY())
         return result.setDescription(description.description)

@@ -20,7 +20,6 @@ from flinkish.api.plan.operators import (
 from flinkish.api.plan.output_types import check_key_types
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.plan.transformations import PartitionTransformation, Transformation
-from flinkish.api.refused import RefusedKeyedStreamMethods
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.field_aggregations import FieldAggregations
 from flinkish.api.streams.interval_join import IntervalJoin
@@ -40,9 +39,7 @@ T2 = TypeVar("T2")
 W = TypeVar("W", bound=Window)
 
 
-class KeyedStream(
-    RefusedKeyedStreamMethods, FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]
-):
+class KeyedStream(FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]):
     """A stream partitioned by key (Flink: ``KeyedStream``).
 
     All elements of a key are processed by the same task, in their order, with the state of that key.
@@ -56,14 +53,16 @@ class KeyedStream(
         keyType: TypeInformation[K] | None = None,
         inferredKeyType: TypeInformation[Any] | None = None,
     ) -> None:
-        partitioned = PartitionTransformation(HashPartitioning(keySelector), transformation)
+        known = keyType or inferredKeyType
+        partitioning = HashPartitioning(keySelector, "" if known is None else str(known))
+        partitioned = PartitionTransformation(partitioning, transformation)
         super().__init__(environment, partitioned)
         self._keySelector = keySelector
         if keyType is not None:
             instance("keyBy: keyType", keyType, TypeInformation, "Pass one, as Types.STRING().")
         self.givenKeyType = keyType
         """The type that the user declared, None if it was not declared."""
-        self._keyType = keyType or inferredKeyType or Types.PICKLED_BYTE_ARRAY()
+        self._keyType = known or Types.PICKLED_BYTE_ARRAY()
 
     def getKeySelector(self) -> Callable[[T_co], K]:
         """The key selector, as a callable."""

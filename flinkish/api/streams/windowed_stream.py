@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
+from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction, Collector, ReduceLike
@@ -49,7 +50,7 @@ V = TypeVar("V")
 ACC = TypeVar("ACC")
 
 
-class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T]):
+class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMethods):
     """The base of windowed streams, which runs both on a keyed stream; one without keys has one key.
 
     All results of a window carry ``window.maxTimestamp()``.

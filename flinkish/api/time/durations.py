@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
-from typing import Self, Union
+from typing import ClassVar, Self, Union
 
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
@@ -46,8 +48,49 @@ class Duration:
 
     milliseconds: int
 
+    ZERO: ClassVar[Duration]
+    """A duration of no length."""
+
     def __post_init__(self) -> None:
         _check("Duration", self.milliseconds)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A duration as ISO 8601 writes it, such as ``PT15M`` or ``P2DT3H4.5S``.
+
+        Raises IllegalArgumentError for any other text, and for parts of a millisecond.
+
+        >>> Duration.parse("PT1M30.5S").toMillis()
+        90500
+        """
+        found = _ISO_8601.fullmatch(text) if isinstance(text, str) else None
+        parts = found.groupdict() if found else {}
+        lengths = {
+            unit: part for unit, part in parts.items() if unit in _UNITS and part is not None
+        }
+        if not lengths or (parts["time"] == ""):
+            raise IllegalArgumentError(
+                f"Duration.parse: {shown(text)} is not a duration of ISO 8601. Pass one such as 'PT15M',"
+                " 'PT2.5S' or 'P1DT12H', or write Duration.ofMinutes(15)."
+            )
+        millis = sum(
+            Decimal(part.replace(",", ".")) * _UNITS[unit] for unit, part in lengths.items()
+        )
+        if millis != int(millis):
+            raise IllegalArgumentError(
+                f"Duration.parse: {shown(text)} has parts of a millisecond, which flinkish does not keep."
+            )
+        return cls(int(millis) * (-1 if parts["sign"] == "-" else 1))
+
+    @classmethod
+    def between(cls, startInclusive: datetime.datetime, endExclusive: datetime.datetime) -> Self:
+        """The length of time from one instant to another, in whole milliseconds."""
+        return cls((endExclusive - startInclusive) // datetime.timedelta(milliseconds=1))
+
+    @classmethod
+    def ofNanos(cls, nanos: int) -> Self:
+        """``nanos`` nanoseconds, in whole milliseconds."""
+        return cls(_check("Duration.ofNanos", nanos) // 1_000_000)
 
     @classmethod
     def ofMillis(cls, millis: int) -> Self:
@@ -78,9 +121,106 @@ class Duration:
         """The length in milliseconds."""
         return self.milliseconds
 
+    def toNanos(self) -> int:
+        """The length in nanoseconds."""
+        return self.milliseconds * 1_000_000
+
+    def toSeconds(self) -> int:
+        """The length in whole seconds."""
+        return self.milliseconds // 1_000
+
+    def getSeconds(self) -> int:
+        """The length in whole seconds."""
+        return self.toSeconds()
+
+    def toMinutes(self) -> int:
+        """The length in whole minutes."""
+        return _quotient(self.toSeconds(), 60)
+
+    def toHours(self) -> int:
+        """The length in whole hours."""
+        return _quotient(self.toSeconds(), 3_600)
+
+    def toDays(self) -> int:
+        """The length in whole days of 24 hours."""
+        return _quotient(self.toSeconds(), 86_400)
+
+    def plus(self, duration: Duration) -> Duration:
+        """The sum of both."""
+        return Duration(self.milliseconds + duration.milliseconds)
+
+    def plusMillis(self, millisToAdd: int) -> Duration:
+        """This duration and so many milliseconds."""
+        return self.plus(Duration.ofMillis(millisToAdd))
+
+    def plusSeconds(self, secondsToAdd: int) -> Duration:
+        """This duration and so many seconds."""
+        return self.plus(Duration.ofSeconds(secondsToAdd))
+
+    def plusMinutes(self, minutesToAdd: int) -> Duration:
+        """This duration and so many minutes."""
+        return self.plus(Duration.ofMinutes(minutesToAdd))
+
+    def plusHours(self, hoursToAdd: int) -> Duration:
+        """This duration and so many hours."""
+        return self.plus(Duration.ofHours(hoursToAdd))
+
+    def plusDays(self, daysToAdd: int) -> Duration:
+        """This duration and so many days of 24 hours."""
+        return self.plus(Duration.ofDays(daysToAdd))
+
+    def minus(self, duration: Duration) -> Duration:
+        """The difference of both."""
+        return Duration(self.milliseconds - duration.milliseconds)
+
+    def minusMillis(self, millisToSubtract: int) -> Duration:
+        """This duration less so many milliseconds."""
+        return self.plusMillis(-millisToSubtract)
+
+    def minusSeconds(self, secondsToSubtract: int) -> Duration:
+        """This duration less so many seconds."""
+        return self.plusSeconds(-secondsToSubtract)
+
+    def multipliedBy(self, multiplicand: int) -> Duration:
+        """So many times this duration."""
+        return Duration(self.milliseconds * _check("Duration.multipliedBy", multiplicand))
+
+    def dividedBy(self, divisor: int) -> Duration:
+        """A part of this duration, in whole milliseconds towards zero."""
+        return Duration(_quotient(self.milliseconds, _check("Duration.dividedBy", divisor)))
+
+    def negated(self) -> Duration:
+        """This duration with the other sign."""
+        return Duration(-self.milliseconds)
+
+    def abs(self) -> Duration:
+        """This duration without its sign."""
+        return Duration(abs(self.milliseconds))
+
+    def isZero(self) -> bool:
+        """Whether it has no length."""
+        return self.milliseconds == 0
+
+    def isNegative(self) -> bool:
+        """Whether it is below zero."""
+        return self.milliseconds < 0
+
+    def compareTo(self, otherDuration: Duration) -> int:
+        """-1, 0 or 1, as this duration is less than the other, as long or longer."""
+        own, other = self.milliseconds, otherDuration.milliseconds
+        return (own > other) - (own < other)
+
     def toMilliseconds(self) -> int:
         """The length in milliseconds, by the name that ``Time`` had in Flink 1."""
         return self.milliseconds
+
+
+_UNITS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1_000}
+_ISO_8601 = re.compile(
+    r"(?P<sign>[-+]?)P(?:(?P<days>[-+]?\d+)D)?"
+    r"(?:T(?P<time>(?:(?P<hours>[-+]?\d+)H)?(?:(?P<minutes>[-+]?\d+)M)?(?:(?P<seconds>[-+]?\d+(?:[.,]\d{0,9})?)S)?))?",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 class TimeUnit(Enum):
@@ -184,3 +324,12 @@ def _check(method: str, amount: int) -> int:
             " be: Duration.ofMillis(500)."
         )
     return amount
+
+
+def _quotient(dividend: int, divisor: int) -> int:
+    """Java's ``/``: towards zero."""
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+Duration.ZERO = Duration(0)

@@ -92,11 +92,6 @@ def have_columns(elements: TypeInformation[Any]) -> bool:
     return elements.isComposite()
 
 
-def has_basic_fields(elements: TypeInformation[Any]) -> bool:
-    """Whether ``elements`` have fields, and each of them is a basic value."""
-    return elements.isComposite() and all(kind.isBasicType() for kind in elements.getFieldTypes())
-
-
 def _column(kind: TypeInformation[Any], field: str, purpose: str) -> str:
     if kind.isComposite():
         parts = (

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -20,9 +20,17 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     NotSupportedError,
 )
-from flinkish.graph.identities import Identities, NodeIdentity
+from flinkish.api.plan.state_form import StateForm
+from flinkish.graph.identities import (
+    Identities,
+    NodeIdentity,
+    of_another_form,
+    that_keep_none,
+)
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
+from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
+from flinkish.runtime.savepoint.saved_state import TIMERS
 from flinkish.runtime.task.plan import TaskSettings
 
 FORMAT = 2
@@ -146,7 +154,26 @@ class SavepointMetadata:
     @property
     def identities(self) -> Identities:
         """What the sources and operators of the job were known by."""
-        return {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
+        found = {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
+        for uid, operator in self.fields["operators"].items():
+            kind, layout = operator["layout"]
+            if layout and uid in found and found[uid].form is None:
+                found[uid] = replace(found[uid], form=StateForm(kind, layout))
+        return found
+
+    def identitiesBy(self, uids: Mapping[str, str]) -> Identities:
+        """``identities`` by the uids of today: ``uids`` are those of operators that had another, by that."""
+        return {uids.get(uid, uid): identity for uid, identity in self.identities.items()}
+
+    def hasTimers(self, uids: Mapping[str, str]) -> Callable[[str], bool]:
+        """Whether an operator has pending timers, by its uid of today."""
+        pending = {
+            uids.get(uid, uid)
+            for uid, operator in self.fields["operators"].items()
+            for name, entries in operator["entries"].items()
+            if entries and name.removeprefix(f"{TIMERS} ") in (EVENT_TIMERS, PROCESSING_TIMERS)
+        }
+        return pending.__contains__
 
     @property
     def keyGroups(self) -> int:
@@ -219,11 +246,7 @@ def check_begins(
     ``stateful``: what each operator that has state has of it, by uid; ``uids`` are those of operators that
     had another in the savepoint, by that.
     """
-    layouts = {
-        uids.get(uid, uid): operator["layout"]
-        for uid, operator in metadata.fields["operators"].items()
-    }
-    problems = list(_changed(metadata, graph, stateful, layouts))
+    problems = list(_changed(metadata, graph, stateful, uids))
     lost = [] if allowNonRestoredState else list(_lost(metadata, graph, stateful))
     if problems or lost:
         advice = []
@@ -261,30 +284,28 @@ def _changed(
     metadata: SavepointMetadata,
     graph: JobGraph,
     stateful: Mapping[str, str],
-    layouts: Mapping[str, list[str]],
+    uids: Mapping[str, str],
 ) -> Iterator[str]:
-    for vertex in graph.vertices:
+    for vertex in graph.sources:
         uid, name = vertex.uid, vertex.head.name
         source = metadata.fields["sources"].get(uid)
-        if vertex.head.isSource and source is not None:
-            now = type(vertex.head.content).__name__
-            if source["type"] != now:
-                yield f"the source {name!r} ({uid}) was a {source['type']} and is a {now}"
-            elif source["offset"] is not None:
-                yield (
-                    f"Spark reads the source {name!r} ({uid}), which was at {source['offset']}, and only"
-                    " you can tell Spark where to begin: with an option of its reader, such as"
-                    " startingOffsets"
-                )
-        earlier = layouts.get(uid)
-        if earlier is None or vertex.head.isSource or vertex.head.isSink or uid not in stateful:
+        if source is None:
             continue
-        layout = _layout(vertex.head.operator)
-        if layout[1] != earlier[1]:
-            was, now = (" ".join(words).strip() for words in (earlier, layout))
+        now = source_type(vertex.head.content)  # type: ignore[arg-type]  # it is one
+        if source["type"] != now:
+            yield f"the source {name!r} ({uid}) was a {source['type']} and is a {now}"
+        elif source["offset"] is not None:
             yield (
-                f"the operator {name!r} ({uid}) kept its state as {was} and would keep it as {now}"
+                f"Spark reads the source {name!r} ({uid}), which was at {source['offset']}, and only"
+                " you can tell Spark where to begin: with an option of its reader, such as"
+                " startingOffsets"
             )
+    kept = {uid: identity for uid, identity in graph.identities().items() if uid in stateful}
+    earlier = metadata.identitiesBy(uids)
+    keepers = [vertex.uid for vertex in graph.vertices if vertex.head.isStateful]
+    every = [node.uid for vertex in graph.vertices for node in vertex.nodes]
+    yield from that_keep_none(earlier, stateful, keepers, every)
+    yield from of_another_form(earlier, kept, metadata.hasTimers(uids)).values()
 
 
 def _layout(operator: Any) -> list[str]:
@@ -293,8 +314,8 @@ def _layout(operator: Any) -> list[str]:
 
 
 def source_type(source: Source[Any]) -> str:
-    """The name of a source's class, as a savepoint notes it."""
-    return type(source).__name__
+    """What a savepoint notes of a source: its class, by a name that stays."""
+    return source.kind
 
 
 def flinkish_version() -> str:

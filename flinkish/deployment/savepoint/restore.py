@@ -8,10 +8,11 @@ from typing import Any
 
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, check_begins
 from flinkish.deployment.vertex_plans import vertex_plan
+from flinkish.graph.identities import of_another_form
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.savepoint.capture import BROADCAST
 from flinkish.runtime.savepoint.redistribution import (
     distributed,
+    has_operator_state,
     lowest_gates,
     lowest_valve,
     redistributed,
@@ -88,6 +89,9 @@ class Restoration:
         for saved in others:
             self._add(saved)
         check_begins(metadata, graph, self._stateful(), self._uids, allowNonRestoredState, where)
+        earlier = metadata.identitiesBy(self._uids)
+        self._other = set(of_another_form(earlier, graph.identities()))
+        """The operators of another kind than they were, of which nothing but the watermark was left."""
 
     @property
     def levels(self) -> dict[str, int]:
@@ -122,7 +126,10 @@ class Restoration:
             if not operators and gates is None:
                 continue
             for group in groups:
-                of_group = {uid: snapshots[group] for uid, snapshots in operators.items()}
+                of_group = {
+                    uid: of_groups[group]["watermark"] if uid in self._other else of_groups[group]
+                    for uid, of_groups in operators.items()
+                }
                 chain = {"operators": of_group, "valves": valves}
                 yield plan.uid, group, encoded(plan.uid, TASK, "", (chain, gates))
 
@@ -153,12 +160,6 @@ class Restoration:
                     f"{sum(keyed.values())} entries of keyed state and timers"
                 )
         for uid, snapshots in self._operators.items():
-            if uid not in found and any(map(_has_state, snapshots.values())):
+            if uid not in found and any(map(has_operator_state, snapshots.values())):
                 found[uid] = "operator state"
         return found
-
-
-def _has_state(snapshot: Mapping[str, Any]) -> bool:
-    functions = snapshot.get("functions") or ()
-    lists = (values for state in functions for _, values in state["lists"].values())
-    return any(lists) or any((snapshot.get(BROADCAST) or {}).values())

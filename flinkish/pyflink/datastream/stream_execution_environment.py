@@ -376,7 +376,7 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the job to its end."""
-        return JobExecutionResult(self._core.execute(job_name or "Flink Streaming Job"))
+        return JobExecutionResult(self._core.execute(job_name))
 
     def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
         """Start the job and return a handle on it."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Union
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
+from flinkish.api.time.elements import Watermark
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import Records
 
-ReadResult = Union[Records, MalformedRecord, SplitMark]
-"""What a source reads: records, a record that does not fit, or the split that the next ones are of."""
+ReadResult = Union[Records, MalformedRecord, SplitMark, Watermark]
+"""What a source reads: records, a record that does not fit, the split that the next ones are of, or a
+watermark."""
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.api.errors import shown
+from flinkish.api.errors import MalformedRecordError, shown
 from flinkish.runtime.formats.base import FileSplit, ReadResult
-from flinkish.runtime.formats.lines import NEWLINE, LineBlock, line_blocks
+from flinkish.runtime.formats.csv_records import CsvQuotes, RecordBlock, record_blocks
+from flinkish.runtime.formats.lines import LineBlock
 from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
 from flinkish.runtime.formats.text_format import NOT_UTF8
-from flinkish.runtime.formats.text_values import FloatType, NotOfType, ValueType
+from flinkish.runtime.formats.text_values import (
+    BytesType,
+    FloatType,
+    NotOfType,
+    StringType,
+    ValueType,
+)
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
 
 _TRUE, _FALSE = ["true", "TRUE", "True"], ["false", "FALSE", "False"]
-_BLANK_LINES = re.compile(rb"\n[\x00-\x20]*(?=\n|\Z)")
-_BLANKS = bytes(range(33))
+_TEXT = StringType("string", pa.string())
 
 
 @dataclass(frozen=True)
@@ -41,36 +49,51 @@ class CsvFormat(RowsOfLines):
     escape: str = '"'
     null: str = ""
     header: bool = False
+    byName: bool = True
+    """Whether the names in the header tell which column is which."""
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
+        inOrder = self._inOrderOf(split.path, split.size) if self.header else self
         header = self.header and split.start == 0
-        for block in line_blocks(split):
+        for block in record_blocks(split, self._quotes):
             if header:
-                rest = _without_header(block)
+                rest = self._withoutHeader(block)
                 if rest is None:
                     continue
                 header, block = False, rest
-            yield from self.results(block)
+            for result in inOrder.results(block):
+                if isinstance(result, Records) and inOrder is not self:
+                    assert isinstance(result.values, RowColumns)
+                    columns = RowColumns(result.values.batch.select(self.names))
+                    yield Records(columns, result.timestamps)
+                else:
+                    yield result
 
     def fast(self, block: LineBlock) -> pa.RecordBatch | None:
         if not block.valid():
             return None
         text, lines = block.text(), block.count
+        long = isinstance(block, RecordBlock) and not block.simple
+        if long:
+            records = [line.raw for line in block.lines() if line.raw.strip(self._blanks)]
+            text, lines = b"\n".join(records), len(records)
         # Where a line of blanks is a row for Arrow. Other blank lines it leaves out, but counts none.
-        if len(self.names) == 1 or self.separator <= " ":
-            text, lines = _without_blank_lines(text)
+        elif len(self.names) == 1 or self.separator <= " ":
+            text, lines = self._without_blank_lines(text)
         if not self._is_regular(text):
             return None
         rows = None if self._needs_checks(text) else self._parsed(text, lines, checked=False)
         if rows is not None:
             return rows
-        return self._parsed(*_without_blank_lines(text), checked=True)
+        if not long:
+            text, lines = self._without_blank_lines(text)
+        return self._parsed(text, lines, checked=True)
 
     def slow(self, block: LineBlock) -> Iterator[Part]:
         rows: list[tuple[Any, ...]] = []
         malformed: list[MalformedRecord] = []
         for line in block.lines():
-            if line.raw.strip(_BLANKS):
+            if line.raw.strip(self._blanks):
                 try:
                     rows.append(self._row(line.raw.decode()))
                 except UnicodeDecodeError:
@@ -88,24 +111,9 @@ class CsvFormat(RowsOfLines):
         quote = self.quote.encode()
         if quote not in text:
             return True
-        if self.escape != self.quote and self.escape.encode() in text:
-            return False
         if self.null != "" and quote + quote in text:
             return False
-        data = np.frombuffer(text, np.uint8)
-        quotes = np.flatnonzero(data == quote[0])
-        if len(quotes) % 2:
-            return False
-        opening, closing = quotes[::2], quotes[1::2]
-        padded = np.concatenate([[NEWLINE], data, [NEWLINE]])
-        before, after = padded[opening], padded[closing + 2]
-        doubled = np.zeros(len(opening) + 1, dtype=bool)
-        if self.escape == self.quote:
-            doubled[1:-1] = opening[1:] == closing[:-1] + 1
-        separator = ord(self.separator)
-        opens = (before == separator) | (before == NEWLINE) | doubled[:-1]
-        closes = (after == separator) | (after == NEWLINE) | doubled[1:]
-        return bool(opens.all() and closes.all())
+        return self._quotes.regular(text) is not None
 
     def _needs_checks(self, text: bytes) -> bool:
         """Whether Arrow may take a field for a number that is none: it skips blanks around it, and
@@ -131,6 +139,7 @@ class CsvFormat(RowsOfLines):
                     delimiter=self.separator,
                     quote_char=self.quote,
                     double_quote=self.escape == self.quote,
+                    newlines_in_values=True,
                 ),
                 csv.ConvertOptions(
                     check_utf8=False,
@@ -139,6 +148,7 @@ class CsvFormat(RowsOfLines):
                     true_values=_TRUE,
                     false_values=_FALSE,
                     strings_can_be_null=True,
+                    quoted_strings_can_be_null=self.null != "",
                 ),
             )
         except pa.ArrowInvalid:
@@ -163,7 +173,9 @@ class CsvFormat(RowsOfLines):
         return tuple(map(self._value, self.names, self.types, fields))
 
     def _value(self, name: str, kind: ValueType, text: str | None) -> Any:
-        if text is None or text == self.null:
+        if text is None or (
+            text == self.null and (text or not isinstance(kind, (StringType, BytesType)))
+        ):
             return None
         try:
             return kind.value(text)
@@ -216,6 +228,71 @@ class CsvFormat(RowsOfLines):
                 )
             return "".join(parts), end + 1
 
+    # ------------------------------------------------------------------ blanks and the header
+
+    @cached_property
+    def _quotes(self) -> CsvQuotes:
+        return CsvQuotes(self.separator.encode(), self.quote.encode(), self.escape.encode())
+
+    @cached_property
+    def _blanks(self) -> bytes:
+        """Lines that have nothing else are no rows."""
+        return bytes(range(33)).replace(self.separator.encode(), b"")
+
+    @cached_property
+    def _blank_lines(self) -> re.Pattern[bytes]:
+        return re.compile(rb"\n[%b]*(?=\n|\Z)" % re.escape(self._blanks))
+
+    def _without_blank_lines(self, text: bytes) -> tuple[bytes, int]:
+        """``text`` without blank lines, and how many there still are."""
+        text = self._blank_lines.sub(b"", b"\n" + text)[1:]
+        return text, text.count(b"\n") + (text != b"")
+
+    def _withoutHeader(self, block: RecordBlock) -> RecordBlock | None:
+        """``block`` behind its first line that is not blank, None if there is none."""
+        for line in block.lines():
+            if line.raw.strip(self._blanks):
+                return block.between(line.offset, block.offset + len(block.data))
+        return None
+
+    def _inOrderOf(self, path: str, size: int) -> CsvFormat:
+        """The format with the columns in the order in which the header of a file names them.
+
+        Raises MalformedRecordError if it does not name them all."""
+        if not self.byName:
+            return self
+        raw: bytes | None = None
+        for block in record_blocks(FileSplit(path, 0, size, size), self._quotes):
+            raw = next((line.raw for line in block.lines() if line.raw.strip(self._blanks)), None)
+            if raw is not None:
+                break
+        if raw is None:
+            return self
+        try:
+            found = [name or "" for name in self._fields(raw.decode())]
+        except (UnicodeDecodeError, NotOfType) as error:
+            raise MalformedRecordError(
+                f"FileSource: the header of {path} cannot be read: {error}."
+            ) from None
+        known = {name.strip().lower(): name for name in self.names}
+        exact = set(self.names) <= set(found) or len(known) < len(self.names)
+        names = found if exact else [known.get(name.strip().lower(), name) for name in found]
+        if any(names.count(name) != 1 for name in self.names):
+            raise MalformedRecordError(
+                f"FileSource: the header of {path} names the columns {', '.join(found)}, and the schema"
+                f" has {', '.join(self.names)}, each of which must be there once. Name the columns of the"
+                ' schema as the header does, or pass enforceSchema="true" to take them by their position.'
+            )
+        if names == list(self.names):
+            return self
+        kinds = dict(zip(self.names, self.types))
+        # What the schema leaves out is read as text, and left out behind that
+        unique = [name if name in kinds else f"\0{place}" for place, name in enumerate(names)]
+        types = [kinds.get(name, _TEXT) for name in names]
+        return replace(self, names=tuple(unique), types=tuple(types), header=False)
+
+    # ------------------------------------------------------------------ columns
+
     def _batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
         columns = list(zip(*rows)) if rows else [()] * len(self.names)
         arrays = [pa.array(values, kind.arrow) for values, kind in zip(columns, self.types)]
@@ -223,23 +300,6 @@ class CsvFormat(RowsOfLines):
 
     def _schema(self) -> pa.Schema:
         return pa.schema([(name, kind.arrow) for name, kind in zip(self.names, self.types)])
-
-
-def _without_blank_lines(text: bytes) -> tuple[bytes, int]:
-    """``text`` without blank lines, and how many there still are."""
-    text = _BLANK_LINES.sub(b"", b"\n" + text)[1:]
-    return text, text.count(b"\n") + (text != b"")
-
-
-def _without_header(block: LineBlock) -> LineBlock | None:
-    """``block`` behind its first line that is not blank, None if there is none."""
-    for line in block.lines():
-        if line.raw.strip(_BLANKS):
-            end = line.offset - block.offset + len(line.raw)
-            end += 2 if block.data.startswith(b"\r\n", end) else 1
-            number = None if line.number is None else line.number + 1
-            return LineBlock(block.path, block.data[end:], block.offset + end, number)
-    return None
 
 
 def _has_non_finite(values: pa.Array, kind: ValueType) -> bool:

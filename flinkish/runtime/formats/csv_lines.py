@@ -1,114 +1,139 @@
-"""Elements as lines of CSV."""
+"""Elements as lines of CSV, by RFC 4180: a text that is empty, begins or ends with a blank, or holds a
+separator, a quote or a line break is in quotes, and a quote in it is doubled. Nothing at all is no value."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import datetime
-import io
-import math
 import re
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
+from flinkish.runtime.formats.basic_texts import (
+    basic_texts,
+    bytes_text,
+    decimal_text,
+    double_text,
+    duration_text,
+    each,
+    float_text,
+    timestamp_text,
+)
 
-def csv_line(value: Any, separator: str = ",", typed: bool = False) -> str:
-    """An element as a line of CSV; ``typed``: its fields are of columns, and written as Spark writes
-    those."""
-    text = io.StringIO()
-    fields = [_cell(field) for field in value] if typed else _plain_fields(value)
-    csv.writer(text, delimiter=separator, lineterminator="").writerow(fields)
-    return text.getvalue()
 
+@dataclass(frozen=True)
+class CsvLines:
+    """Makes lines of elements or of columns, whose fields are between ``separator``."""
 
-def _plain_fields(value: Any) -> Sequence[Any]:
-    if isinstance(value, (tuple, list)):
+    separator: str = ","
+
+    def header(self, names: Sequence[str]) -> str:
+        """The line of names."""
+        return self.separator.join(map(self._text, names))
+
+    def ofElement(self, value: Any) -> str:
+        """An element whose columns are not known. Raises UnfitElementError for what CSV has no form for."""
+        cells = [self._cell(name, field) for name, field in _fields(value)]
+        if cells == [""]:
+            raise self._alone(value)
+        return self.separator.join(cells)
+
+    def ofColumns(self, batch: pa.RecordBatch) -> pa.Array:
+        """The rows of ``batch``. Raises UnfitElementError for one that CSV cannot tell from none."""
+        cells = [self._cells(column) for column in batch.columns]
+        if len(cells) == 1 and cells[0].null_count:
+            raise self._alone(None, batch.schema.names[0])
+        return pc.binary_join_element_wise(
+            *cells, self.separator, null_handling="replace", null_replacement=""
+        )
+
+    def _cells(self, column: pa.Array) -> pa.Array:
+        """A column as texts in quotes where they must be, null where it is null."""
+        texts = basic_texts(column)
+        plain = not pc.any(pc.match_substring_regex(texts, self._not_plain)).as_py()
+        return texts if plain else each(texts, self._text)
+
+    def _cell(self, name: str, value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, Enum):
+            return self._text(value.name)
+        for kinds, write in _WRITERS:
+            if isinstance(value, kinds):
+                return self._text(write(value))
+        raise UnfitElementError(
+            f"the field {name} is {shown(value)} of type {type(value).__name__}, for which CSV has no"
+            " form. Map it to a text, such as str(value) or json.dumps(value), or write JSON or Parquet."
+        )
+
+    def _text(self, value: str) -> str:
+        if self._special.search(value):
+            return '"' + value.replace('"', '""') + '"'
         return value
+
+    @cached_property
+    def _not_plain(self) -> str:
+        """Finds the texts that are not written as they are. A byte order mark would not be read at the
+        beginning of a file."""
+        return rf'["\r\n{re.escape(self.separator)}]|\A[\x00-\x20\x{{feff}}]|[\x00-\x20]\z|\A\z'
+
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        separator = re.escape(self.separator)
+        return re.compile(rf'["\r\n{separator}]|\A[\x00-\x20\ufeff]|[\x00-\x20]\Z|\A\Z')
+
+    def _alone(self, value: Any, name: str = "value") -> UnfitElementError:
+        return UnfitElementError(
+            f"the element {shown(value)} has nothing but the column {name!r}, which is None, and a line"
+            " with nothing in it is no row of CSV. Filter such elements, write a second column, or write"
+            " JSON or Parquet."
+        )
+
+
+def check_csv(schema: pa.Schema, sink: str) -> None:
+    """Raises InvalidProgramError if CSV has no form for a column of ``schema``."""
+    for field in schema:
+        if pa.types.is_nested(field.type):
+            raise InvalidProgramError(
+                f"{sink}: the column {field.name!r} is of type {field.type}, for which CSV has no form. Write"
+                " JSON or Parquet, or map the field to a text, such as json.dumps(value)."
+            )
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of an element, each with its name or number."""
     if hasattr(value, "_fields"):
-        return list(value)
+        return zip(value._fields, value)
+    if isinstance(value, (tuple, list)):
+        return ((str(place), field) for place, field in enumerate(value))
+    if isinstance(value, Mapping):
+        return ((str(name), field) for name, field in value.items())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = dataclasses.asdict(value)
-    return list(value.values()) if isinstance(value, dict) else (value,)
+        return ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
+    return iter([("0", value)])
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime.datetime):
-        text = value.isoformat(timespec="milliseconds")
-        return f"{text[:-6]}Z" if text.endswith("+00:00") else text
-    return value
-
-
-def csv_fits(schema: pa.Schema) -> bool:
-    """Whether ``csv_column`` knows all types of ``schema``."""
-    return all(map(_fits, schema.types))
-
-
-def csv_column(batch: pa.RecordBatch) -> pa.Array:
-    """The rows of ``batch`` as lines of CSV, each as Spark's writer has it without options."""
-    cells = [_cells(column) for column in batch.columns]
-    if len(cells) == 1:
-        # Nothing at all would be no row
-        return pc.if_else(pc.is_valid(cells[0]), cells[0], _EMPTY)
-    return pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="")
-
-
-_EMPTY = '""'
-
-_BLANK = "".join(map(chr, range(0x21)))
-"""What Spark takes off both ends of a text."""
-
-_QUOTED = re.compile('[",\r\n]')
-
-_NOT_PLAIN = r'[",\r\n]|^[\x00-\x20]|[\x00-\x20]$|^$'
-"""Finds the texts that are not written as they are."""
-
-
-def _fits(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_signed_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_float64(kind)
-        or pa.types.is_date32(kind)
-    )
-
-
-def _cells(column: pa.Array) -> pa.Array:
-    """A column as texts, null where it is null."""
-    if pa.types.is_string(column.type):
-        if not pc.any(pc.match_substring_regex(column, _NOT_PLAIN)).as_py():
-            return column
-        return _each(column, _text)
-    if pa.types.is_float64(column.type):
-        return _each(column, _double)
-    return column.cast(pa.string())
-
-
-def _each(column: pa.Array, written: Callable[[Any], str]) -> pa.Array:
-    cells = [None if value is None else written(value) for value in column.to_pylist()]
-    return pa.array(cells, pa.string())
-
-
-def _text(value: str) -> str:
-    rest = value.lstrip(_BLANK)
-    text = rest.rstrip(_BLANK)
-    if _QUOTED.search(rest):
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return text or _EMPTY
-
-
-def _double(value: float) -> str:
-    """A number as Java writes it."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    first, *rest = map(str, digits)
-    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{int(exponent) + len(rest)}"
+_WRITERS: tuple[tuple[type[Any] | tuple[type[Any], ...], Callable[[Any], str]], ...] = (
+    (str, str),
+    ((bool, np.bool_), lambda value: "true" if value else "false"),
+    ((int, np.integer), lambda value: str(int(value))),
+    (np.float32, float_text),
+    ((float, np.floating), lambda value: double_text(float(value))),
+    (Decimal, decimal_text),
+    (datetime.datetime, timestamp_text),
+    ((datetime.date, datetime.time), lambda value: value.isoformat()),
+    (datetime.timedelta, duration_text),
+    (np.datetime64, lambda value: timestamp_text(value.astype("datetime64[us]").item())),
+    ((bytes, bytearray, memoryview), bytes_text),
+    (uuid.UUID, str),
+)

@@ -100,10 +100,12 @@ def _csv(schema: ColumnType, timeZone: str, options: _Options) -> FileFormat | N
     escape = options.take('"', "escape")
     null = options.take("", "nullvalue")
     header = options.flag("header")
+    by_position = options.flag("enforceschema")
     characters = [separator, quote, escape]
     if (
         not options.strict()
         or header is None
+        or by_position is None
         or any(len(c) != 1 or not c.isascii() or c in "\r\n\0 " for c in characters)
         or any(c.isalnum() or c in "+-." for c in characters)
         or separator in (quote, escape)
@@ -114,7 +116,8 @@ def _csv(schema: ColumnType, timeZone: str, options: _Options) -> FileFormat | N
     known = tuple(kind for kind in kinds if kind is not None)
     if len(known) < len(kinds):
         return None
-    return CsvFormat(tuple(schema.fieldNames), known, separator, quote, escape, null, header)
+    names = tuple(schema.fieldNames)
+    return CsvFormat(names, known, separator, quote, escape, null, header, not by_position)
 
 
 def _parquet(schema: ColumnType, timeZone: str) -> FileFormat | None:

@@ -1,14 +1,13 @@
-"""Elements as lines of JSON where their type does not say the columns: the values are those that Spark
-writes where it does, so that what reads the lines need not know."""
+"""Elements as lines of JSON, by themselves where their type does not say the columns, and of columns where it
+does: each value has the same form in both, so that what reads the lines need not know."""
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import datetime
 import math
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from json.encoder import encode_basestring as quoted
@@ -16,8 +15,19 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from flinkish.api.errors import UnfitElementError, shown
+from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
+from flinkish.runtime.formats.basic_texts import (
+    basic_texts,
+    bytes_text,
+    decimal_text,
+    double_text,
+    duration_text,
+    each,
+    timestamp_text,
+)
 
 
 class JsonLine:
@@ -77,10 +87,86 @@ class JsonLine:
         return f"{{{','.join(f'{quoted(name)}:{self(value)}' for name, value in fields)}}}"
 
     def _timestamp(self, value: datetime.datetime) -> str:
-        if value.tzinfo is None:
-            return f'"{value.isoformat(timespec="milliseconds")}"'
-        text = value.astimezone(self._zone).isoformat(timespec="milliseconds")
-        return f'"{text[:-6]}Z"' if text.endswith("+00:00") else f'"{text}"'
+        return f'"{timestamp_text(value, self._zone)}"'
+
+
+def json_lines(batch: pa.RecordBatch) -> pa.Array:
+    """The rows of ``batch`` as objects. Raises UnfitElementError for a key of a map that is not a text."""
+    return _objects(batch.schema.names, batch.columns, batch.num_rows)
+
+
+def check_json(schema: pa.Schema, sink: str) -> None:
+    """Raises InvalidProgramError if JSON has no form for a column of ``schema``."""
+    for field in schema:
+        key = _unfit_key(field.type)
+        if key is not None:
+            raise InvalidProgramError(
+                f"{sink}: the column {field.name!r} has a map with keys of type {key}, which cannot be"
+                " names in JSON. Make the keys texts or numbers, or make the map a list of pairs."
+            )
+
+
+def _unfit_key(kind: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_map(kind) and pa.types.is_nested(kind.key_type):
+        return kind.key_type
+    parts = [kind.key_type, kind.item_type] if pa.types.is_map(kind) else []
+    if pa.types.is_list(kind):
+        parts = [kind.value_type]
+    elif pa.types.is_struct(kind):
+        parts = [part.type for part in kind]
+    return next((key for part in parts if (key := _unfit_key(part)) is not None), None)
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """A column as texts of JSON, which is ``null`` where it is null."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        names = [part.name for part in kind]
+        texts = _objects(names, column.flatten(), len(column))
+        texts = pc.if_else(column.is_valid(), texts, None)
+    elif pa.types.is_map(kind) or pa.types.is_list(kind):
+        texts = _lists(column)
+    elif pa.types.is_floating(kind):
+        plain = basic_texts(column)
+        texts = pc.if_else(pc.is_finite(column), plain, _surrounded('"', plain, '"'))
+    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        texts = basic_texts(column)
+    else:
+        texts = _quoted(basic_texts(column))
+    return pc.fill_null(texts, "null")
+
+
+def _objects(names: Sequence[str], columns: Sequence[pa.Array], count: int) -> pa.Array:
+    parts: list[Any] = []
+    for name, column in zip(names, columns):
+        parts += [f"{',' if parts else '{'}{quoted(name)}:", _texts(column)]
+    if not parts:
+        return pa.array(["{}"] * count, pa.string())
+    return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def _lists(column: pa.Array) -> pa.Array:
+    bounds = column.offsets
+    start, end = bounds[0].as_py(), bounds[-1].as_py()
+    offsets = pc.subtract(bounds, bounds[0])
+    if pa.types.is_map(column.type):
+        names = _quoted(basic_texts(column.keys.slice(start, end - start)))
+        items = _texts(column.items.slice(start, end - start))
+        texts, begin, close = pc.binary_join_element_wise(names, items, ":"), "{", "}"
+    else:
+        texts, begin, close = _texts(column.values.slice(start, end - start)), "[", "]"
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
+    return pc.if_else(column.is_valid(), _surrounded(begin, joined, close), None)
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
+        return each(texts, quoted)
+    return _surrounded('"', texts, '"')
+
+
+def _surrounded(before: str, texts: pa.Array, behind: str) -> pa.Array:
+    return pc.binary_join_element_wise(before, texts, behind, "")
 
 
 def _key(key: Any) -> str:
@@ -88,8 +174,12 @@ def _key(key: Any) -> str:
         return key.name
     if isinstance(key, str):
         return str(key)
-    if isinstance(key, (bool, int, float)):
-        return str(key).lower()
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int):
+        return int.__repr__(key)
+    if isinstance(key, float):
+        return double_text(key)
     raise UnfitElementError(
         f"the key {shown(key)} of type {type(key).__name__} in a dict cannot be a name in JSON. Make"
         " the keys texts, numbers or Enums, or write a list of pairs, list(names.items())."
@@ -97,26 +187,15 @@ def _key(key: Any) -> str:
 
 
 def _float(value: float) -> str:
-    if math.isfinite(value):
-        return float.__repr__(value)
-    return '"NaN"' if value != value else '"Infinity"' if value > 0 else '"-Infinity"'
+    return double_text(value) if math.isfinite(value) else f'"{double_text(value)}"'
 
 
 def _decimal(value: Decimal) -> str:
-    return str(value) if value.is_finite() else _float(float(value))
+    return decimal_text(value) if value.is_finite() else _float(float(value))
 
 
-def _duration(value: datetime.timedelta) -> str:
-    sign = "-" if value < datetime.timedelta() else ""
-    length = abs(value)
-    minutes, seconds = divmod(length.seconds, 60)
-    fraction = f".{length.microseconds:06}".rstrip("0") if length.microseconds else ""
-    clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}"
-    return f"\"INTERVAL '{sign}{length.days} {clock}' DAY TO SECOND\""
-
-
-def _bytes(value: bytes | bytearray) -> str:
-    return f'"{base64.b64encode(value).decode()}"'
+def _in_quotes(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: f'"{text(value)}"'
 
 
 _WRITERS: dict[type[Any], Callable[[Any], str]] = {
@@ -126,10 +205,10 @@ _WRITERS: dict[type[Any], Callable[[Any], str]] = {
     float: _float,
     type(None): lambda value: "null",
     Decimal: _decimal,
-    bytes: _bytes,
-    bytearray: _bytes,
-    datetime.date: lambda value: f'"{value.isoformat()}"',
-    datetime.time: lambda value: f'"{value.isoformat()}"',
-    datetime.timedelta: _duration,
-    uuid.UUID: lambda value: f'"{value}"',
+    bytes: _in_quotes(bytes_text),
+    bytearray: _in_quotes(bytes_text),
+    datetime.date: _in_quotes(datetime.date.isoformat),
+    datetime.time: _in_quotes(datetime.time.isoformat),
+    datetime.timedelta: _in_quotes(duration_text),
+    uuid.UUID: _in_quotes(str),
 }

@@ -209,13 +209,14 @@ class JsonArray(JsonType):
 
 @dataclass(frozen=True)
 class JsonMap(JsonType):
-    """An object as a map from texts."""
+    """An object as a map from texts, or from what texts are read as."""
 
+    key: ValueType
     item: JsonType
 
     @property
     def arrow(self) -> pa.DataType:
-        return pa.map_(pa.string(), self.item.arrow)
+        return pa.map_(self.key.arrow, self.item.arrow)
 
     @property
     def parsed(self) -> Any:
@@ -231,9 +232,9 @@ class JsonMap(JsonType):
     def read(self, reader: JsonReader) -> Any:
         if reader.peek() == "n":
             return reader.null()
-        entries: dict[str, Any] = {}
+        entries: dict[Any, Any] = {}
         for name in reader.members("map"):
-            entries[name] = reader.within(name, self.item.read)
+            entries[self.key.value(name)] = reader.within(name, self.item.read)
         return list(entries.items())
 
 
@@ -246,8 +247,8 @@ def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
         return None if element is None else JsonArray(element)
     if kind.name == "map":
         key, value = kind.children
-        item = json_type(value, timeZone)
-        return None if item is None or key.name != "string" else JsonMap(item)
+        item, name = json_type(value, timeZone), value_type(key, timeZone)
+        return None if item is None or name is None else JsonMap(name, item)
     read = value_type(kind, timeZone)
     return None if read is None else JsonValue(read)
 

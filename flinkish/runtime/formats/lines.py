@@ -87,7 +87,7 @@ def line_blocks(split: FileSplit) -> Iterator[LineBlock]:
     decompressed = decompressed_chunks(split.path)
     if decompressed is not None:
         if split.start == 0:
-            yield from _blocks(split.path, decompressed, 0, 1)
+            yield from blocks_of_lines(split.path, decompressed, 0, 1)
         return
     with opened(split.path) as file:
         start = 0 if split.start == 0 else _line_start_after(file, split.start, split.size)
@@ -95,23 +95,13 @@ def line_blocks(split: FileSplit) -> Iterator[LineBlock]:
         end = split.size if last >= split.size else _line_start_after(file, last, split.size)
         file.seek(start)
         line = 1 if start == 0 else None
-        yield from _blocks(split.path, chunks(file, end - start), start, line)
+        yield from blocks_of_lines(split.path, chunks(file, end - start), start, line)
 
 
-def is_utf8(data: bytes) -> bool:
-    """Whether ``data`` is a text in UTF-8."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _blocks(
+def blocks_of_lines(
     path: str, parts: Iterator[bytes], offset: int, line: int | None
 ) -> Iterator[LineBlock]:
+    """The lines in ``parts`` of a file from ``offset`` on, in blocks; ``line`` numbers the first."""
     pending: list[bytes] = []
     for part in parts:
         # A line of many parts is put together once only.
@@ -132,6 +122,17 @@ def _blocks(
     rest = b"".join(pending)
     if rest:
         yield LineBlock(path, rest, offset, line)
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether ``data`` is a text in UTF-8."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _end_of_lines(data: bytes) -> int:

@@ -6,6 +6,7 @@ a time, in any form that Spark takes, where that fails.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import math
 import re
@@ -149,7 +150,8 @@ class DecimalType(ValueType):
             )
         except InvalidOperation:
             raise self._refused(text) from None
-        if abs(number) >= Decimal(1).scaleb(self.arrow.precision - self.arrow.scale):
+        # abs() would round to 28 digits
+        if number.copy_abs() >= Decimal(1).scaleb(self.arrow.precision - self.arrow.scale):
             raise self._refused(text)
         return number
 
@@ -177,16 +179,18 @@ class DateType(ValueType):
 @dataclass(frozen=True)
 class TimestampType(ValueType):
     """``2024-02-29T12:30:00.5Z``, and the other forms of a cast to timestamp. One that names no zone
-    is in the session's, which is that of ``arrow``."""
+    is in the session's, which is that of ``arrow``; where this has none, no text may name one."""
 
     def value(self, text: str) -> Any:
         found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
-        if not found:
+        if not found or (found.group(8) and self.arrow.tz is None):
             raise self._refused(text)
         *parts, fraction, zone = found.groups()
         numbers = [int(part) if part else least for part, least in zip(parts, _LEAST)]
         micros = int(f"{fraction or '':0<6}"[:6])
         try:
+            if self.arrow.tz is None:
+                return datetime.datetime(*numbers, micros)  # type: ignore[arg-type,call-arg]
             offset = _zone(zone) if zone else _named_zone(self.arrow.tz)
             at = datetime.datetime(*numbers, micros, tzinfo=offset)  # type: ignore[arg-type,misc]
             return at.astimezone(datetime.UTC)
@@ -197,11 +201,51 @@ class TimestampType(ValueType):
         try:
             if _all(pc.match_substring_regex(texts, f"{_PLAIN_TIMESTAMP}$")):
                 local = texts.cast(pa.timestamp("us"))
+                if self.arrow.tz is None:
+                    return local
                 return pc.assume_timezone(local, self.arrow.tz, ambiguous="earliest")
-            if _all(pc.match_substring_regex(texts, f"{_PLAIN_TIMESTAMP}(?:Z|[+-]\\d\\d:\\d\\d)$")):
+            zoned = self.arrow.tz is not None
+            if zoned and _all(
+                pc.match_substring_regex(texts, f"{_PLAIN_TIMESTAMP}(?:Z|[+-]\\d\\d:\\d\\d)$")
+            ):
                 return texts.cast(pa.timestamp("us", "UTC")).cast(self.arrow)
         except pa.ArrowInvalid:
             pass
+        return None
+
+
+@dataclass(frozen=True)
+class BytesType(ValueType):
+    """Bytes in base 64."""
+
+    def value(self, text: str) -> Any:
+        try:
+            return base64.b64decode(text.encode(), validate=True)
+        except ValueError:
+            raise self._refused(text) from None
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
+        return None
+
+
+@dataclass(frozen=True)
+class DurationType(ValueType):
+    """``INTERVAL '1 02:30:00.5' DAY TO SECOND``, with the sign before the days."""
+
+    def value(self, text: str) -> Any:
+        found = _INTERVAL.fullmatch(text)
+        if not found:
+            raise self._refused(text)
+        sign, *parts, fraction = found.groups()
+        days, hours, minutes, seconds = map(int, parts)
+        micros = int(f"{fraction or '':0<6}")
+        try:
+            length = datetime.timedelta(days, seconds, micros, 0, minutes, hours)
+            return -length if sign else length
+        except OverflowError:
+            raise self._refused(text) from None
+
+    def column(self, texts: pa.Array) -> pa.Array | None:
         return None
 
 
@@ -216,6 +260,8 @@ def value_type(kind: ColumnType, timeZone: str) -> ValueType | None:
     if name.startswith("decimal("):
         precision, scale = map(int, re.findall(r"\d+", name))
         return DecimalType(name, pa.decimal128(precision, scale)) if scale >= 0 else None
+    if name.startswith("interval") and not re.search("year|month", name):
+        return DurationType(name, pa.duration("us"))
     if name == "timestamp" and _is_zone(timeZone):
         return TimestampType(name, pa.timestamp("us", timeZone))
     return None
@@ -231,6 +277,8 @@ _TYPES: dict[str, tuple[Any, pa.DataType]] = {
     "float": (FloatType, pa.float32()),
     "double": (FloatType, pa.float64()),
     "date": (DateType, pa.date32()),
+    "binary": (BytesType, pa.binary()),
+    "timestamp_ntz": (TimestampType, pa.timestamp("us")),
 }
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -246,6 +294,9 @@ _NON_FINITE = {
     **dict.fromkeys(["-Inf", "-Infinity"], -math.inf),
 }
 _DATE = re.compile(r"\+?0{0,3}([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_INTERVAL = re.compile(
+    r"INTERVAL '(-?)([0-9]{1,9}) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?' DAY TO SECOND"
+)
 _PLAIN_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = re.compile(
     r"\+?0{0,2}([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"

@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.errors import IllegalStateError
+from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.functions.runtime_context import (
@@ -64,6 +65,9 @@ class StreamingRuntimeContext(RuntimeContext):
 
     def getMetricGroup(self) -> MetricGroup:
         return self._operator.metrics
+
+    def addAccumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        self._operator.metrics.addAccumulator(name, accumulator)
 
     def isObjectReuseEnabled(self) -> bool:
         return self._operator.output.reusesObjects
@@ -191,15 +195,18 @@ class StreamOperator(ABC):
         self._key_group = keyGroup
         self._attributes.restore(self._restored_attributes)
         states = self._function_states or ()
-        for function, state in zip_longest(self._checkpointed, states):
+        for function, state in zip_longest(self._checkpointed, states[: len(self._checkpointed)]):
             function.initialize(keyGroup, state)
 
     def snapshot(self) -> dict[str, Any]:
         """The state besides keyed state and timers; must be picklable."""
         snapshot: dict[str, Any] = {"watermark": self.currentWatermark}
-        if self._checkpointed:
+        # What no function asks for any more is kept unread
+        unread = (self._function_states or [])[len(self._checkpointed) :]
+        if self._checkpointed or unread:
             now = self.clock.getCurrentProcessingTime()
-            snapshot["functions"] = [f.snapshot(self._key_group, now) for f in self._checkpointed]
+            own = [function.snapshot(self._key_group, now) for function in self._checkpointed]
+            snapshot["functions"] = [*own, *unread]
         if (attributes := self._attributes.snapshot()) is not None:
             snapshot["attributes"] = attributes
         return snapshot
@@ -210,6 +217,10 @@ class StreamOperator(ABC):
     def inputs(self) -> tuple[Input, ...]:
         """The operator's inputs, in order."""
         raise NotImplementedError
+
+    def skipToWatermark(self, timestamp: int) -> None:
+        """Set the watermark to ``timestamp``; no timer was due before."""
+        self.currentWatermark = timestamp
 
     def advanceProcessingTime(self, now: int) -> None:
         """Called when the clock is at ``now`` (ms): fire the processing-time timers that are due."""
@@ -390,10 +401,6 @@ class OneInputOperator(StreamOperator, Input):
             if next_due < end:
                 self.processWatermark(timestamps[next_due])
             start = next_due + 1
-
-    def skipToWatermark(self, timestamp: int) -> None:
-        """Set the watermark to ``timestamp``; no timer was due before."""
-        self.currentWatermark = timestamp
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         self.output.emitWatermarkStatus(status)

@@ -13,9 +13,7 @@ from flinkish.api.functions.broadcast import (
 )
 from flinkish.api.functions.state import MapStateDescriptor, StateDescriptor
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.operators import (
-    BroadcastProcessDescription,
-)
+from flinkish.api.plan.two_input import BroadcastProcessDescription
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import (
     ElementContext,

@@ -11,7 +11,7 @@ import numpy as np
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.join import JoinContext
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.time.durations import fits_long, to_long
 from flinkish.api.time.elements import earliest
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
@@ -25,6 +25,7 @@ from flinkish.runtime.operators.join_columns import (
 )
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements, keys_of
 from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
@@ -52,7 +53,10 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         width = max(upper - lower + 1, 1)
         backend = context.backend
         self._left = JoinBuffer(backend, "left", lower, upper, width, description.leftLateTag)
-        self._right = JoinBuffer(backend, "right", to_long(-upper), to_long(-lower), width, description.rightLateTag)
+        self._right = JoinBuffer(
+            backend, "right", to_long(-upper), to_long(-lower), width, description.rightLateTag
+        )
+        self._bounds = lower, upper
         self._joins_columns = max(abs(lower), abs(upper)) <= FARTHEST
         self._buffers = {buffer.name: buffer for buffer in (self._left, self._right)}
         self._context = PairContext(self)
@@ -60,6 +64,15 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     def open(self) -> None:
         self.openFunction(self._function)
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        if snapshot is not None and snapshot.get("bounds", self._bounds) != self._bounds:
+            for buffer in self._buffers.values():
+                buffer.rearrange(self.timers)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "bounds": self._bounds}
 
     @cached_property
     def _computes(self) -> bool:
@@ -264,6 +277,20 @@ class JoinBuffer:
     def cleanupTime(self, timestamp: int) -> int:
         """The watermark (ms) at which no partner can come any more for an element at ``timestamp``."""
         return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
+
+    def rearrange(self, timers: InternalTimerService) -> None:
+        """Find and remove by these bounds what was kept by others."""
+        self.columns.rearrange()
+        for key, _ in list(self._table.maps()):
+            self._backend.currentKey = key
+            kept = [
+                entry for _, entries in self._table.items(key, None) for entry in entries.items()
+            ]
+            self._table.clear(key, None)
+            for timestamp, elements in kept:
+                for element in elements:
+                    self.add(timestamp, element)
+                timers.registerEventTimeTimer(self.name, self.cleanupTime(timestamp))
 
     def removeAt(self, cleanupTime: int) -> None:
         """Remove the elements of the current key with that clean-up time."""

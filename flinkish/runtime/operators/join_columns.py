@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import (
@@ -145,7 +146,7 @@ class JoinColumns:
 
     def add(self, run: JoinRun) -> None:
         """Keep the elements of a run."""
-        dues = run.timestamps + max(self.upper, 0)
+        dues = self._dues(run.timestamps)
         arrays = [*map(pa.array, (run.hashes, dues, run.timestamps)), *run.elements.columns]
         fields = [(name, array.type) for name, array in zip(_NAMES, arrays)]
         fields += [(field.name, field.type) for field in run.elements.schema]
@@ -153,6 +154,21 @@ class JoinColumns:
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
         self._table.open(run.hashes)
         self._table.replace([*self._table.rows(), rows])
+
+    def rearrange(self) -> None:
+        """Let the elements be removed when the bounds say it, which were others when they came."""
+        self._table.openDue(MAX_TIMESTAMP)
+        rows = self._table.rows()
+        dues = [pa.array(self._dues(_times(batch))) for batch in rows]
+        self._table.replace(
+            [batch.set_column(DUE, _NAMES[DUE], due) for batch, due in zip(rows, dues)]
+        )
+
+    def _dues(self, timestamps: Timestamps) -> Timestamps:
+        """When elements at ``timestamps`` can be removed."""
+        after = max(self.upper, 0)
+        dues: Timestamps = np.minimum(timestamps, MAX_TIMESTAMP - after) + after
+        return dues
 
     def stored(self, run: JoinRun) -> pa.RecordBatch | None:
         """All rows with the hashes of a run of the other side, and some others. None if they are not of one

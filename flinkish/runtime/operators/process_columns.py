@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.state import ValueState
 from flinkish.runtime.operators.contexts import SimpleTimerService
+from flinkish.runtime.operators.process_check import ProcessCheck
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableValueState
 from flinkish.runtime.tracing.folding import first_positions
-from flinkish.runtime.tracing.process_fold import KeyedRun, ProcessFold
+from flinkish.runtime.tracing.process_fold import KeyedRun, Processed, ProcessFold
 from flinkish.runtime.tracing.symbols import Refusal
 
 LEAST_ELEMENTS = 1 << 10
@@ -37,14 +38,28 @@ class ProcessColumns:
         self._backend = backend
         self._timers = timers
 
+    def _checked(
+        self, processed: Processed, run: KeyedRun, distinct: Sequence[Any]
+    ) -> Processed | None:
+        """``processed``, None if the function gives something else for one of the keys."""
+        self._fold.runs.seed += 1
+        difference = ProcessCheck(self._fold, run, self._timers.currentWatermark()).difference(
+            self._backend, distinct
+        )
+        if difference is None:
+            return processed
+        self._fold.runs.leave(difference)
+        return None
+
     def process(self, records: Records) -> Records | None:
         """What the function emits for ``records``, with its states and timers changed; None, and nothing changed,
         if it has to be called for each."""
         values, keys = records.values, records.keys
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+        columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
+        if not columns or not isinstance(keys, ColumnKeys):
+            self._fold.runs.note(False)
             return None
-        if len(values) < LEAST_ELEMENTS:
-            return None
+        assert isinstance(values, RowColumns)
         column, groups, distinct = _by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
 
@@ -53,6 +68,9 @@ class ProcessColumns:
             return state.storedUnder(distinct)
 
         processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
+        if processed is not None and self._fold.runs.due(len(values), values):
+            processed = self._checked(processed, run, distinct)
+        self._fold.runs.note(processed is not None)
         if processed is None:
             return None
         backend = self._backend

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
+from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
@@ -71,17 +73,27 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             self._nextEmit = self.clock.getCurrentProcessingTime() + self.autoWatermarkInterval
         else:
             self._nextEmit = snapshot["nextEmit"]
-        self._restore_generators(None if snapshot is None else snapshot["generators"])
+        goes_on = snapshot and snapshot.get("strategy") in (None, self._made)
+        self._restore_generators(snapshot["generators"] if snapshot and goes_on else None)
 
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
             "generators": self._snapshot_generators(),
+            "strategy": self._made,
             "nextEmit": self._nextEmit,
         }
 
     def _restore_generators(self, snapshot: Any) -> None:
         self._generation = self.generation(snapshot)
+
+    @cached_property
+    def _made(self) -> str:
+        """What a new generator is: one that another strategy made is not gone on with."""
+        with user_method_of(self.name, "createWatermarkGenerator()"):
+            # Of a clock that stands still, as some begin with the time
+            made = WatermarkGeneration(self._strategy, ProcessingTimeService(), None, traces=False)
+        return made.settings()
 
     def generation(self, snapshot: Any) -> WatermarkGeneration:
         """A generator, new or gone on with."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flinkish.api.plan.operators import (
-    CoFlatMapDescription,
-    CoMapDescription,
-    CoProcessDescription,
-)
+from flinkish.api.plan.two_input import CoFlatMapDescription, CoMapDescription, CoProcessDescription
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ClockService, OperatorProcessContext

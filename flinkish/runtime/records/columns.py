@@ -37,10 +37,18 @@ class Misfit(Exception):
     def within(self, field: str, position: int) -> Misfit:
         """This error with the path of the value, which is in ``field`` of an outer column."""
         path = f"{field}.{self.field}" if self.field else field
-        return Misfit(position, self.value, self.wanted, path)
+        return type(self)(position, self.value, self.wanted, path)
 
     def __str__(self) -> str:
-        return f"{self.field} {shown(self.value)} is not of type {self.wanted}"
+        return f"its {self.field} {shown(self.value)} is not of type {self.wanted}"
+
+
+class MissingField(Misfit):
+    """The value at ``position`` has names, and not that of a column, ``wanted``."""
+
+    def __str__(self) -> str:
+        path = f"{self.field}.{self.wanted}" if self.field else self.wanted
+        return f"it has no field {path!r}"
 
 
 class ColumnWriter(ABC):
@@ -122,33 +130,63 @@ class FieldsWriter:
         if not values:
             return [()] * len(self._names)
         kinds = set(map(type, values))
-        if all(issubclass(kind, tuple) for kind in kinds) and (
-            set(map(len, values)) == {len(self._names)}
-        ):
-            return zip(*map(tuple.__iter__, values))
-        if len(kinds) == 1 and self._has_fields(kinds.pop()):
-            return [[getattr(value, name) for value in values] for name in self._names]
+        if len(kinds) == 1:
+            columns = self._of_kind(kinds.pop(), values)
+            if columns is not None:
+                return columns
         return zip(*[self._of(value, position) for position, value in enumerate(values)])
 
-    def _has_fields(self, kind: type[Any]) -> bool:
-        """Whether ``kind`` is a dataclass with a field for each column."""
-        return dataclasses.is_dataclass(kind) and {f.name for f in dataclasses.fields(kind)} >= set(
-            self._names
-        )
+    def _of_kind(self, kind: type[Any], values: Sequence[Any]) -> Iterable[Sequence[Any]] | None:
+        """The values of each field of elements that are all of ``kind``; None where each has to be looked at."""
+        names = self._names_of(kind)
+        if issubclass(kind, tuple):
+            if names is not None and tuple(names) != tuple(self._names):
+                if not set(self._names).issubset(names):
+                    return None
+                return [
+                    [value[place] for value in values] for place in map(names.index, self._names)
+                ]
+            known = kind is tuple or bool(getattr(kind, "_fields", ()))
+            if known and set(map(len, values)) == {len(self._names)}:
+                return zip(*map(tuple.__iter__, values))
+        elif names is not None and set(self._names).issubset(names):
+            return [[getattr(value, name) for value in values] for name in self._names]
+        return None
+
+    def _names_of(self, value: Any) -> Sequence[str] | None:
+        """The names of the fields of a value, or of all values of a class; None where fields go by their
+        position, as they do where those of either side have none but ``f0``, ``f1`` and so on."""
+        kind = value if isinstance(value, type) else type(value)
+        if issubclass(kind, tuple):
+            names = getattr(value, "_fields", None) or getattr(value, "__fields__", None)
+            if not isinstance(names, (tuple, list)) or _are_numbered(names):
+                return None
+            return None if _are_numbered(self._names) else names
+        if dataclasses.is_dataclass(kind):
+            return [field.name for field in dataclasses.fields(kind)]
+        return list(value) if isinstance(value, Mapping) else None
 
     def _of(self, value: Any, position: int) -> Sequence[Any]:
-        if isinstance(value, (tuple, list)):
-            fields: Sequence[Any] = value
-        elif isinstance(value, Mapping):
-            fields = [value.get(name) for name in self._names]
-        elif dataclasses.is_dataclass(value):
-            fields = [getattr(value, name, None) for name in self._names]
-        else:
-            fields = (value,)
+        names = self._names_of(value)
+        fields: Sequence[Any]
+        if names is not None:
+            missing = next((name for name in self._names if name not in names), None)
+            if missing is not None:
+                raise MissingField(position, value, missing)
+            if isinstance(value, tuple):
+                return [tuple.__getitem__(value, names.index(name)) for name in self._names]
+            if isinstance(value, Mapping):
+                return [value[name] for name in self._names]
+            return [getattr(value, name) for name in self._names]
+        fields = value if isinstance(value, (tuple, list)) else (value,)
         if len(fields) != len(self._names):
             wanted = f"a row of {len(self._names)} fields, {', '.join(self._names)}"
             raise Misfit(position, value, wanted)
         return fields
+
+
+def _are_numbered(names: Sequence[str]) -> bool:
+    return all(name == f"f{place}" for place, name in enumerate(names))
 
 
 class ListColumnWriter(ColumnWriter):
@@ -278,25 +316,32 @@ class ElementColumns:
     def of(self, values: Sequence[Any]) -> RowColumns:
         """``values`` as columns. Raises UnfitElementError, which names the element and the field, if
         one does not fit."""
-        if isinstance(values, RowColumns) and self._fits(values):
+        if isinstance(values, RowColumns):
             # Rows of a table, and what functions made as columns, are columns already
-            return RowColumns(self._batch(values.batch.columns))
+            columns = self._columns_of(values)
+            if columns is not None and [column.type for column in columns] == self.schema.types:
+                return RowColumns(self._batch(columns))
         with user_code_of(self.sink, lambda: values):
             try:
                 return RowColumns(self._batch(self._writer.columns(values)))
             except Misfit as misfit:
                 raise self._error(values[misfit.position], misfit) from None
 
-    def _fits(self, values: RowColumns) -> bool:
-        """Whether the columns of ``values`` are those of the schema."""
-        if values.batch.schema.types != self.schema.types:
-            return False
-        shape = values.shape
-        if values.ofRows:
-            return True
+    def _columns_of(self, values: RowColumns) -> list[pa.Array] | None:
+        """The columns of ``values`` in the order of the schema; None where the elements have to be looked at."""
+        shape, wanted = values.shape, self.schema.names
         if shape.kind is None or self.whole:
-            return shape.kind is None and self.whole
-        return shape.flat and (shape.kind is tuple or list(shape.names) == self.schema.names)
+            return values.batch.columns if shape.kind is None and self.whole else None
+        if not shape.flat:
+            return None
+        names = list(shape.names)
+        if shape.kind is tuple or names == wanted:
+            return list(values.batch.columns)
+        if _are_numbered(names) or (_are_numbered(wanted) and issubclass(shape.kind, tuple)):
+            return list(values.batch.columns) if len(names) == len(wanted) else None
+        if not set(wanted).issubset(names):
+            return None
+        return [values.batch.column(names.index(name)) for name in wanted]
 
     @cached_property
     def _writer(self) -> FieldsWriter:
@@ -306,9 +351,16 @@ class ElementColumns:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _error(self, element: Any, misfit: Misfit) -> UnfitElementError:
+        if isinstance(misfit, MissingField):
+            return UnfitElementError(
+                f"the element {shown(element)} does not fit the schema: {misfit}. Elements with names are"
+                " written by name: give the element the field, if only with None, or name the column of"
+                " the schema as the element does.",
+                self.sink,
+            )
         if misfit.field:
             return UnfitElementError(
-                f"the element {shown(element)} does not fit the schema: its {misfit}. Map the"
+                f"the element {shown(element)} does not fit the schema: {misfit}. Map the"
                 " elements to the type of the field, or declare another type with returns(Types...) or"
                 " a schema.",
                 self.sink,

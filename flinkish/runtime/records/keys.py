@@ -100,6 +100,23 @@ def _of_any(key: Any) -> int:
     raise UnstableKeyError(key)
 
 
+def differs_from_itself(key: Any) -> bool:
+    """Whether ``key`` or a part of it is not equal to itself, as NaN is not."""
+    if type(key) in _EQUAL_TO_THEMSELVES:
+        return False
+    if isinstance(key, (tuple, frozenset)):
+        return any(map(differs_from_itself, key))
+    if _is_frozen_dataclass(key):
+        return any(differs_from_itself(getattr(key, part.name)) for part in dataclasses.fields(key))
+    try:
+        return bool(key != key)
+    except Exception:  # a broken __ne__ is not this one's to report
+        return False
+
+
+_EQUAL_TO_THEMSELVES = frozenset((str, int, bool, bytes, type(None)))
+
+
 def _of_number(number: Any) -> int:
     if number != number:
         raise UnstableKeyError(number)

@@ -1,14 +1,20 @@
-"""Errors of user functions: raised with the name of the operator and the element that caused them."""
+"""Errors of user functions: raised with the name of the operator and the element that caused them.
+
+An error that flinkish itself raised while a user function's operator worked is told apart, as an ``InternalError``.
+"""
 
 from __future__ import annotations
 
+import dis
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from types import FrameType
+from typing import Any, TypeVar
 
-from flinkish.api.errors import FlinkishError, UnfitElementError, UserFunctionError
+from flinkish.api.errors import FlinkishError, InternalError, UnfitElementError, UserFunctionError
 from flinkish.runtime.records.copies import ATOMS, copied
 
 
@@ -34,7 +40,9 @@ def user_method_of(operator: str, method: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, FlinkishError) or is_interrupt(error):
             raise
-        raise UserFunctionError.of(operator, None, error, method) from error
+        raise (
+            internal_error(operator, error) or UserFunctionError.of(operator, None, error, method)
+        ) from error
 
 
 def raise_named(operator: str, error: BaseException, element: Callable[[], object]) -> None:
@@ -46,7 +54,63 @@ def raise_named(operator: str, error: BaseException, element: Callable[[], objec
         raise error.at(operator) from None
     if isinstance(error, FlinkishError) or is_interrupt(error):
         raise error
-    raise UserFunctionError.of(operator, element(), error) from error
+    raise (
+        internal_error(operator, error) or UserFunctionError.of(operator, element(), error)
+    ) from error
+
+
+def internal_error(operator: str, error: BaseException) -> InternalError | None:
+    """``error`` as one of flinkish, if the line that raised it is flinkish's own and calls no function there, which
+    might be a user's without a frame, as ``int`` has none."""
+    if isinstance(error, FlinkishError) or not isinstance(error, _FAULTS):
+        return None
+    trace = error.__traceback__
+    if trace is None:
+        return None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    if not _is_ours(trace.tb_frame):
+        return None
+    code = trace.tb_frame.f_code
+    asserted = isinstance(error, AssertionError)
+    if not asserted and dis.opname[code.co_code[trace.tb_lasti]] not in _LOOK_UPS:
+        return None
+    module = trace.tb_frame.f_globals["__name__"]
+    return InternalError.of(operator, error, f"{module}:{trace.tb_lineno} in {code.co_name}")
+
+
+_FAULTS = (AssertionError, AttributeError, LookupError, NameError)
+_LOOK_UPS = frozenset(
+    f"{action}_{what}"
+    for action in ("LOAD", "STORE", "DELETE", "BINARY")
+    for what in ("ATTR", "METHOD", "GLOBAL", "FAST", "DEREF", "SUBSCR")
+)
+"""The instructions that look something up, and call nothing."""
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether a frame is of the runtime. The api looks fields up in elements, where users name them."""
+    room = str(frame.f_globals.get("__name__", "")).split(".")[:2]
+    return room[0] == "flinkish" and room[-1] not in ("api", "pyflink")
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def naming_internal_errors(method: _Method) -> _Method:
+    """Lets ``method``, of an object with a ``name``, raise InternalError for what no user function raised."""
+
+    @wraps(method)
+    def named(self: Any, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except Exception as error:
+            internal = internal_error(self.name, error)
+            if internal is None:
+                raise
+            raise internal from error
+
+    return named  # type: ignore[return-value]
 
 
 def is_interrupt(error: BaseException) -> bool:

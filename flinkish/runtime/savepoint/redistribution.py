@@ -139,6 +139,13 @@ def _restore_windows(
 # ---------------------------------------------------------------------- operators and inputs
 
 
+def has_operator_state(snapshot: Mapping[str, Any]) -> bool:
+    """Whether the snapshot of an operator holds lists of functions or broadcast state."""
+    functions = snapshot.get("functions") or ()
+    lists = (values for state in functions for _, values in state["lists"].values())
+    return any(lists) or any((snapshot.get(BROADCAST) or {}).values())
+
+
 def redistributed(
     snapshots: Mapping[int, dict[str, Any]],
     groups: Sequence[int],

@@ -23,7 +23,7 @@ from flinkish.runtime.windowing.element_runs import (
 )
 from flinkish.runtime.windowing.panes import accumulators_of
 from flinkish.runtime.windowing.session_columns import OpenSession, OpenSessions
-from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold
+from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold, part_join
 
 SavedWindow = tuple[Any, Any, Sequence[Any]]
 """A key, a window, and the values that the window function would get."""
@@ -99,7 +99,10 @@ class _Contents:
             fold, folded = self._known_fold(), accumulators_of(run)
             for key, accumulator in zip(python_values(run.column(0)), fold.accumulators(folded)):
                 if key in found:
-                    accumulator = fold.joined(folded.schema, found[key], accumulator)
+                    joined = fold.joined(folded.schema, found[key], accumulator)
+                    if joined is None:
+                        joined = part_join(self._aggregation)(found[key], accumulator)
+                    accumulator = joined
                 found[key] = accumulator
         return iter(found.items())
 

@@ -10,18 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from flinkish.api.errors import JobExecutionError
-from flinkish.runtime.formats.csv_lines import csv_column
-from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.sinks.lines import element_lines
+from flinkish.runtime.sinks.lines import LineWriter
 
 _UNFINISHED = "_unfinished"
 
@@ -30,12 +25,9 @@ _UNFINISHED = "_unfinished"
 class PartFiles:
     """Where the tasks of a sink write, and what."""
 
-    sink: str
-    """Its name, for errors."""
     directory: str
     ending: str
-    line: Callable[[Any], str] | None
-    """Makes the line of an element; None: elements come as columns, and are lines of CSV."""
+    writer: LineWriter
 
     def begun(self) -> Path:
         """A file that nobody else writes."""
@@ -43,13 +35,13 @@ class PartFiles:
 
     def append(self, part: Path, values: Sequence[Any]) -> None:
         """Write elements to the end of ``part``."""
-        lines = self._lines(values)
-        text = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
+        content, head = self.writer.content(values), self.writer.head
         try:
             part.parent.mkdir(parents=True, exist_ok=True)
             with part.open("ab") as file:
-                file.write(memoryview(text[0].as_buffer()))
-                file.write(b"\n")
+                if head is not None and file.tell() == 0:
+                    file.write(f"{head}\n".encode())
+                file.write(content)
         except OSError as error:
             raise self._unwritten(error) from None
 
@@ -68,7 +60,7 @@ class PartFiles:
             os.rename(whole, target)
         except FileNotFoundError as error:
             raise JobExecutionError(
-                f"{self.sink}: {error.filename}, which a worker has written, is not on this machine."
+                f"{self.writer.sink}: {error.filename}, which a worker has written, is not on this machine."
                 " Write to a directory on a mount that all machines of the cluster have, or to a store"
                 " like S3."
             ) from None
@@ -83,14 +75,8 @@ class PartFiles:
     def _unfinished(self) -> Path:
         return Path(self.directory, _UNFINISHED)
 
-    def _lines(self, values: Sequence[Any]) -> pa.Array:
-        if self.line is not None:
-            return element_lines(self.sink, self.line, values)
-        assert isinstance(values, RowColumns)
-        return csv_column(values.batch)
-
     def _unwritten(self, error: OSError) -> JobExecutionError:
         return JobExecutionError(
-            f"{self.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
+            f"{self.writer.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
             " of the workers the right to write; a job with a checkpoint then goes on."
         )

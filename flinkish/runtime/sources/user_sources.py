@@ -28,9 +28,17 @@ from flinkish.api.errors import (
     shown,
 )
 from flinkish.api.stored_names import pickled, unpickled
-from flinkish.api.time.elements import StreamRecord
+from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
+from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.records.copies import ATOMS, copied
-from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
+from flinkish.runtime.records.frames import (
+    Frame,
+    Marks,
+    MarksBuilder,
+    SplitMark,
+    decode_frame,
+    encode_frame,
+)
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
@@ -51,9 +59,11 @@ _RETAINED = 200
 
 @dataclass(frozen=True)
 class Portion:
-    """What a batch takes of a source: the records, the position after them, and whether it has ended."""
+    """What a batch takes of a source: the records with the watermarks among them, the position after them, and
+    whether it has ended."""
 
     records: Records
+    watermarks: Marks
     position: Any
     last: bool
 
@@ -97,14 +107,20 @@ class ReadAhead:
             return None
         if count == 0 and self._error is not None:
             raise self._error
-        values, timestamps = [], []
+        values: list[Any] = []
+        timestamps: list[int] = []
+        marks = MarksBuilder()
         for _ in range(count):
             value, timestamp, self._position = self._read.popleft()
+            if type(value) is Watermark:
+                marks.addWatermark(len(values), value.timestamp)
+                continue
             values.append(value)
             timestamps.append(timestamp)
         self._room.set()
         last = ended and self._error is None and not self._read
-        return Portion(Records(values, timestamps_of(timestamps)), self._position, last)
+        records = Records(values, timestamps_of(timestamps))
+        return Portion(records, marks.build(), self._position, last)
 
     def close(self) -> None:
         """Read no further."""
@@ -172,8 +188,8 @@ class FrameFiles:
             os.fsync(file.fileno())
         return places
 
-    def read(self, path: str, start: int, length: int) -> Records:
-        """The records of a frame in a file."""
+    def read(self, path: str, start: int, length: int) -> Frame:
+        """A frame in a file."""
         with open(path, "rb") if self.system is None else self.system.open_input_file(path) as file:
             file.seek(start)
             data = file.read(length)
@@ -182,7 +198,7 @@ class FrameFiles:
                 f"the file {path} of the checkpoint ends before byte {start + length}, where elements of a"
                 " source were. Restore it from a copy, or begin anew with another checkpoint directory."
             )
-        return decode_frame(data).records
+        return decode_frame(data)
 
     def removeUpTo(self, step: int) -> None:
         """Remove the files of the steps up to that one."""
@@ -252,11 +268,12 @@ class UserSourcePlanner(SourcePlanner):
         if portion is None:
             return None
         if self._frozen is not None:
-            self._frozen -= len(portion.records)
+            self._frozen -= len(portion.records) + len(portion.watermarks)
         self._number += 1
         self._position = encoded_position(portion.position)
         self._ended = portion.last
-        frames = self._write(portion.records) if len(portion.records) else []
+        some = len(portion.records) or len(portion.watermarks)
+        frames = self._write(portion) if some else []
         return Step([(self._number, self._position), *frames], portion.last)
 
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
@@ -296,17 +313,30 @@ class UserSourcePlanner(SourcePlanner):
             )
         return self._reading
 
-    def _write(self, records: Records) -> list[tuple[str, int, int]]:
+    def _write(self, portion: Portion) -> list[tuple[str, int, int]]:
         # A planner that outlives its killed job for a moment must not write into the file of the next
         name = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
-        return self._frames.write(name, frames_of(self._name, records))
+        return self._frames.write(name, frames_of(self._name, portion))
 
 
-def frames_of(name: str, records: Records) -> Iterator[bytes]:
-    """``records`` of the source ``name`` in frames."""
-    for start in range(0, len(records), ELEMENTS_A_FRAME):
-        part = records.slice(start, min(start + ELEMENTS_A_FRAME, len(records)))
-        yield encode_frame(Frame(part, NO_MARKS), name, byValue=True)
+def frames_of(name: str, portion: Portion) -> Iterator[bytes]:
+    """What a portion of the source ``name`` holds, in frames."""
+    records, marks = portion.records, portion.watermarks
+    for start in range(0, max(len(records), 1), ELEMENTS_A_FRAME):
+        end = min(start + ELEMENTS_A_FRAME, len(records))
+        here = (marks.positions >= start) & ((marks.positions < end) | (end == len(records)))
+        positions = marks.positions[here] - start
+        among = Marks(positions, marks.kinds[here], marks.watermarks[here])
+        yield encode_frame(Frame(records.slice(start, end), among), name, byValue=True)
+
+
+def read_frame(frame: Frame) -> Iterator[ReadResult]:
+    """What a frame of a source holds, in order."""
+    for segment in frame.segments():
+        if isinstance(segment, Records):
+            yield segment
+        elif not isinstance(segment, (WatermarkStatus, SplitMark)):
+            yield from map(Watermark, segment)
 
 
 def encoded_position(position: Any) -> str:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.plan.state_form import goes_on
 from flinkish.api.stored_names import stored_as
 from flinkish.runtime.records.records import Hashes
 
@@ -151,6 +153,12 @@ class ColumnMerge(Protocol):
         """
 
 
+def kind_of_run(schema: pa.Schema) -> bytes:
+    """What tells runs of other columns apart, or of columns that mean something else: a digest of the schema with what
+    is noted in it."""
+    return blake2b(schema.serialize(), digest_size=8).digest()
+
+
 class ColumnTable(ABC):
     """The contents of aligned windows as columns: window -> runs of rows, in the order of their arrival.
 
@@ -174,6 +182,10 @@ class ColumnTable(ABC):
     @abstractmethod
     def runs(self, window: Any) -> list[pa.RecordBatch]:
         """All runs of ``window``."""
+
+    @abstractmethod
+    def kinds(self, window: Any) -> set[bytes]:
+        """The kinds of the runs of ``window``, without reading them."""
 
     @abstractmethod
     def remove(self, window: Any) -> None:
@@ -284,27 +296,6 @@ class NotedState(NamedTuple):
     """``ValueState``, ``MapState`` and so on, and whether its entries expire."""
     type: str
     """The type of its values, empty if it was not given."""
-
-
-_INTEGERS = frozenset(("Byte", "Short", "Integer", "Long", "BigInteger"))
-_FLOATS = frozenset(("Float", "Double"))
-_ATOMS = frozenset(
-    ("String", "Boolean", "BigDecimal", "Instant", "Timestamp", "LocalDateTime")
-    + ("Date", "Time", "Duration", *_INTEGERS, *_FLOATS)
-)
-
-
-def goes_on(earlier: str, now: str) -> bool:
-    """Whether values of the type ``earlier`` are values of the type ``now``.
-
-    Only basic types are told apart, of which Python's values say the same; the classes of other values
-    decide themselves what they can be read as.
-    """
-    if earlier == now or not _ATOMS.issuperset((earlier, now)):
-        return True
-    if now in _INTEGERS:
-        return earlier in _INTEGERS
-    return now in _FLOATS and (earlier in _INTEGERS or earlier in _FLOATS)
 
 
 class KeyedStateBackend(ABC):

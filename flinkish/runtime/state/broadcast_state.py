@@ -7,7 +7,9 @@ from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
-from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.api.functions.state import MapEntry, MapStateDescriptor
+from flinkish.runtime.records.keys import differs_from_itself
+from flinkish.runtime.state.table_states import Again, refuse_nan
 
 
 class HeapBroadcastState(BroadcastState[Any, Any]):
@@ -24,14 +26,17 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
     def contains(self, key: Any) -> bool:
         return key in self.content
 
-    def immutableEntries(self) -> Iterable[tuple[Any, Any]]:
-        return self.content.items()
+    def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
+        return Again(lambda: map(MapEntry, self.content.items()))
 
     def put(self, key: Any, value: Any) -> None:
+        if type(key) is not str and differs_from_itself(key):
+            refuse_nan("of the broadcast", key)
         self.content[key] = value
 
     def putAll(self, map: Mapping[Any, Any]) -> None:  # noqa: A002 - Flink's name
-        self.content.update(map)
+        for key, value in map.items():
+            self.put(key, value)
 
     def remove(self, key: Any) -> None:
         self.content.pop(key, None)
@@ -39,10 +44,10 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
     def clear(self) -> None:
         self.content.clear()
 
-    def entries(self) -> Iterable[tuple[Any, Any]]:
-        return list(self.content.items())
+    def entries(self) -> Iterable[MapEntry[Any, Any]]:
+        return list(map(MapEntry, self.content.items()))
 
-    def iterator(self) -> Iterator[tuple[Any, Any]]:
+    def iterator(self) -> Iterator[MapEntry[Any, Any]]:
         return iter(self.entries())
 
 
@@ -60,8 +65,8 @@ class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
     def contains(self, key: Any) -> bool:
         return key in self._state.content
 
-    def immutableEntries(self) -> Iterable[tuple[Any, Any]]:
-        return self._state.content.items()
+    def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
+        return Again(lambda: map(MapEntry, self._state.content.items()))
 
     def clear(self) -> NoReturn:
         raise IllegalStateError(
@@ -88,6 +93,8 @@ class BroadcastStates:
     def __init__(self, operator: str, descriptors: Iterable[MapStateDescriptor[Any, Any]]) -> None:
         self._operator = operator
         self._states = {descriptor.name: HeapBroadcastState() for descriptor in descriptors}
+        self._unread: dict[str, dict[Any, Any]] = {}
+        """What was restored of states that are not declared any more."""
         self._views = {name: ReadOnlyView(state) for name, state in self._states.items()}
 
     def get(self, descriptor: MapStateDescriptor[Any, Any]) -> HeapBroadcastState:
@@ -100,12 +107,15 @@ class BroadcastStates:
 
     def snapshot(self) -> dict[str, dict[Any, Any]]:
         """The state to pass to ``restore``."""
-        return {name: dict(state.content) for name, state in self._states.items()}
+        states = {name: dict(state.content) for name, state in self._states.items()}
+        return {**self._unread, **states}
 
     def restore(self, snapshot: dict[str, dict[Any, Any]] | None) -> None:
         """Continue from a snapshot, or with empty states if it is None."""
+        kept = dict(snapshot or {})
         for name, state in self._states.items():
-            state.content = dict((snapshot or {}).get(name, ()))
+            state.content = dict(kept.pop(name, ()))
+        self._unread = kept
 
     def _known(self, descriptor: MapStateDescriptor[Any, Any]) -> str:
         if descriptor.name not in self._states:

@@ -21,6 +21,7 @@ from flinkish.runtime.state.backend import (
     TimerQueue,
     WindowTable,
     first_due,
+    kind_of_run,
 )
 
 
@@ -135,6 +136,9 @@ class HeapColumnTable(ColumnTable):
 
     def runs(self, window: Any) -> list[pa.RecordBatch]:
         return list(self._windows.get(window, ()))
+
+    def kinds(self, window: Any) -> set[bytes]:
+        return {kind_of_run(run.schema) for run in self._windows.get(window, ())}
 
     def remove(self, window: Any) -> None:
         self._windows.pop(window, None)

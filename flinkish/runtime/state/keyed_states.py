@@ -20,6 +20,7 @@ from flinkish.api.functions.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from flinkish.api.plan.state_form import accumulators, map_type
 from flinkish.runtime.state.backend import KeyedStateBackend, NotedState, TimerQueue
 from flinkish.runtime.state.table_states import (
     TableAggregatingState,
@@ -130,10 +131,18 @@ def _kind_of(descriptor: StateDescriptor[Any]) -> type[StateDescriptor[Any]]:
 
 
 def _noted(kind: type[StateDescriptor[Any]], descriptor: StateDescriptor[Any]) -> NotedState:
-    config, given = descriptor.ttlConfig, descriptor.type
+    config = descriptor.ttlConfig
     expires = " that expires" if config is not None and config.isEnabled() else ""
     name = kind.__name__.removesuffix("Descriptor") + expires
-    return NotedState(descriptor.name, name, "" if given is None else str(given))
+    return NotedState(descriptor.name, name, _type_of(descriptor))
+
+
+def _type_of(descriptor: StateDescriptor[Any]) -> str:
+    if isinstance(descriptor, MapStateDescriptor):
+        return map_type(descriptor.keyType, descriptor.valueType)
+    if descriptor.type is None and isinstance(descriptor, AggregatingStateDescriptor):
+        return accumulators(descriptor.aggregateFunction)
+    return "" if descriptor.type is None else str(descriptor.type)
 
 
 _STATES: dict[type[StateDescriptor[Any]], Any] = {

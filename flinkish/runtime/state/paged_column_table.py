@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.state.backend import ColumnMerge, ColumnTable
+from flinkish.runtime.state.backend import ColumnMerge, ColumnTable, kind_of_run
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
 GROWTH = 4
@@ -26,8 +26,9 @@ _SECTIONS = ("rows",)
 ROWS_A_PAGE = 1 << 16
 
 
-_Stored = tuple[int, int, int]
-"""A stored run: the number of its first page, how many pages it has, and how many rows."""
+_Stored = tuple[int, int, int, bytes]
+"""A stored run: the number of its first page, how many pages it has, how many rows, and its kind, which one of an older
+checkpoint lacks."""
 
 
 class PagedColumnTable(ColumnTable, Paged):
@@ -53,7 +54,7 @@ class PagedColumnTable(ColumnTable, Paged):
         changed = bool(self._added or self._removed)
         for window, runs in self._added.items():
             self._store(window, runs)
-        for first, pages, _ in self._removed:
+        for first, pages, *_ in self._removed:
             for number in range(first, first + pages):
                 self._space.remove(_page(number))
         self._reset(self._encode() if changed else self._catalogue)
@@ -68,13 +69,18 @@ class PagedColumnTable(ColumnTable, Paged):
     def runs(self, window: Any) -> list[pa.RecordBatch]:
         return [*map(self._read, self._runs().get(window, ())), *self._added.get(window, ())]
 
+    def kinds(self, window: Any) -> set[bytes]:
+        stored = self._runs().get(window, ())
+        kinds = {run[3] if len(run) > 3 else kind_of_run(self._read(run).schema) for run in stored}
+        return kinds | {kind_of_run(run.schema) for run in self._added.get(window, ())}
+
     def remove(self, window: Any) -> None:
         self._added.pop(window, None)
         self._removed += self._runs().pop(window, ())
 
     def size(self, window: Any) -> int:
         rows: int = sum(run.num_rows for run in self._added.get(window, ()))
-        return rows + sum(stored for *_, stored in self._runs().get(window, ()))
+        return rows + sum(stored[2] for stored in self._runs().get(window, ()))
 
     def __len__(self) -> int:
         if self._stored is None and not self._added:
@@ -122,10 +128,10 @@ class PagedColumnTable(ColumnTable, Paged):
             content = self._space.codec.encode(_SECTIONS, (page,))
             self._space.write(_page(self._next), content)
             self._next += 1
-        return first, self._next - first, run.num_rows
+        return first, self._next - first, run.num_rows, kind_of_run(run.schema)
 
     def _read(self, stored: _Stored) -> pa.RecordBatch:
-        first, pages, _ = stored
+        first, pages, *_ = stored
         batches = []
         for number in range(first, first + pages):
             (data,) = self._space.codec.decode(self._space.read(_page(number)))

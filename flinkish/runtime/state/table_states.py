@@ -6,12 +6,13 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, Protocol
 
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.state import (
     AggregatingState,
     AggregatingStateDescriptor,
     ListState,
+    MapEntry,
     MapState,
     MapStateDescriptor,
     ReducingState,
@@ -21,6 +22,7 @@ from flinkish.api.functions.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from flinkish.runtime.records.keys import differs_from_itself
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
@@ -182,6 +184,8 @@ class TableMapState(MapState[Any, Any]):
         return self._table.get(self._backend.currentKey, self._owner.namespace, key)
 
     def put(self, key: Any, value: Any) -> None:
+        if type(key) is not str and differs_from_itself(key):
+            refuse_nan(repr(self.name), key)
         self._table.put(self._backend.currentKey, self._owner.namespace, key, value)
 
     def putAll(self, map: dict[Any, Any]) -> None:  # noqa: A002 - Flink's name
@@ -195,8 +199,8 @@ class TableMapState(MapState[Any, Any]):
         found = self._table.get(self._backend.currentKey, self._owner.namespace, key, MISSING)
         return found is not MISSING
 
-    def entries(self) -> Iterable[tuple[Any, Any]]:
-        return Again(self._items)
+    def entries(self) -> Iterable[MapEntry[Any, Any]]:
+        return Again(lambda: map(MapEntry, self._items()))
 
     def keys(self) -> Iterable[Any]:
         return Again(lambda: (key for key, _ in self._items()))
@@ -228,6 +232,14 @@ class Again(Iterable[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         return self._iterate()
+
+
+def refuse_nan(name: str, key: object) -> NoReturn:
+    """Raise IllegalArgumentError, as each NaN would be a key of its own."""
+    raise IllegalArgumentError(
+        f"the map state {name} cannot have the key {shown(key)}: it, or a part of it, is not equal to"
+        " itself, so its entry could not be found again. Use None or a text instead."
+    )
 
 
 def without_none(state: str, values: Iterable[Any]) -> list[Any]:

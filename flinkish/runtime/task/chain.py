@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
+from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
@@ -24,6 +25,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.task.valve import StatusWatermarkValve, ValveInput
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.column_runs import ColumnScope, RunReport
 
 
 class ChainedEdge(Protocol):
@@ -123,7 +125,8 @@ class OperatorChain:
     ``context`` makes the context of an operator. ``exit`` returns the reader of an edge that leaves
     the chain, None if there is none. An input that reads several edges gets a valve, which
     combines their watermarks. ``reusesObjects``: operators hand on objects without a copy.
-    ``tracesFunctions``: key selectors run over columns.
+    ``tracesFunctions``: key selectors run over columns. ``columnChecks``: for how many elements of a run the function
+    is called as well.
     """
 
     def __init__(
@@ -134,11 +137,14 @@ class OperatorChain:
         exit: Callable[[ChainedEdge], Input | None],  # noqa: A002
         reusesObjects: bool = False,
         tracesFunctions: bool = True,
+        columnChecks: int = DEFAULT_COLUMN_CHECKS,
     ) -> None:
         self._nodes = nodes = list(nodes)
-        self.operators: dict[str, StreamOperator] = {
-            node.uid: create_operator(context(node), node.operator) for node in nodes
-        }
+        self._scopes = {node.uid: ColumnScope(columnChecks) for node in nodes}
+        self.operators: dict[str, StreamOperator] = {}
+        for node in nodes:
+            with self._scopes[node.uid].entered():
+                self.operators[node.uid] = create_operator(context(node), node.operator)
         outputs = [(self.operators[node.uid].output, node.outputs) for node in nodes]
         read = [
             (output, [(edge, self._reader(edge) or exit(edge)) for edge in edges])
@@ -165,8 +171,9 @@ class OperatorChain:
 
     def open(self) -> None:
         """Open all operators, the last first, so that an operator may emit when it is opened."""
-        for operator in reversed(self.operators.values()):
-            operator.open()
+        for uid, operator in reversed(self.operators.items()):
+            with self._scopes[uid].entered():
+                operator.open()
         for node in self._nodes:
             self.operators[node.uid].noteAttributes(node.operator)
 
@@ -189,11 +196,16 @@ class OperatorChain:
             operator.onPeriodicEmit()
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Continue from a snapshot, or start anew if it is None, as does an operator not in it."""
+        """Continue from a snapshot, or start anew if it is None, as does an operator not in it. One of which only
+        the watermark is left, as it is of another kind now, starts anew at that."""
         operators = {} if snapshot is None else snapshot["operators"]
         valves = {} if snapshot is None else snapshot["valves"]
         for uid, operator in self.operators.items():
-            operator.restore(operators.get(uid))
+            kept = operators.get(uid)
+            with self._scopes[uid].entered():
+                operator.restore(None if isinstance(kept, int) else kept)
+                if isinstance(kept, int):
+                    operator.skipToWatermark(kept)
         for key, (valve, channels) in self._valves.items():
             known, watermark = valves.get(key, ({}, MIN_TIMESTAMP))
             states = [known.get(_channel_name(edge), (MIN_TIMESTAMP, False)) for edge in channels]
@@ -203,6 +215,10 @@ class OperatorChain:
         """Give functions with operator state what was restored for ``keyGroup``."""
         for operator in self.operators.values():
             operator.initializeFunctions(keyGroup)
+
+    def columnRuns(self, uid: str) -> tuple[RunReport, ...]:
+        """The runs of the functions of an operator since the last call."""
+        return self._scopes[uid].reports()
 
     def trim(self) -> None:
         """Called between batches: drop caches."""
@@ -229,7 +245,8 @@ class OperatorChain:
             target = ValveInput(valve, channels.index(edge), reader)
         if isinstance(edge.partitioning, HashPartitioning) and edge.targetUid in self.operators:
             name = self.operators[edge.targetUid].name
-            target = keyed = KeyedInput(target, edge.partitioning, name, self._traces_functions)
+            with self._scopes[edge.targetUid].entered():
+                target = keyed = KeyedInput(target, edge.partitioning, name, self._traces_functions)
             self._keys.append(keyed.keys)
         return target
 

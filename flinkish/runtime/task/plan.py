@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.plan.operators import Splits
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.records.columns import ElementColumns
@@ -94,6 +95,10 @@ class TaskSettings:
     """The global parameters of the job, for user functions."""
     batch: bool = False
     """Whether all input comes in one batch, and only final results go out (RuntimeExecutionMode.BATCH)."""
+    columnChecks: int = DEFAULT_COLUMN_CHECKS
+    """For how many elements of a run that columns took the function is called as well."""
+    foldsBeforeShuffle: bool = True
+    """Whether a task may fold elements for the windows behind its shuffle."""
     bootstraps: frozenset[str] = frozenset()
     """The uids of the vertices whose state goes into a savepoint: they see elements, and no time."""
 

@@ -20,13 +20,13 @@ from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import elements_hidden
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_names import pickled, unpickled
-from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
-from flinkish.runtime.records.user_code import user_method_of
+from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
 from flinkish.runtime.reports import (
     SOURCE_PART,
     EdgeReport,
@@ -64,6 +64,7 @@ from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.column_runs import ColumnScope
 from flinkish.runtime.windowing.panes import PaneFold
 
 T = TypeVar("T")
@@ -107,6 +108,8 @@ class VertexTask:
         self, plan: VertexPlan, settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self.plan = plan
+        self.name = plan.sourceName or plan.nodes[0].name
+        """For errors."""
         self._settings = settings
         self._subtask = subtask
         self._clock = ProcessingTimeService()
@@ -114,6 +117,8 @@ class VertexTask:
         self._log = TaskLog(plan.sourceName or plan.uid, settings.logLevel)
         self._backend = PagedKeyedStateBackend(plan.uid)
         self._writers: list[RecordWriter] = []
+        self._writing = ColumnScope(settings.columnChecks)
+        """The functions of the writers: key selectors, and folds before a shuffle."""
         self._attributes: list[FunctionAttributes] = []
         self.reusable = True
         """Whether no user function changed attributes that are not kept since it was opened."""
@@ -128,6 +133,7 @@ class VertexTask:
             self._exit,
             settings.reusesObjects,
             settings.tracesFunctions,
+            settings.columnChecks,
         )
 
     def open(self) -> None:
@@ -203,7 +209,14 @@ class VertexTask:
                         *_lowest(operator.splits()),
                     ),
                     *(self._work() if uid == self.plan.uid else ()),
-                )._replace(userMeters=operator.metrics.userMeters())
+                )._replace(
+                    userMeters=operator.metrics.userMeters(),
+                    accumulators=operator.metrics.changedAccumulators(),
+                    columnRuns=(
+                        *self._chain.columnRuns(uid),
+                        *(self._writing.reports() if uid == self.plan.uid else ()),
+                    ),
+                )
             )
         return reports
 
@@ -243,7 +256,8 @@ class VertexTask:
     def _exit(self, edge: ChainedEdge) -> Input | None:
         for exit_plan in self.plan.exits:
             if exit_plan.edge is edge:
-                writer = self._writer(exit_plan)
+                with self._writing.entered():
+                    writer = self._writer(exit_plan)
                 self._writers.append(writer)
                 return writer
         return None
@@ -253,7 +267,8 @@ class VertexTask:
         if plan.exchange is Exchange.KEYED:
             selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
             traces = self._settings.tracesFunctions
-            fold = PaneFold.before(plan.window) if plan.window and traces else None
+            folds = traces and self._settings.foldsBeforeShuffle
+            fold = PaneFold.before(plan.window) if plan.window and folds else None
             columns = ColumnFunction(selector) if traces else None
             return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold, columns)
         if plan.exchange is Exchange.BROADCAST:
@@ -303,6 +318,7 @@ class SourceTask(VertexTask):
             began = perf_counter_ns()
         self._busy += perf_counter_ns() - began
 
+    @naming_internal_errors
     def process(self, records: Records) -> list[FrameRow]:
         """Process a run of the source's records, and return the frames that are full by now."""
         began = perf_counter_ns()
@@ -329,10 +345,16 @@ class SourceTask(VertexTask):
         """Emit a split mark: the next records are of that split."""
         self.sourceOutput.emitSplit(mark)
 
+    def watermark(self, watermark: Watermark) -> None:
+        """Emit a watermark of the source's own."""
+        if not self._settings.batch:
+            self.sourceOutput.emitWatermark(watermark.timestamp)
+
     def endInput(self) -> None:
         """Emit the last watermark, as the source has ended."""
         self.sourceOutput.emitWatermark(MAX_TIMESTAMP)
 
+    @naming_internal_errors
     def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
         """End the slice; returns the remaining frames and the operators' metrics."""
         began = perf_counter_ns()
@@ -366,6 +388,7 @@ class SourceTask(VertexTask):
             (),
             (),
             *self._work(),
+            columnRuns=self._writing.reports(),
         )
 
 
@@ -392,6 +415,7 @@ class KeyGroupTask(VertexTask):
         super().endBatch()
         self._gates.restore(None)
 
+    @naming_internal_errors
     def process(
         self,
         key_group: int,

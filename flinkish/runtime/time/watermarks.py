@@ -198,6 +198,16 @@ class WatermarkGeneration:
         traces = traces and not self.emitsOnlyPeriodically
         self._fold = EventFold(self._generator) if traces else None
 
+    def settings(self) -> str:
+        """Tells two generators apart that are as they were made: their class, and the plain attributes of flinkish's
+        own. Those of a user's may be the time or the like, and say nothing."""
+        kind = type(self._generator)
+        if not kind.__module__.startswith("flinkish."):
+            return kind.__qualname__
+        attributes = vars(self._generator) if hasattr(self._generator, "__dict__") else {}
+        plain = {name: v for name, v in attributes.items() if type(v) in (int, float, str, bool)}
+        return f"{kind.__qualname__} {sorted(plain.items())}"
+
     def snapshot(self) -> Any:
         """The generator and its idleness, to pass to ``__init__``."""
         idleness = None if self.idleness is None else self.idleness.snapshot()

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
@@ -22,6 +23,7 @@ from flinkish.runtime.records.shapes import (
     tuple_shape,
     with_shape,
 )
+from flinkish.runtime.tracing.checks import same
 from flinkish.runtime.tracing.column_function import (
     ColumnFunction,
     Traces,
@@ -31,9 +33,11 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.combining import Combination, PartOrder
 from flinkish.runtime.tracing.expressions import (
     NUMBERS,
+    PYTHON_TYPES,
     Constant,
     Expression,
     Expressions,
@@ -41,6 +45,7 @@ from flinkish.runtime.tracing.expressions import (
     Operation,
     folds,
 )
+from flinkish.runtime.tracing.fold_checks import combining_differs, folds_differ
 from flinkish.runtime.tracing.folding import (
     Folding,
     arrow_type,
@@ -85,7 +90,8 @@ class FoldPlan:
     @property
     def combination(self) -> Combination:
         """How parts that were folded apart become one."""
-        return Combination(self.forms, self.kinds, self.start)
+        tests_none = self.traced is not None and self.traced.testsNone
+        return Combination(self.forms, self.kinds, self.start, tests_none)
 
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""
@@ -142,7 +148,8 @@ class ColumnFold:
     def __init__(self, function: Any) -> None:
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
-        self._traces = Traces(self._plan)
+        self.runs = ColumnRuns("ColumnFold", function)
+        self._traces = Traces(self._plan, self.runs)
         self._get_result: ColumnFunction | None = None
         self._merge: ColumnFold | None = None
         if isinstance(function, AggregateFunction):
@@ -159,6 +166,11 @@ class ColumnFold:
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""
         return self._traces.of(values) is not None
+
+    def schemaFor(self, values: RowColumns) -> pa.Schema | None:
+        """The columns that elements like ``values`` are folded to, None if they cannot be."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return None if plan is None else plan.schema
 
     def exactInAnyGrouping(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
@@ -196,6 +208,7 @@ class ColumnFold:
 
     # ------------------------------------------------------------------ folding
 
+    @counting(folds_differ)
     def fold(
         self,
         values: Sequence[Any],
@@ -210,6 +223,17 @@ class ColumnFold:
         Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
         given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
         """
+        return self.foldUnchecked(values, groups, count, start, started)
+
+    def foldUnchecked(
+        self,
+        values: Sequence[Any],
+        groups: NDArray[np.intp],
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """The same for those who check it."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         plan = self._traces.of(values)
@@ -219,6 +243,8 @@ class ColumnFold:
         traced = plan.traced
         if traced is not None and traced.testsNone and has_nulls(batch):
             return None
+        if plan.shape.kind is None and any(batch.column(c).null_count for c in plan.columns):
+            return None  # where the accumulator itself becomes None, the caller refuses it
         run = run_of(batch)
         folding = Folding(run, batch, groups, count, plan.start is None)
         try:
@@ -239,24 +265,51 @@ class ColumnFold:
         """The accumulators of groups of which parts were folded apart, in their order, each without a
         start. Only for folds that are exact in any grouping."""
         combination = Combination.of(parts.schema)
-        if combination is None:
+        if combination is None or self.runs.difference is not None:
             return None
         try:
-            return _batch(combination.columns(parts, groups, count), parts.schema)
+            combined = _batch(combination.columns(parts, groups, count), parts.schema)
         except NOT_EXACT:
             return None
+        if self._reduces and self.runs.dueCombining(parts.num_rows):
+            self.runs.seed += 1
+            difference = combining_differs(self, combined, parts, groups, count)
+            if difference is not None:
+                self.runs.leave(difference)
+                return None
+        return combined
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
-        """The accumulator of what is in two that were folded apart to columns of that schema, the
-        elements of ``one`` first; without the limits that columns have."""
+        """The accumulator of what is in two, the elements of ``one`` first; ``other`` was folded to columns of that
+        schema, and ``one`` may be anything that Python made. None if nothing proves that the result is what the function
+        would give for the elements of ``other`` one by one."""
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])
         for accumulator, fields_of in zip((one, other), parts):
-            if not take_apart(shape, accumulator, fields_of):
-                raise AssertionError(f"{accumulator!r} was not folded to {folded}")
-        (made,) = shape.made([[field] for field in combination.joined(*parts)])
-        return made
+            if not take_apart(shape, accumulator, fields_of) or not combination.proves(fields_of):
+                return None
+        (joined,) = shape.made([[field] for field in combination.joined(*parts)])
+        if self._reduces and self.runs.checks:
+            # An accumulator of a reduction is an element, so that the function can tell
+            try:
+                reduced = reduce_call(self._function)(one, other)
+            except Exception as error:
+                found = said_by(error)
+            else:
+                if same(reduced, joined):
+                    return joined
+                found = shown(reduced)
+            self.runs.leave(
+                f"gives {found} for {shown(one)} and {shown(other)}, where joining columns gave {shown(joined)}"
+            )
+            return None
+        return joined
+
+    def reduced(self, one: Any, element: Any) -> Any:
+        """What a reduction gives for an accumulator and one element; None for an AggregateFunction, whose accumulator does
+        not tell the element."""
+        return reduce_call(self._function)(one, element) if self._reduces else None
 
     # ------------------------------------------------------------------ accumulators
 
@@ -300,7 +353,8 @@ class ColumnFold:
         """The schema that folded accumulators of that shape and those values have had before."""
         for plan in self._traces.all():
             if plan.shape == shape and all(
-                kind not in _TYPES or set(map(type, column)) <= {_TYPES[kind], type(None)}
+                kind not in PYTHON_TYPES
+                or set(map(type, column)) <= {PYTHON_TYPES[kind], type(None)}
                 for kind, column in zip(plan.kinds, columns)
             ):
                 return plan.schema
@@ -471,9 +525,6 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 
 
 # ---------------------------------------------------------------------- values and columns
-
-
-_TYPES: dict[Kind, type[Any]] = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def _structure(value: Any, parts: list[Any]) -> Shape:

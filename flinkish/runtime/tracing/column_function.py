@@ -21,8 +21,10 @@ from flinkish.api.types.fields import (
     position_of,
 )
 from flinkish.runtime.records.partly_read import Columns
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
+from flinkish.runtime.tracing.checks import Positions, chosen, difference_of, elements_at
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.expressions import Column, Expression
 from flinkish.runtime.tracing.kernels import (
     NOT_EXACT,
@@ -46,6 +48,62 @@ _MOST_TRACES = 50
 """A function whose surroundings change more often is not traced again."""
 
 
+def _called(
+    self: ColumnFunction,
+    values: RowColumns,
+    timestamps: NDArray[np.int64] | None,
+    columns: Callable[[Positions], Sequence[Any]],
+    convert: Callable[[Any], Any] | None = None,
+) -> str | None:
+    """What differs of a run: ``columns`` gives what was computed for some of its elements."""
+    traced: Traced | None = self._traces.of(values)
+    if traced is None:
+        return None
+    positions = chosen(values, self.runs.checks, self.runs.seed, traced.reading)
+    elements = elements_at(values, positions, traced.reading)
+    times: list[tuple[int, ...]] = [()] * len(positions)
+    if self._arguments > 1 and timestamps is not None:
+        times = [(time,) for time in timestamps[positions].tolist()]
+
+    def called(number: int) -> Any:
+        result = self._function(elements[number], *times[number])
+        return result if convert is None else convert(result)
+
+    over = columns(positions)
+    return difference_of(positions, elements.__getitem__, over.__getitem__, called)
+
+
+def _results_differ(
+    self: ColumnFunction,
+    results: RowColumns,
+    values: RowColumns,
+    timestamps: NDArray[np.int64] | None = None,
+) -> str | None:
+    return _called(self, values, timestamps, lambda at: results.take(at).rows())
+
+
+def _truths_differ(
+    self: ColumnFunction, truths: NDArray[np.bool_], values: RowColumns
+) -> str | None:
+    return _called(self, values, None, lambda at: truths[at].tolist(), bool)
+
+
+def _integers_differ(
+    self: ColumnFunction,
+    integers: NDArray[np.int64],
+    values: RowColumns,
+    timestamps: NDArray[np.int64] | None = None,
+) -> str | None:
+    return _called(self, values, timestamps, lambda at: integers[at].tolist())
+
+
+def _passed_differ(
+    self: ColumnFunction, number: int, values: RowColumns, passed: int
+) -> str | None:
+    column = values.arrow(number)
+    return _called(self, values, None, lambda at: python_values(column.take(pa.array(at))))
+
+
 class ColumnFunction:
     """A function of a value, or of a value and its timestamp, as kernels over columns.
 
@@ -56,7 +114,8 @@ class ColumnFunction:
     def __init__(self, function: Callable[..., Any], arguments: int = 1) -> None:
         self._function = function
         self._arguments = arguments
-        self._traces = Traces(self._trace)
+        self.runs = ColumnRuns("ColumnFunction", function)
+        self._traces = Traces(self._trace, self.runs)
 
     @property
     def reason(self) -> str | None:
@@ -77,7 +136,13 @@ class ColumnFunction:
         """The number of the column of ``values`` that the function returns as it is."""
         if not isinstance(values, RowColumns) or not len(values):
             return None
-        return self.passes(values)
+        number = self.passes(values)
+        return None if number is None else self._passing(values, number)
+
+    @counting(_passed_differ)
+    def _passing(self, values: RowColumns, number: int) -> int | None:
+        """``number``, for a run that is handed on by it."""
+        return number
 
     def passes(self, values: RowColumns) -> int | None:
         """The same of elements like ``values``."""
@@ -88,6 +153,7 @@ class ColumnFunction:
         passes = isinstance(column, Column) and column.number < len(values.schema)
         return column.number if passes else None  # type: ignore[union-attr]
 
+    @counting(_results_differ)
     def results(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> RowColumns | None:
@@ -97,6 +163,7 @@ class ColumnFunction:
             return None
         return results_of(*found)
 
+    @counting(_truths_differ)
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:
         """For which of ``values`` the function returns what is true."""
         found = self._computed(values, None)
@@ -108,6 +175,7 @@ class ColumnFunction:
         except NOT_EXACT:
             return None
 
+    @counting(_integers_differ)
     def integers(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64] | None:
@@ -153,14 +221,22 @@ class ColumnFunction:
 class Traces:
     """What a function was found to compute, by the schema of its input."""
 
-    def __init__(self, trace: Callable[[RowColumns], Any]) -> None:
+    def __init__(self, trace: Callable[[RowColumns], Any], runs: ColumnRuns) -> None:
         self._trace = trace
+        self._runs = runs
         self._found: list[tuple[Shape, list[pa.DataType], Any]] = []
         self._count = 0
-        self.reason: str | None = None
+        self._reason: str | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function is called for each element, None if it is not, as far as that is known."""
+        return self._runs.difference or self._reason
 
     def of(self, values: RowColumns) -> Any:
         """What was traced for the schema of ``values``, None if the function cannot be traced."""
+        if self._runs.difference is not None:
+            return None
         shape, types = values.shape, values.schema.types
         for number, (other_shape, other_types, traced) in enumerate(self._found):
             if other_types == types and other_shape == shape:
@@ -178,18 +254,18 @@ class Traces:
 
     def _traced(self, values: RowColumns) -> Any:
         if self._count >= _MOST_TRACES:
-            self.reason = "reads values outside of it that keep changing"
+            self._reason = "reads values outside of it that keep changing"
             return None
         self._count += 1
         try:
             return self._trace(values)
         except Refusal as refusal:
-            self.reason = str(refusal)
+            self._reason = str(refusal)
         except CannotTell:
             pass
         except Exception as error:
             # What a class of the user does when it is looked at: the general path can deal with it
-            self.reason = f"cannot be followed: {type(error).__name__}: {error}"
+            self._reason = f"cannot be followed: {type(error).__name__}: {error}"
         return None
 
 

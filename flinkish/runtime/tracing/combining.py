@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.runtime.tracing.column_function import run_of
-from flinkish.runtime.tracing.expressions import Kind
+from flinkish.runtime.tracing.expressions import PYTHON_TYPES, Kind
 from flinkish.runtime.tracing.folding import Folding, combined_field
 from flinkish.runtime.tracing.forms import Form
 
@@ -45,6 +45,8 @@ class Combination:
     forms: tuple[Form, ...]
     kinds: tuple[Kind, ...]
     start: tuple[Any, ...] | None
+    testsNone: bool = True
+    """Whether the function may ask if a field is None."""
 
     @property
     def order(self) -> PartOrder | None:
@@ -61,7 +63,7 @@ class Combination:
         noted = (schema.metadata or {}).get(_COMBINATION)
         if noted is None:
             return None
-        fields, start = json.loads(noted)
+        fields, start, *tests = json.loads(noted)
         forms = tuple(
             Form(
                 way,
@@ -72,7 +74,9 @@ class Combination:
             )
             for way, _, by, highest, last, *ranking in fields
         )
-        return cls(forms, tuple(kind for _, kind, *_ in fields), start and tuple(start))
+        return cls(
+            forms, tuple(kind for _, kind, *_ in fields), start and tuple(start), tests != [False]
+        )
 
     def noted(self, schema: pa.Schema) -> pa.Schema:
         """``schema`` with this noted in it."""
@@ -80,7 +84,7 @@ class Combination:
             (form.way, kind, form.by, form.highest, form.lastOfEqual, *form.ranking)
             for form, kind in zip(self.forms, self.kinds)
         ]
-        noted = json.dumps([fields, self.start]).encode()
+        noted = json.dumps([fields, self.start, self.testsNone]).encode()
         return schema.with_metadata({**(schema.metadata or {}), _COMBINATION: noted})
 
     def columns(self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int) -> list[Any]:
@@ -90,6 +94,22 @@ class Combination:
             combined_field(folding, self.forms, self.kinds, self.start, number)
             for number in range(len(self.forms))
         ]
+
+    def proves(self, fields: Sequence[Any]) -> bool:
+        """Whether an accumulator with these ``fields`` may be joined with a part that was folded: they are what columns
+        hold, so that the function does with them what was traced. A None that it may ask for, a NaN that is compared,
+        and a bool among ints are none of that."""
+        compared = {form.by for form in self.forms} | {
+            number for form in self.forms for number, _ in form.ranking
+        }
+        for number, (form, kind, value) in enumerate(zip(self.forms, self.kinds, fields)):
+            if form.way in ("kept", "last", "best") and number not in compared:
+                if value is None and self.testsNone:
+                    return False
+                continue
+            if type(value) is not PYTHON_TYPES.get(kind) or value != value:
+                return False
+        return True
 
     def joined(self, one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
         """The fields of an accumulator of what is in two, the elements of ``one`` first."""

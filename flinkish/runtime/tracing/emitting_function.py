@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.functions.adapt import results_of
 from flinkish.api.plan.windows import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.tracing.column_function import (
     Traces,
     has_nulls,
@@ -21,6 +23,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.emissions import Emissions, Emitted, EmittedColumns, Emitting, Slot
 from flinkish.runtime.tracing.kernels import NOT_EXACT, kind_of
 from flinkish.runtime.tracing.symbols import Record, Symbol
@@ -39,14 +42,39 @@ class _Plan(NamedTuple):
         return self.traced.changed()
 
 
+def _emissions_differ(
+    self: EmittingFunction, emitted: Emitted, elements: RowColumns, *extra: pa.Array
+) -> str | None:
+    """What differs of what a run emits."""
+    positions = chosen(elements, self.runs.checks, self.runs.seed)
+    found = elements_at(elements, positions)
+    indices = pa.array(positions)
+    others = list(zip(*(python_values(column.take(indices)) for column in extra)))
+    starts = np.searchsorted(emitted.positions, positions)
+    ends = np.searchsorted(emitted.positions, positions + 1)
+
+    def columns(number: int) -> list[Any]:
+        if emitted.results is None:
+            return []
+        return emitted.results.between(int(starts[number]), int(ends[number])).anew().rows()
+
+    def called(number: int) -> list[Any]:
+        out = Collected()
+        self._collect(found[number], others[number], out)
+        return out.results
+
+    return difference_of(positions, found.__getitem__, columns, called)
+
+
 class EmittingFunction(ABC):
     """A function that gives its results to a collector, returns a list of them, or yields them.
 
     Where the results could differ from those of calls one by one, the answer is None, and the caller calls it.
     """
 
-    def __init__(self) -> None:
-        self._traces = Traces(self._plan)
+    def __init__(self, function: object) -> None:
+        self.runs = ColumnRuns(type(self).__name__, function)
+        self._traces = Traces(self._plan, self.runs)
 
     @property
     def reason(self) -> str | None:
@@ -58,6 +86,10 @@ class EmittingFunction(ABC):
         """Call the function with ``element`` and what the columns behind those of the element stand for."""
 
     @abstractmethod
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        """The same with an element of Python."""
+
+    @abstractmethod
     def _width(self) -> int:
         """How many columns there are behind those of an element."""
 
@@ -65,6 +97,7 @@ class EmittingFunction(ABC):
         """Whether the function may take another way with some of ``batch`` than with symbols."""
         return False
 
+    @counting(_emissions_differ)
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Emitted | None:
         """What the calls with ``elements`` and ``extra`` emit."""
         if elements.mayDiffer:
@@ -139,6 +172,7 @@ class ElementFunction(EmittingFunction):
         """What the function emits for ``records``, at a ``watermark``."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
+            self.runs.note(False)
             return None
         now = np.full(len(values), watermark, dtype=np.int64)
         emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
@@ -165,7 +199,7 @@ class FlatMapColumns(ElementFunction):
     def __init__(
         self, call: Callable[[Any, Any], Any] | None, iterate: Callable[[Any], Any] | None
     ) -> None:
-        super().__init__()
+        super().__init__(iterate or call)
         self._function = call
         self._iterate = iterate
 
@@ -176,17 +210,26 @@ class FlatMapColumns(ElementFunction):
             returned = trace.callable_of(self._function)(element, out)
         out.collectReturned(returned, tuples=True, wrote=self._iterate is None)
 
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        if self._iterate is not None:
+            out.collectAll(results_of(self._iterate(element), tuples=True))
+        elif self._function is not None:
+            out.collectReturned(self._function(element, out), tuples=True)
+
 
 class ProcessFunctionColumns(ElementFunction):
     """``call(value, ctx, out)`` of a function without state and timers."""
 
     def __init__(self, call: Callable[[Any, Any, Any], Any]) -> None:
-        super().__init__()
+        super().__init__(call)
         self._function = call
 
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
         context = _ElementContext(trace, *extra)
         out.collectReturned(trace.callable_of(self._function)(element, context, out))
+
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        out.collectReturned(self._function(element, _CalledContext(*extra), out))
 
 
 class _ElementContext:
@@ -210,6 +253,23 @@ class _ElementContext:
         raise self._trace.refusal(f"uses {attribute} of its context")
 
 
+class _CalledContext:
+    """The context of a process function that is called to check its columns, and its timer service."""
+
+    def __init__(self, timestamp: int, watermark: int) -> None:
+        self._timestamp = timestamp
+        self._watermark = watermark
+
+    def timestamp(self) -> int | None:
+        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
+
+    def timerService(self) -> _CalledContext:
+        return self
+
+    def currentWatermark(self) -> int:
+        return self._watermark
+
+
 class WindowFunctionColumns(EmittingFunction):
     """The window function behind an aggregation, called with the one result of a key and window.
 
@@ -217,7 +277,7 @@ class WindowFunctionColumns(EmittingFunction):
     """
 
     def __init__(self, call: WindowCall) -> None:
-        super().__init__()
+        super().__init__(call)
         self._function = call
 
     def results(
@@ -240,6 +300,12 @@ class WindowFunctionColumns(EmittingFunction):
         returned = function(key, window, _WindowContext(trace, window), (element,), out)
         out.collectReturned(returned, wrote=False)
 
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        key, start, end = extra
+        window = TimeWindow(start, end)
+        context: Any = _CalledWindow(window)
+        out.collectAll(results_of(self._function(key, window, context, (element,), out)))
+
 
 class _WindowContext:
     """Stands for the context of a window function."""
@@ -253,3 +319,13 @@ class _WindowContext:
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its context")
+
+
+class _CalledWindow:
+    """The context of a window function that is called to check its columns."""
+
+    def __init__(self, window: TimeWindow) -> None:
+        self._window = window
+
+    def window(self) -> TimeWindow:
+        return self._window

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from types import FunctionType
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.eventtime.watermarks import WatermarkGenerator
+from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
+from flinkish.api.time.elements import Watermark
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
+from flinkish.runtime.tracing.checks import chosen, difference_of, elements_at
 from flinkish.runtime.tracing.column_fold import forms_of
 from flinkish.runtime.tracing.column_function import (
     Traces,
@@ -21,6 +24,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.expressions import Kind
 from flinkish.runtime.tracing.folding import ARROW_TYPES, Folding, folded_field
 from flinkish.runtime.tracing.forms import Form
@@ -28,6 +32,48 @@ from flinkish.runtime.tracing.kernels import NOT_EXACT, to_arrow
 from flinkish.runtime.tracing.purity import impurity, written_attributes
 from flinkish.runtime.tracing.symbols import Refusal, Symbol, kind_of_constant
 from flinkish.runtime.tracing.trace import Outside, Trace, Traced
+
+
+def _attributes_differ(
+    self: EventFold, after: list[Any], values: Sequence[Any], timestamps: NDArray[np.int64]
+) -> str | None:
+    """What differs of the attributes after a few elements of a run."""
+    start = self._attributes()
+    if start is None:
+        return None
+    count, rows = self.runs.checks, len(timestamps)
+    if isinstance(values, RowColumns):
+        positions = chosen(values, count, self.runs.seed)
+        part: Sequence[Any] = values.take(positions)
+        elements = elements_at(values, positions)
+    else:
+        positions = np.unique(np.linspace(0, rows - 1, min(count, rows)).astype(np.intp))
+        part = elements = [values[place] for place in positions.tolist()]
+    times = timestamps[positions]
+    noted = after if len(positions) == rows else self.afterUnchecked(part, times, start)
+    if noted is None:
+        return None
+
+    def called(_: int) -> list[Any]:
+        generator = copy(self._generator)
+        for element, time in zip(elements, times.tolist()):
+            generator.onEvent(element, time, _NoOutput())
+        return [getattr(generator, name) for name in self._names]
+
+    return difference_of(positions[:1], lambda _: elements, lambda _: noted, called)
+
+
+class _NoOutput(WatermarkOutput):
+    """A generator that may be noted at once emits nothing when it sees an element."""
+
+    def emitWatermark(self, watermark: Watermark) -> None:
+        raise AssertionError("emits a watermark")
+
+    def markIdle(self) -> None:
+        raise AssertionError("emits that it is idle")
+
+    def markActive(self) -> None:
+        raise AssertionError("emits that it is active")
 
 
 class EventFold:
@@ -39,6 +85,7 @@ class EventFold:
 
     def __init__(self, generator: WatermarkGenerator[Any]) -> None:
         self._generator = generator
+        self.runs = ColumnRuns("EventFold", generator.onEvent)
         method = getattr(generator.onEvent, "__func__", None)
         self._on_event = method if isinstance(method, FunctionType) else None
         code = None if self._on_event is None else self._on_event.__code__
@@ -57,9 +104,25 @@ class EventFold:
     def note(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> bool:
         """Note ``values`` of these timestamps. False, and nothing noted, if ``onEvent`` has to be called for
         each."""
-        start = self._attributes()
-        if start is None or not len(timestamps):
+        after = self._after(values, timestamps)
+        if after is None:
             return False
+        for name, value in zip(self._names, after):
+            setattr(self._generator, name, value)
+        return True
+
+    @counting(_attributes_differ)
+    def _after(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> list[Any] | None:
+        """What the attributes are after ``values``."""
+        start = self._attributes()
+        return None if start is None else self.afterUnchecked(values, timestamps, start)
+
+    def afterUnchecked(
+        self, values: Sequence[Any], timestamps: NDArray[np.int64], start: Sequence[Any]
+    ) -> list[Any] | None:
+        """The same after ``start``, for those who check it."""
+        if not len(timestamps):
+            return None
         kinds = tuple(_kind(value) for value in start)
         columns = isinstance(values, RowColumns) and not values.mayDiffer
         times = pa.array(timestamps, pa.int64())
@@ -69,17 +132,12 @@ class EventFold:
             elements = RowColumns(pa.RecordBatch.from_arrays([times], ["timestamp"]), VALUE)
         traces = self._traces.get((columns, kinds))
         if traces is None:
-            traces = Traces(lambda elements: self._plan(elements, columns, kinds))
+            traces = Traces(lambda elements: self._plan(elements, columns, kinds), self.runs)
             self._traces[columns, kinds] = traces
         plan: _Plan | None = traces.of(elements)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
-            return False
-        after = plan.after(elements.batch, start)
-        if after is None:
-            return False
-        for name, value in zip(self._names, after):
-            setattr(self._generator, name, value)
-        return True
+            return None
+        return plan.after(elements.batch, start)
 
     def _attributes(self) -> list[Any] | None:
         """The values of the attributes that ``onEvent`` writes, None if they are not all there to be folded."""

@@ -64,6 +64,10 @@ class Choice:
 
 Expression: TypeAlias = Column | Accumulated | Constant | Operation | Call | Choice
 
+PYTHON_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
+"""The class of the values of a kind."""
+
+
 NUMBERS = ("int", "float", "bool")
 
 

@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape
+from flinkish.runtime.tracing.checks import (
+    Collected,
+    Positions,
+    chosen,
+    difference_of,
+    drawn,
+    elements_at,
+)
 from flinkish.runtime.tracing.column_function import (
     Traces,
     checked_run,
@@ -19,9 +27,75 @@ from flinkish.runtime.tracing.column_function import (
     refusal_of,
     results_of,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.tracing.kernels import kind_of
 from flinkish.runtime.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.tracing.trace import Trace, Traced
+
+
+def _pairs_differ(
+    self: PairFunction,
+    results: RowColumns,
+    lefts: RowColumns,
+    rights: RowColumns,
+    leftTimes: NDArray[np.int64],
+    rightTimes: NDArray[np.int64],
+) -> str | None:
+    """What differs of the results for pairs."""
+    checks, seed = self.runs.checks, self.runs.seed
+    # What is odd may be on either side
+    sides = chosen(lefts, checks // 2 + 1, seed), chosen(rights, checks // 2, seed + 1)
+    positions = np.union1d(*sides)
+    left, right = elements_at(lefts, positions), elements_at(rights, positions)
+
+    def called(number: int) -> list[Any]:
+        out = Collected()
+        place = positions[number]
+        context = CalledPair(int(leftTimes[place]), int(rightTimes[place]))
+        out.collectReturned(self._function(left[number], right[number], context, out))
+        return out.results
+
+    made = results.take(positions).rows()
+    return difference_of(positions, lambda n: (left[n], right[n]), lambda n: [made[n]], called)
+
+
+def _mapped_pairs_differ(
+    self: PairMap,
+    results: RowColumns,
+    ones: RowColumns,
+    firsts: Positions,
+    twos: RowColumns,
+    seconds: Positions,
+) -> str | None:
+    """What differs of the results for pairs."""
+    if not len(firsts):
+        return None
+    checks, seed = self.runs.checks, self.runs.seed
+    # Pairs of the odd elements of either side, if these have any, and some others
+    odd = [
+        np.flatnonzero(near == place)[:1] + begin
+        for side, pairs in ((ones, firsts), (twos, seconds))
+        for begin, near in [_some(pairs, seed)]
+        for place in chosen(side, checks // 2 + 1, seed)
+    ]
+    some = np.array([0, len(firsts) - 1], dtype=np.intp)
+    positions = np.unique(np.concatenate([some, *odd])).astype(np.intp)
+    left = elements_at(ones, firsts[positions])
+    right = elements_at(twos, seconds[positions])
+    return difference_of(
+        positions,
+        lambda n: (left[n], right[n]),
+        results.take(positions).rows().__getitem__,
+        lambda n: self._function(left[n], right[n]),
+    )
+
+
+def _some(pairs: Positions, seed: int) -> tuple[int, Positions]:
+    begin = drawn(seed, max(1, len(pairs) - _LOOKED_AT))
+    return begin, pairs[begin : begin + _LOOKED_AT]
+
+
+_LOOKED_AT = 1 << 12
 
 
 class PairFunction:
@@ -33,13 +107,15 @@ class PairFunction:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._traces = Traces(self._trace)
+        self.runs = ColumnRuns("PairFunction", function)
+        self._traces = Traces(self._trace, self.runs)
 
     @property
     def reason(self) -> str | None:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
         return self._traces.reason or refusal_of(self._explore)
 
+    @counting(_pairs_differ)
     def results(
         self,
         lefts: RowColumns,
@@ -86,13 +162,15 @@ class PairMap:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._traces = Traces(self._trace)
+        self.runs = ColumnRuns("PairMap", function)
+        self._traces = Traces(self._trace, self.runs)
 
     @property
     def reason(self) -> str | None:
         """Why the function does not run as columns, None if it does, as far as its input is known."""
         return self._traces.reason or explored(self._function, 2)
 
+    @counting(_mapped_pairs_differ)
     def results(
         self,
         ones: RowColumns,
@@ -182,3 +260,20 @@ class PairTimes:
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its context")
+
+
+class CalledPair:
+    """The context of a pair whose function is called to check its columns."""
+
+    def __init__(self, left: int, right: int) -> None:
+        self._left = left
+        self._right = right
+
+    def getLeftTimestamp(self) -> int:
+        return self._left
+
+    def getRightTimestamp(self) -> int:
+        return self._right
+
+    def getTimestamp(self) -> int:
+        return max(self._left, self._right)

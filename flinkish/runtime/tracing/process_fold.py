@@ -30,6 +30,7 @@ from flinkish.runtime.tracing.column_function import (
     run_of,
     symbolic_element,
 )
+from flinkish.runtime.tracing.column_runs import ColumnRuns
 from flinkish.runtime.tracing.emissions import EmittedColumns, elements_where
 from flinkish.runtime.tracing.expressions import folds
 from flinkish.runtime.tracing.folding import (
@@ -97,7 +98,13 @@ class ProcessFold:
     def __init__(self, function: Callable[..., Any], defaultOf: DefaultOf | None = None) -> None:
         self._function = function
         self._default_of = defaultOf
-        self._traces = Traces(self._plan)
+        self.runs = ColumnRuns("ProcessFold", function)
+        self._traces = Traces(self._plan, self.runs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        return self._function
 
     @property
     def reason(self) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import MissingTimestampError
+from flinkish.api.errors import ElementsNeededError, MissingTimestampError, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.functions.tagged import JoinCall
@@ -36,7 +36,7 @@ from flinkish.runtime.records.records import (
     Timestamps,
     no_timestamps,
 )
-from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.rows import RowColumns, decoded, python_values
 from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
 from flinkish.runtime.state.backend import Block
 from flinkish.runtime.state.keyed_states import KeyedStates
@@ -56,7 +56,7 @@ from flinkish.runtime.windowing.panes import (
     accumulators_of,
 )
 from flinkish.runtime.windowing.window_columns import WindowColumns
-from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_contents import TABLE, part_join
 from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
@@ -255,6 +255,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._columns.forget()
         self._open_windows: set[TimeWindow] = {*self._table.windows(), *self._columns.windows()}
         self._next_due = self._earliest_due()
+        self._remove_expired()
 
     # ------------------------------------------------------------------ elements
 
@@ -298,7 +299,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             if not (self.tracesFunctions and self._panes.fold.follows(values)):
                 return False
             folded = self._panes.of(records)
-            if folded is not None:
+            if folded is not None and self._all_take(folded):
                 self._process_folded(folded)
                 return True
         rows: Records | None = None
@@ -314,6 +315,21 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._note(window)
         return True
 
+    def _all_take(self, folded: Records) -> bool:
+        """Whether every window that the panes are in keeps columns to which they can be added."""
+        assert isinstance(folded.values, RowColumns)
+        return all(
+            window.maxTimestamp() <= self.currentWatermark or self._takes(window, folded.values)
+            for window, _ in self._windows.split(folded.timestamps)
+        )
+
+    def _takes(self, window: TimeWindow, folded: RowColumns) -> bool:
+        """Whether ``window``, with all that came before, keeps columns to which a folded run can be added."""
+        self._settle(window)
+        if self._table.size(window):
+            return False
+        return self._columns.takes(window, decoded(folded.batch).schema)
+
     def _process_folded(self, records: Records) -> int:
         """Add accumulators of panes to the windows that have not fired yet. Returns how many elements
         were in windows that have all fired."""
@@ -325,26 +341,46 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 continue
             folded = values if positions is None else _at(values, positions)
             of_panes = panes if positions is None else panes[positions]
-            self._settle(window)  # elements that came before are to be added before
             one_pane = int(of_panes.min()) == int(of_panes.max())
-            if self._table.size(window) or not self._columns.addFolded(window, folded, one_pane):
+            if not (
+                self._takes(window, folded) and self._columns.addFolded(window, folded, one_pane)
+            ):
                 self._keep_by_key(window)
-                self._join(window, folded.batch)
+                numbers = counts if positions is None else counts[positions]
+                self._join(window, folded.batch, numbers.tolist())
             self._note(window)
         missed = panes + (self._windows.size - 1) <= self.currentWatermark
         return int(counts[missed].sum())
 
-    def _join(self, window: TimeWindow, folded: pa.RecordBatch) -> None:
-        """Add accumulators to a window that is kept key by key."""
+    def _join(
+        self, window: TimeWindow, folded: pa.RecordBatch, counts: Sequence[int] | None = None
+    ) -> None:
+        """Add accumulators to a window that is kept key by key. ``counts``: of how many elements each was folded before the
+        shuffle; None: they are those of the window itself, whose elements nobody has.
+
+        This is the one place where state kept as objects meets what columns made. They are joined where that is proved to
+        be exact; else the elements have to come.
+        """
         assert self._fold is not None
         schema = accumulators_of(folded).schema
         entries = list(self._columns.accumulators(folded))
         keys = [key for key, _ in entries]
         blocks, index = self._table.blocks(window, keys, self._hashes.column(keys))
-        for block, (key, accumulator) in zip(_each(blocks, index), entries):
+        for number, (block, (key, accumulator)) in enumerate(zip(_each(blocks, index), entries)):
             kept = block.get(key)
             if kept is not None:
-                accumulator = self._fold.joined(schema, kept, accumulator)
+                joined = self._fold.joined(schema, kept, accumulator)
+                if joined is None and counts is None:
+                    joined = part_join(self._description.aggregation)(kept, accumulator)
+                if joined is None and counts is not None and counts[number] == 1:
+                    with self.userCode(accumulator):
+                        joined = self._fold.reduced(kept, accumulator)
+                if joined is None:
+                    raise ElementsNeededError(
+                        f"{self.name}: the window {window} keeps {shown(kept)} for the key {shown(key)}, to which"
+                        " elements that were folded before the shuffle cannot be added."
+                    )
+                accumulator = joined
             block[key] = accumulator
 
     def _settle(self, window: TimeWindow) -> bool:
@@ -516,6 +552,17 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._table.remove(window)
                 self._columns.remove(window)
                 self._open_windows.remove(window)
+
+    def _remove_expired(self) -> None:
+        """Remove the windows that have fired and were kept for a larger lateness than there is now."""
+        now, expiry_of = self.currentWatermark, self._lifetime.expiry
+        expiries = ((window, expiry_of(window)) for window in self._open_windows)
+        for window in [w for w, expiry in expiries if expiry is not None and expiry <= now]:
+            if self._function.clears:
+                self._clear(window)
+            self._table.remove(window)
+            self._columns.remove(window)
+            self._open_windows.remove(window)
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
         if self._pairs is not None and self._fire_pairs(window, self._pairs):

@@ -226,9 +226,14 @@ class PaneFold:
 
 def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:
     """Folded elements: the keys, and the columns of their accumulators."""
-    fields = [(field.name, field.type) for field in folded.schema]
-    schema = pa.schema([(KEY, keys.type), *fields], metadata=folded.schema.metadata)
+    schema = folded_schema(keys.type, folded.schema)
     return RowColumns(pa.RecordBatch.from_arrays([keys, *folded.columns], schema=schema))
+
+
+def folded_schema(key: pa.DataType, folded: pa.Schema) -> pa.Schema:
+    """The columns of a folded run: the key, and those of the accumulators."""
+    fields = [(field.name, field.type) for field in folded]
+    return pa.schema([(KEY, key), *fields], metadata=folded.metadata)
 
 
 def combined_run(

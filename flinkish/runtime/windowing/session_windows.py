@@ -114,12 +114,20 @@ class SessionWindowOperator(WindowOperator):
         count = 0 if snapshot is None else snapshot["timers"]
         # None after a change of the key groups: a session has one timer at least
         self._timer_count = self.timers.numEventTimeTimers() if count is None else count
+        if snapshot is not None and snapshot.get("lateness", self._lateness) != self._lateness:
+            self._timer_count = self._timers_of_sessions()
 
     def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "timers": self._timer_count}
+        return {**super().snapshot(), "timers": self._timer_count, "lateness": self._lateness}
+
+    def _timers_of_sessions(self) -> int:
+        """The timers that ``WindowOperator`` would have for what is kept one by one."""
+        timers, now = self._lifetime.timers, self.currentWatermark
+        kept = () if self._merging_sets is None else self._merging_sets.entries()
+        return sum(timers(window, now) for *_, sessions in kept for window, _ in sessions)
 
     def numEventTimeTimers(self) -> int:
-        return self._timer_count
+        return max(self._timer_count, 0)
 
     def nextEventTimeTimer(self) -> int | None:
         times = [super().nextEventTimeTimer()]
@@ -265,7 +273,7 @@ class SessionWindowOperator(WindowOperator):
             self._fire_window(session, state_window)
         elif time == expiry:
             self._timer_count -= 1
-        if time == expiry:
+        if expiry is not None and time >= expiry:
             self._contents.clear(state_window)
             self._function.clear(session)
             sessions.retireWindow(session)

@@ -30,7 +30,7 @@ from flinkish.runtime.records.rows import (
 )
 from flinkish.runtime.records.shapes import with_shape
 from flinkish.runtime.records.tagged_columns import tag_of
-from flinkish.runtime.state.backend import ColumnTable
+from flinkish.runtime.state.backend import ColumnTable, kind_of_run
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.windowing.element_runs import (
     KEY_COLUMN,
@@ -42,7 +42,12 @@ from flinkish.runtime.windowing.element_runs import (
     numbered,
     of_one_kind,
 )
-from flinkish.runtime.windowing.panes import accumulators_of, combined_run, folded_run
+from flinkish.runtime.windowing.panes import (
+    accumulators_of,
+    combined_run,
+    folded_run,
+    folded_schema,
+)
 from flinkish.runtime.windowing.window_sides import WindowSides
 
 ELEMENTS_A_RUN = 1 << 16
@@ -61,6 +66,8 @@ class WindowColumns:
         self._fold = fold
         self._new: dict[TimeWindow, list[pa.RecordBatch]] = {}
         """The elements that came since the last call of ``settle``."""
+        self._waiting: dict[bytes, set[bytes]] = {}
+        """Of which kinds the elements are that wait to be folded to runs of a kind."""
         self._arrived: dict[TimeWindow, int] = {}
         """How many tagged elements the windows of ``_new`` have."""
         table.mergeBy(self._fewer)
@@ -96,6 +103,14 @@ class WindowColumns:
             run = numbered(run, arrived)
         self._new.setdefault(window, []).append(run)
 
+    def takes(self, window: TimeWindow, folded: pa.Schema) -> bool:
+        """Whether a run that was folded to columns of that schema may stand beside what ``window`` has: nothing, or runs of
+        the same kind and elements that fold to it. ``folded`` begins with the key."""
+        if window not in self._table:
+            return True
+        kind = kind_of_run(folded)
+        return self._table.kinds(window) <= {kind, *self._waiting.get(kind, ())}
+
     def addFolded(self, window: TimeWindow, run: RowColumns, distinct: bool) -> bool:
         """Add elements that were folded by key; ``distinct``: each key has one row. False, and nothing added, if
         columns cannot hold what the rows of a key become together."""
@@ -124,6 +139,9 @@ class WindowColumns:
             if not of_one_kind(runs):
                 return False
             values = concatenated(runs)
+            schema = self._schema_for(values)
+            if schema is None or not self.takes(window, schema):
+                return False
             exact = self._fold.exactInAnyGrouping(elements_of(values))
             apart = exact or window not in self._table
             beside = not apart and self._may_wait(values, self._table.size(window))
@@ -133,9 +151,21 @@ class WindowColumns:
                 return False
             if older:
                 self._table.remove(window)
+            if beside:
+                self._waiting.setdefault(kind_of_run(schema), set()).add(kind_of_run(values.schema))
             self._table.append(window, values if beside else folded)
         self._forget(window)
         return True
+
+    def _schema_for(self, elements: pa.RecordBatch) -> pa.Schema | None:
+        """What a run of ``elements`` is folded to, with their key; None if it cannot be."""
+        assert self._fold is not None
+        schema = self._fold.schemaFor(elements_of(elements))
+        return (
+            None
+            if schema is None
+            else folded_schema(elements.column(key_column(elements)).type, schema)
+        )
 
     def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
         """Whether to fold ``elements`` later, as the window has far more ``rows``, and they come out the same then."""

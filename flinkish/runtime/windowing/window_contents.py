@@ -49,6 +49,13 @@ def _aggregate(function: AggregateFunction[Any, Any, Any], values: list[Any]) ->
     return function.getResult(accumulator)
 
 
+def part_join(aggregation: Any) -> Callable[[Any, Any], Any]:
+    """A function that joins what ``aggregation`` made of two parts that may be folded apart."""
+    if isinstance(aggregation, AggregateFunction):
+        return partial(merged, aggregation)
+    return partial(reduced, reduce_call(aggregation))
+
+
 def merge_call(descriptor: StateDescriptor[Any]) -> Callable[[Any, Any], Any]:
     """A function that merges two entries of the state described by ``descriptor``.
 

@@ -10,7 +10,13 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
+from flinkish.api.errors import (
+    InvalidProgramError,
+    MissingTimestampError,
+    NotSupportedError,
+    UnfitElementError,
+    shown,
+)
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -95,10 +101,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
         super().restore(snapshot)
         if isinstance(self._assigner, TumblingWindows):
             self._assigner.staggerOffset = None if snapshot is None else snapshot["stagger"]
+        known = (self._lateness,) if snapshot is None else snapshot.get("latenesses", ())
+        self._latenesses = {*known, self._lateness}
 
     def snapshot(self) -> dict[str, Any]:
         stagger = getattr(self._assigner, "staggerOffset", None)
-        return {**super().snapshot(), "stagger": stagger}
+        return {**super().snapshot(), "stagger": stagger, "latenesses": sorted(self._latenesses)}
 
     # ------------------------------------------------------------------ elements
 
@@ -217,8 +225,15 @@ class WindowOperator(TimerOperator, OneInputOperator):
         result = ask(timer.timestamp, window, self._trigger_context)
         if result is not TriggerResult.CONTINUE:
             self._obey(result, window, state_window)
-        if is_window_time and timer.timestamp == self._cleanup_time(window):
-            self._clear_all(window, state_window, merging_windows)
+        if is_window_time:
+            cleanup = self._cleanup_time(window)
+            if timer.timestamp == cleanup:
+                self._clear_all(window, state_window, merging_windows)
+            elif len(self._latenesses) > 1 and self._was_cleanup(window, timer.timestamp):
+                if timer.timestamp > cleanup:
+                    self._clear_all(window, state_window, merging_windows)
+                else:
+                    self._register_cleanup_timer(window)
         if merging_windows is not None:
             merging_windows.persist()
 
@@ -270,6 +285,10 @@ class WindowOperator(TimerOperator, OneInputOperator):
         end: int = window.maxTimestamp()
         return min(end + self._lateness, MAX_TIMESTAMP) if self._event_time else end
 
+    def _was_cleanup(self, window: Any, time: int) -> bool:
+        """Whether the clean-up time of ``window`` was ``time`` when the allowed lateness was another."""
+        return time - window.maxTimestamp() in self._latenesses
+
     def _register_cleanup_timer(self, window: Any) -> None:
         time = self._cleanup_time(window)
         if time == MAX_TIMESTAMP:
@@ -311,9 +330,18 @@ class EvictingWindowOperator(WindowOperator):
             return
         remaining = list(kept)
         elements = EvictableElements(remaining)
-        self._evictor.evictBefore(elements, len(remaining), window, self._evictor_context)
+        self._evict("evictBefore", elements, window)
         values = [element.value for element in remaining]
         self._function.process(self.backend.currentKey, window, self._fold(values))
-        self._evictor.evictAfter(elements, len(remaining), window, self._evictor_context)
+        self._evict("evictAfter", elements, window)
         assert isinstance(self._contents, TimestampedContents)
         self._contents.replace(state_window, remaining)
+
+    def _evict(self, method: str, elements: EvictableElements[Any], window: Any) -> None:
+        size = sum(1 for _ in elements)
+        returned = getattr(self._evictor, method)(elements, size, window, self._evictor_context)
+        if returned is not None:
+            raise UnfitElementError(
+                f"{type(self._evictor).__name__}.{method} returned {shown(returned)}, which would have no effect. Remove"
+                " elements in place, such as elements.removeIf(predicate), and return nothing."
+            )

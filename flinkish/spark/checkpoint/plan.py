@@ -17,7 +17,7 @@ from flinkish.api.errors import (
 )
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, flinkish_version
 from flinkish.deployment.vertex_plans import is_by_split
-from flinkish.graph.identities import Identities, NodeIdentity, missing
+from flinkish.graph.identities import Identities, NodeIdentity, missing, of_another_form
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.state.page_codec import FORMAT, OLDEST_FORMAT
 from flinkish.runtime.task.plan import TaskSettings
@@ -362,11 +362,14 @@ def _problems(old: dict[str, Any], new: dict[str, Any], earlier: Identities) -> 
         yield f"the sources were {was} and are {now}"
     if old["stages"] != new["stages"]:
         yield f"the job had {old['stages'] - 1} stages after shuffles and has {new['stages'] - 1}"
+    identities = {uid: NodeIdentity.ofDict(node) for uid, node in new["nodes"].items()}
+    other = of_another_form(earlier, identities)
+    yield from other.values()
     operators = {uid: earlier[uid] for uid in old["operators"] if uid in earlier}
     yield from missing(operators, new["operators"])
     for uid, operator in old["operators"].items():
         now_there = new["operators"].get(uid)
-        if now_there is None:
+        if now_there is None or uid in other:
             continue
         if now_there["state"] != operator["state"]:
             yield (

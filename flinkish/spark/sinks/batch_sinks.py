@@ -17,7 +17,7 @@ from flinkish.api.connectors.sink import (
     Sink,
 )
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
-from flinkish.deployment.sink_columns import part_files
+from flinkish.deployment.sink_columns import line_writer, part_files
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
@@ -29,7 +29,6 @@ from flinkish.runtime.records.user_code import mapped, user_code_of, user_method
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.buckets import BUCKET
-from flinkish.runtime.sinks.lines import element_line
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
@@ -59,6 +58,24 @@ _SAID = 500
 
 
 _POLL_SECONDS = 0.01
+
+
+_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+_WRITTEN = {
+    "csv": {
+        "escape": '"',
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+        **_TIMES,
+    },
+    "json": {"ignoreNullFields": "false", **_TIMES},
+}
+"""What Spark's writers have to be told, where options ask for them, to write as the workers do."""
 
 
 _PARALLEL = (FileSink, ForEachBatchDataFrameSink)
@@ -300,22 +317,23 @@ class BatchSinks:
             return
         assert isinstance(sink, FileSink)
         options = sink.options
-        if schema is None:
-            zone, bucketed = _time_zone(frame), sink.bucketAssigner is not None
-            line = element_line(sink.format, zone)
-            lines = LinesFunction(node.name, line, self.elementsHidden, bucketed)
+        writer = line_writer(node, _time_zone(frame))
+        if writer is not None:
+            bucketed = sink.bucketAssigner is not None
+            lines = LinesFunction(writer, self.elementsHidden, bucketed)
             written, format_ = rows.mapInArrow(lines.__call__, lines.schema), "text"
+            options = {}
         else:
+            assert schema is not None
             written, format_ = to_columns(rows, schema), sink.format
-        if format_ == "json":
-            options = {"ignoreNullFields": "false", **options}
+            options = {**_WRITTEN.get(format_, {}), **options}
         # A directory a batch: a batch that comes again replaces just what it wrote before.
         target = f"{sink.path}/batch={batchId}"
-        writer = written.write.format(format_).options(**options).mode("overwrite")
+        table = written.write.format(format_).options(**options).mode("overwrite")
         if sink.bucketAssigner is not None:
             # Of a batch that comes again all buckets go, also those that it does not fill again
-            writer = writer.partitionBy(BUCKET).option("partitionOverwriteMode", "static")
-        writer.save(target)
+            table = table.partitionBy(BUCKET).option("partitionOverwriteMode", "static")
+        table.save(target)
 
 
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:

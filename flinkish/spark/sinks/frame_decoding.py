@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from flinkish.api.errors import hide_elements
 from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.sinks.buckets import BUCKET
-from flinkish.runtime.sinks.lines import element_lines
+from flinkish.runtime.sinks.buckets import BUCKET, by_bucket
+from flinkish.runtime.sinks.lines import LineWriter
 
 
 def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -26,11 +26,10 @@ def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @dataclass(frozen=True)
 class LinesFunction:
-    """Rows of frames to lines of text, for ``mapInArrow``; an error names ``operator``. ``bucketed``: the
-    elements come in pairs with their buckets, which are a column of their own."""
+    """Rows of frames to lines of text, for ``mapInArrow``. ``bucketed``: the elements come with their buckets,
+    which are a column of their own."""
 
-    operator: str
-    line: Callable[[Any], str]
+    writer: LineWriter
     elementsHidden: bool = False
     bucketed: bool = False
 
@@ -41,12 +40,32 @@ class LinesFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         hide_elements(self.elementsHidden)
-        for batch in batches:
-            for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
-                values = decode_frame(data).records.values
-                buckets: dict[str, pa.Array] = {}
-                if self.bucketed:
-                    buckets = {BUCKET: pa.array([bucket for bucket, _ in values], pa.string())}
-                    values = [element for _, element in values]
-                lines = element_lines(self.operator, self.line, values)
-                yield pa.RecordBatch.from_pydict({"value": lines, **buckets})
+        runs = (
+            decode_frame(data).records
+            for batch in batches
+            for data in batch.column(batch.schema.get_field_index("frame")).to_pylist()
+        )
+        head = self.writer.head
+        if not self.bucketed:
+            for run in runs:
+                lines = self.writer.lines(run.values)
+                if head is not None:
+                    yield pa.RecordBatch.from_pydict({"value": [head]})
+                    head = None
+                yield pa.RecordBatch.from_pydict({"value": lines})
+        elif head is None:
+            for run in runs:
+                for bucket, parts in by_bucket([run]).items():
+                    yield from self._lines_of(bucket, parts)
+        else:
+            # A row a file, as Spark sorts rows by bucket, and not those of a bucket
+            for bucket, parts in by_bucket(list(runs)).items():
+                text = b"".join(self.writer.content(part.values) for part in parts)
+                whole = f"{head}\n{text.decode()[:-1]}"
+                yield pa.RecordBatch.from_pydict({"value": [whole], BUCKET: [bucket]})
+
+    def _lines_of(self, bucket: str, parts: list[Records]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            lines = self.writer.lines(part.values)
+            buckets = pa.array([bucket] * len(lines), pa.string())
+            yield pa.RecordBatch.from_pydict({"value": lines, BUCKET: buckets})

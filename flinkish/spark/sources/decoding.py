@@ -17,10 +17,11 @@ from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
 from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
 from flinkish.runtime.records.frames import decode_frame
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps, untimed
+from flinkish.runtime.records.records import Records, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.sources.numbers import number_records
-from flinkish.runtime.sources.user_sources import FrameFiles
+from flinkish.runtime.sources.tables import timestamps_in
+from flinkish.runtime.sources.user_sources import FrameFiles, read_frame
 
 if TYPE_CHECKING:
     # Whoever plans a source imports this module, and not all that reads one.
@@ -116,8 +117,8 @@ class UserSourceDecoder(PieceDecoder):
 
     frames: FrameFiles
 
-    def read(self, *piece: Any) -> Iterator[Records]:
-        yield self.frames.read(*piece)
+    def read(self, *piece: Any) -> Iterator[ReadResult]:
+        yield from read_frame(self.frames.read(*piece))
 
 
 @dataclass(frozen=True)
@@ -184,15 +185,8 @@ class RowDecoder(ArrowDecoder):
     timestamp: str | None = None
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        yield None, Records(RowColumns(batch.select(self.fields)), self._timestamps(batch))
-
-    def _timestamps(self, batch: pa.RecordBatch) -> Any:
-        if self.timestamp is None:
-            return no_timestamps(batch.num_rows)
-        column = batch.column(batch.schema.get_field_index(self.timestamp))
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
-        return column.cast(pa.int64()).fill_null(NO_TIMESTAMP).to_numpy().copy()
+        timestamps = timestamps_in(batch, self.timestamp)
+        yield None, Records(RowColumns(batch.select(self.fields)), timestamps)
 
 
 @dataclass(frozen=True)

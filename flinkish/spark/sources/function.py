@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import hide_elements
+from flinkish.api.time.elements import Watermark
 from flinkish.runtime.closing import close_all, closed_at_end, closed_on_error
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.task.gates import FrameRow, Slice
@@ -86,6 +87,8 @@ class SourceFunction:
                         yield from _batches(task.malformed(records))
                     elif isinstance(records, SplitMark):
                         task.split(records)
+                    elif isinstance(records, Watermark):
+                        task.watermark(records)
                     else:
                         yield from _batches(task.process(records))
             if part is not None:

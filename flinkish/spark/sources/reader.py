@@ -33,10 +33,11 @@ from flinkish.api.connectors.source import (
     CollectionSource,
     DataFrameSource,
     DataGeneratorSource,
-    SequenceSource,
+    NumberSequenceSource,
     SocketSource,
     Source,
 )
+from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
@@ -47,9 +48,7 @@ from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters
 from flinkish.runtime.kafka.client import confluent_kafka
 from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.kafka.reader import KafkaReader
-from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
-from flinkish.runtime.records.records import untimed
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.sources.alignment import AlignedPlanner, SourceAlignment
 from flinkish.runtime.sources.planners import (
@@ -60,6 +59,7 @@ from flinkish.runtime.sources.planners import (
     SourcePlanner,
     is_pattern,
 )
+from flinkish.runtime.sources.tables import count_of, records_of
 from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
 from flinkish.spark.checkpoint.file_systems import file_system
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
@@ -105,8 +105,15 @@ EVERY_AGE = "36500d"
 """The maximum age of files; Spark's default skips those a week older than the newest."""
 
 
-_STRICT = {"csv": {"mode": "FAILFAST", "escape": '"'}, "json": {"mode": "FAILFAST"}}
-"""Malformed records are errors, and CSV doubles a quote within quotes (RFC 4180)."""
+_STRICT = {
+    "csv": {"mode": "FAILFAST", "escape": '"', "enforceSchema": "false"},
+    "json": {"mode": "FAILFAST"},
+}
+"""Malformed records are errors, CSV doubles a quote within quotes (RFC 4180), and a header with other names
+than the schema is an error too."""
+
+
+InMemory = CollectionSource[Any] | TableSource
 
 
 _FRAMES = f"{PART} long, frame binary"
@@ -199,21 +206,28 @@ class SourceReader:
 
     @streamOf.register
     def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        first = self._first(uid, 0)
-        values = list(source.values)[first:]
-        a_batch = max(min(self._elementsPerBatch or len(values), len(values)), 1)
+        return self._in_memory(source, uid)
+
+    @streamOf.register
+    def _table(self, source: TableSource, uid: str) -> SourceStream:
+        return self._in_memory(source, uid)
+
+    def _in_memory(self, source: InMemory, uid: str) -> SourceStream:
+        first = min(self._first(uid, 0), count_of(source))
+        count = count_of(source) - first
+        a_batch = max(min(self._elementsPerBatch or count, count), 1)
         local = self._local
         if local is None:
-            return self._collection_table(values, a_batch, uid)
+            return self._collection_table(source, first, a_batch, uid)
         directory = os.path.join(local, "sources", uid)
         index, frames = (os.path.join(directory, name) for name in ("index", "frames"))
         if not self._written(f"sources/{uid}"):
             # Left by a job that was killed while writing.
             shutil.rmtree(directory, ignore_errors=True)
-            _write_frames(values, a_batch, index, frames, first)
+            _write_frames(source, a_batch, index, frames, first)
             self._finish(f"sources/{uid}")
         planner = FramePlanner(index, self._tasks)
-        return self._planned(planner, FramePieceDecoder(frames), uid, whole=a_batch >= len(values))
+        return self._planned(planner, FramePieceDecoder(frames), uid, whole=a_batch >= count)
 
     def _first(self, uid: str, first: int) -> int:
         """Where a source of numbers or of a collection begins."""
@@ -231,7 +245,7 @@ class SourceReader:
             )
 
     @streamOf.register
-    def _sequence(self, source: SequenceSource, uid: str) -> SourceStream:
+    def _sequence(self, source: NumberSequenceSource, uid: str) -> SourceStream:
         return self._numbers(source.start, source.end, uid, None)
 
     @streamOf.register
@@ -388,15 +402,19 @@ class SourceReader:
 
     # For checkpoints on other file systems: a collection is a table in the checkpoint, which Spark reads.
 
-    def _collection_table(self, values: list[Any], a_batch: int, uid: str) -> SourceStream:
+    def _collection_table(
+        self, source: InMemory, first: int, a_batch: int, uid: str
+    ) -> SourceStream:
+        count = count_of(source) - first
         name = f"sources/{uid}"
         rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
         if not self._written(name):
-            for start in range(0, max(len(values), 1), a_batch):
-                frames = _frames(values[start : start + a_batch], start)
+            for start in range(0, max(count, 1), a_batch):
+                end = min(start + a_batch, count)
+                frames = list(_frames(source, first + start, first + end))
                 self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
             self._finish(name)
-        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < len(values) else None
+        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < count else None
         return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
 
     def _materialised(
@@ -532,18 +550,19 @@ def _has_partition_columns(path: str, schema: StructType | None) -> bool:
     )
 
 
-def _write_frames(values: list[Any], a_batch: int, index: str, frames: str, first: int = 0) -> None:
-    """Write ``values`` as pickled frames, and an index with a line for the frames of each batch.
-    ``first``: how many elements came before them."""
+def _write_frames(source: InMemory, a_batch: int, index: str, frames: str, first: int = 0) -> None:
+    """Write the elements from ``first`` on as frames, and an index with a line for those of each batch."""
+    count = count_of(source) - first
     os.makedirs(os.path.dirname(index), exist_ok=True)
     lines = []
     with open(frames, "wb") as file:
-        for start in range(0, max(len(values), 1), a_batch):
+        for start in range(0, max(count, 1), a_batch):
             places = []
-            for _, frame in _frames(values[start : start + a_batch], start):
+            end = min(start + a_batch, count)
+            for _, frame in _frames(source, first + start, first + end):
                 places.append((file.tell(), len(frame)))
                 file.write(frame)
-            elements = first + min(start + a_batch, len(values))
+            elements = first + end
             lines.append(json.dumps({"frames": places, "elements": elements}) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -557,17 +576,10 @@ def _directory_or_pattern(path: str) -> str:
     return path
 
 
-def _frames(values: list[Any], start: int) -> list[tuple[int, bytes]]:
-    return [
-        (start + i, _encoded(values[i : i + ELEMENTS_A_FRAME]))
-        for i in range(0, len(values), ELEMENTS_A_FRAME)
-    ]
-
-
-def _encoded(values: list[Any]) -> bytes:
-    # One pickle for all would keep an object that is in two elements shared
-    values = list(copied_values(values))
-    return encode_frame(Frame(untimed(values), NO_MARKS), "Collection Source", byValue=True)
+def _frames(source: InMemory, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    for first in range(start, end, ELEMENTS_A_FRAME):
+        records = records_of(source, first, min(first + ELEMENTS_A_FRAME, end))
+        yield first, encode_frame(Frame(records, NO_MARKS), "Collection Source", byValue=True)
 
 
 def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

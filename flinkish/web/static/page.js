@@ -367,6 +367,9 @@ function vertexCard(vertex, job) {
     ["Timers", number(sum(vertex, "timers"))], ["State entries", `${number(sum(vertex, "stateEntries"))} in ${number(sum(vertex, "statePages"))} pages`],
   ])];
   if (vertex.operators.length) parts.push(element("h3", {}, "Operators"), operatorTable(vertex.operators, job));
+  const functions = vertex.operators.flatMap(({ metrics }) => metrics.functions);
+  if (functions.length) parts.push(element("h3", {}, "Functions"), table(["Function", "#Runs over columns", "#Element by element", "Left the columns"],
+    functions.map((found) => [found.function, number(found.runsOverColumns), number(found.runsElementByElement), found.difference ?? ""])));
   if (vertex.operators.some((operator) => operator.inputs.length)) parts.push(element("h3", {}, "Inputs and splits"), inputTable([vertex], job));
   if (vertex.source) parts.push(element("h3", {}, "Offsets"), facts([
     ["Batch began at", vertex.source.startOffset ?? "the beginning"], ["Read up to", vertex.source.endOffset ?? "–"], ["Latest there is", vertex.source.latestOffset ?? "–"]]));

@@ -24,9 +24,11 @@ def test_options_by_flinks_names(env):
             {
                 "parallelism.default": 3,
                 "pipeline.max-parallelism": 12,
+                "pipeline.name": "job",
                 "pipeline.auto-watermark-interval": fl.Duration.ofMillis(50),
                 "pipeline.global-job-parameters": {"limit": "5"},
                 "pipeline.object-reuse": True,
+                "pipeline.column-checks": 7,
                 "pipeline.function-tracing": False,
                 "pipeline.operator-chaining.enabled": False,
                 "execution.buffer-timeout.interval": 0,
@@ -63,12 +65,26 @@ def test_options_by_flinks_names(env):
     assert env.getSavepointRestoreSettings() == begin
     assert env.getCheckpointInterval() == 5_000
     assert env.getCheckpointingConsistencyMode() is fl.CheckpointingMode.AT_LEAST_ONCE
+    assert env.getConfig().getColumnChecks() == 7
     assert set(env.getConfiguration()) == set(fl.Configuration.OPTIONS)
 
 
 def test_an_option_without_effect_is_refused():
-    with pytest.raises(IllegalArgumentError, match=r"no option 'state.backend.type'.*pipeline"):
-        fl.Configuration({"state.backend.type": "rocksdb"})
+    with pytest.raises(IllegalArgumentError, match=r"no option 'paralelism.default'.*pipeline"):
+        fl.Configuration({"paralelism.default": 4})
+
+
+def test_an_option_of_flinks_own_processes_says_that_it_has_no_effect(env, caplog):
+    for option in ("taskmanager.numberOfTaskSlots", "state.backend.type", "metrics.reporters"):
+        env.configure(fl.Configuration({option: 4}))
+        assert f"The option {option} has no effect" in caplog.text
+
+
+def test_a_job_has_the_name_of_the_configuration(env):
+    env.configure(fl.Configuration({"pipeline.name": "Clicks"}))
+    env.setLocalExecution()
+    env.fromData(1).sinkTo(fl.DiscardingSink())
+    assert env.execute().jobName == "Clicks"
 
 
 def test_what_cannot_matter_is_accepted(env):

@@ -26,6 +26,7 @@ from flinkish.compat.streaminsight import (
     AdvanceTimeSettings,
     advanceTime,
 )
+from flinkish.testing import StreamTestHarness
 
 
 class Keyed(KeyedProcessFunction):
@@ -215,3 +216,18 @@ def test_the_alignment_of_sources_is_part_of_a_strategy():
     ):
         with pytest.raises(IllegalArgumentError, match=says):
             strategy.withWatermarkAlignment(*arguments)
+
+
+def test_two_plain_functions_map_two_streams():
+    harness = StreamTestHarness(lambda a, b: a.connect(b).map(lambda n: n + 1, str.upper))
+    harness.processElement1(1, 5)
+    harness.processElement2("x", 6)
+    assert [(r.value, r.timestamp) for r in harness.getOutput()] == [(2, 5), ("X", 6)]
+
+
+def test_a_function_of_two_that_is_wrong_names_its_line():
+    numbers = StreamExecutionEnvironment.getExecutionEnvironment().fromData(1)
+    with pytest.raises(
+        InvalidProgramError, match=r"map: the lambda in .*test_connecting\.py, line \d+, cannot"
+    ):
+        numbers.connect(numbers).map(lambda a, b: a, str)

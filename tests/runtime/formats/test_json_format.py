@@ -201,8 +201,8 @@ def test_one_bad_line_of_many_is_found_and_the_others_are_rows():
         ("a int", {"mode": "PERMISSIVE"}),
         ("a int", {"multiLine": "true"}),
         ("a date", {"dateFormat": "dd.MM.yyyy"}),
-        ("a binary", {}),
-        ("a map<int, int>", {}),
+        ("a interval year to month", {}),
+        ("a map<struct<b: int>, int>", {}),
         ("a int, _corrupt_record string", {}),
     ],
 )

@@ -286,3 +286,18 @@ def seconds_for(count, capacity):
 def test_lookups_of_10_ms_are_at_least_50_times_faster_than_one_after_the_other():
     one = seconds_for(40, 1)
     assert min(seconds_for(3_000, 100) for _ in range(3)) * 50 <= one
+
+
+@pytest.mark.parametrize("order", ["Java", "Python"])
+def test_capacity_and_strategy_come_in_either_order(order):
+    strategy = AsyncRetryStrategies.FixedDelayRetryStrategyBuilder(5, 1).ifException(
+        RetryPredicates.createExceptionTypePredicate(OSError)
+    )
+    arguments = (7, strategy.build()) if order == "Java" else (strategy.build(), 7)
+    harness = StreamTestHarness(
+        lambda stream: AsyncDataStream.unorderedWaitWithRetry(
+            stream, Flaky(1), 5_000, TimeUnit.MILLISECONDS, *arguments
+        )
+    )
+    harness.processElement("a")
+    assert len(values(harness)) <= 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flinkish import OutputTag, Row
 from flinkish.api.errors import MissingTimestampError, UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.plan.operators import IntervalJoinDescription
+from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.operators import join_columns
 from flinkish.runtime.operators.base import OperatorContext
@@ -25,6 +25,7 @@ from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.tracing.column_runs import ColumnRuns
 from tests.runtime.windowing.operators import Recorder
 
 LEFT, RIGHT = OutputTag("left"), OutputTag("right")
@@ -222,6 +223,7 @@ def test_texts_are_keys_and_times_may_lie_far_apart():
 
 def test_a_function_that_only_computes_is_not_called(monkeypatch):
     made = []
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
     monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
     driver = JoinDriver(-5, 5, columns=True, call=computed)
     driver.process("left", [(1, 10, 100), (1, 3, 108)])

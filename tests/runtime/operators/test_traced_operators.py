@@ -16,6 +16,7 @@ from flinkish.api.functions.functions import MapFunction
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.tracing.column_function import ColumnFunction
+from flinkish.runtime.tracing.column_runs import ColumnRuns, counted_runs
 from flinkish.runtime.tracing.emitting_function import EmittingFunction, ProcessFunctionColumns
 from flinkish.testing import StreamTestHarness
 from tests.runtime.tracing.random_functions import (
@@ -74,9 +75,11 @@ def random_job(random):
 @given(st.integers(0, 2**32))
 def test_random_jobs_emit_the_same_with_and_without_tracing(seed):
     random = Random(seed)
-    for _ in range(10):
-        build, rows = random_job(random), random_rows(random, 12)
-        assert emitted(build, rows, True) == emitted(build, rows, False)
+    with counted_runs() as runs:
+        for _ in range(10):
+            build, rows = random_job(random), random_rows(random, 12)
+            assert emitted(build, rows, True) == emitted(build, rows, False)
+    assert runs.taken["ColumnFunction"]
 
 
 EMITTERS = {
@@ -181,6 +184,7 @@ ROWS = RowColumns(pa.record_batch({"name": ["a", "b", "a"], "n": [1, 2, 3]}))
 
 def test_a_chain_of_functions_stays_columns(monkeypatch):
     made = []
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
     monkeypatch.setattr(RowColumns, "rows", lambda self: made.append(self))
     monkeypatch.setattr(RowColumns, "passing", lambda self: made.append(self))
 

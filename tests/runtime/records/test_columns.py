@@ -68,7 +68,7 @@ def test_a_misfit_tells_the_way_to_it():
     schema = pa.schema([("n", pa.int64()), ("s", NESTED)])
     good = (1, ([(1, "a")], {}))
     bad = (2, ([(1, "a"), (2, 3)], {}))
-    with pytest.raises(Misfit, match=r"s\.l\.element\.b 3 is not of type string") as caught:
+    with pytest.raises(Misfit, match=r"its s\.l\.element\.b 3 is not of type string") as caught:
         FieldsWriter(schema).columns([good, good, bad])
     assert caught.value.position == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import flinkish as fl
-from flinkish.api.errors import UserFunctionError
+from flinkish.api.errors import InternalError, UserFunctionError
 from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
@@ -388,3 +389,62 @@ except KeyboardInterrupt:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout == "interrupted\n", done.stderr
+
+
+def broken(monkeypatch, fault):
+    """Let a window's contents be broken inside flinkish."""
+    monkeypatch.setattr("flinkish.runtime.windowing.window_contents.ListContents.add", fault)
+
+
+def windowed(stream):
+    windows = stream.keyBy(lambda e: 0).window(fl.TumblingProcessingTimeWindows.of(10))
+    return windows.apply(lambda key, window, elements: [sum(elements)])
+
+
+@pytest.mark.parametrize("statement", ["assert self is None", "window.nothing", "{}[value]"])
+@pytest.mark.parametrize("local", [False, True])
+def test_a_fault_of_flinkish_is_internal_and_no_user_functions(statement, local, monkeypatch):
+    source = f"def add(self, window, value, timestamp):\n    {statement}"
+    defined = {"__name__": "flinkish.runtime.windowing.window_contents"}
+    exec(compile(source, "window_contents.py", "exec"), defined)
+    broken(monkeypatch, defined["add"])
+    env = fl.StreamExecutionEnvironment().setLocalExecution()
+    windowed(env.fromData(1)).print()
+    harness = StreamTestHarness(windowed)
+    with pytest.raises(InternalError) as raised:
+        env.execute() if local else harness.processElement(1)
+    message = str(raised.value)
+    assert message.startswith("TumblingProcessingTimeWindows: internal error of flinkish")
+    assert "window_contents:2 in add. Please report it" in message
+    assert "user function" not in message
+
+
+def test_a_fault_outside_user_code_is_internal_too(monkeypatch):
+    def snapshot(self):
+        assert self is None
+
+    monkeypatch.setitem(vars(sys.modules[__name__]), "__name__", "flinkish.runtime.somewhere")
+    monkeypatch.setattr("flinkish.runtime.task.chain.OperatorChain.snapshot", snapshot)
+    env = fl.StreamExecutionEnvironment().setLocalExecution()
+    windowed(env.fromData(1)).print()
+    with pytest.raises(InternalError, match="TumblingProcessingTimeWindows: internal error"):
+        env.execute()
+
+
+@pytest.mark.parametrize(
+    "function", [operator.itemgetter(7), operator.attrgetter("nothing"), {}.__getitem__]
+)
+def test_a_function_without_frames_is_the_users(function):
+    harness = StreamTestHarness(lambda stream: stream.map(function))
+    with pytest.raises(UserFunctionError, match="Map: the user function raised"):
+        harness.processElement((1, 2))
+
+
+def test_an_assertion_of_the_users_is_theirs():
+    def checked(value):
+        assert value < 0, "too large"
+        return value
+
+    harness = StreamTestHarness(lambda stream: stream.map(checked))
+    with pytest.raises(UserFunctionError, match="AssertionError: too large"):
+        harness.processElement(1)

@@ -9,12 +9,13 @@ import pytest
 
 from flinkish.api.errors import JobExecutionError, UnfitElementError
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.sinks.lines import LineWriter
 from flinkish.runtime.sinks.part_files import PartFiles
 
 
 @pytest.fixture
 def files(tmp_path):
-    return PartFiles("my files", str(tmp_path / "out"), "txt", str)
+    return PartFiles(str(tmp_path / "out"), "txt", LineWriter("my files", "text"))
 
 
 def written(files, *runs):
@@ -89,13 +90,16 @@ def test_an_element_that_is_no_text_is_named(files):
         written(files, ["a", "b\ud800"])
 
 
-def test_elements_that_have_lines_in_them(files):
-    files.publish([written(files, ["a\nb", ""])], 0)
-    assert found(files) == {"batch=0/part-00000.txt": "a\nb\n\n"}
+@pytest.mark.parametrize("text", ["a\nb", "a\r", "\ufeffa"])
+def test_an_element_that_is_not_read_as_one_line_is_named(files, text):
+    with pytest.raises(UnfitElementError, match=r"my files: the element .* has a line break in it"):
+        written(files, ["a", text])
 
 
 def test_columns_are_csv(tmp_path):
-    files = PartFiles("my files", str(tmp_path / "out"), "csv", None)
+    writer = LineWriter("my files", "csv", ("name", "n"), header=True)
+    files = PartFiles(str(tmp_path / "out"), "csv", writer)
     run = RowColumns(pa.RecordBatch.from_pydict({"name": ["a", "b, c", None], "n": [1, None, 3]}))
-    files.publish([written(files, run)], 0)
-    assert found(files) == {"batch=0/part-00000.csv": 'a,1\n"b, c",\n,3\n'}
+    files.publish([written(files, run, run)], 0)
+    rows = 'a,1\n"b, c",\n,3\n'
+    assert found(files) == {"batch=0/part-00000.csv": f"name,n\n{rows}{rows}"}

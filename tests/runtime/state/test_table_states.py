@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from flinkish import (
     AggregatingStateDescriptor,
+    KeyedProcessFunction,
     ListStateDescriptor,
+    MapEntry,
     MapStateDescriptor,
     ReducingStateDescriptor,
     StateTtlConfig,
@@ -15,6 +19,7 @@ from flinkish import (
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, InvalidProgramError
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
+from flinkish.testing import StreamTestHarness
 from tests.runtime.state.test_ttl import Total
 
 
@@ -137,3 +142,27 @@ def test_keys_of_a_state(states):
     states.of(value).clear()
     states.of(mapped).clear()
     assert states.keysOf(value) == states.keysOf(mapped) == ["a", "b"]
+
+
+class Entries(KeyedProcessFunction):
+    """Emits the entries of a map, as Java and as Python reads them."""
+
+    def open(self, openContext):
+        self.state = self.getRuntimeContext().getMapState(MapStateDescriptor("m"))
+
+    def processElement(self, value, ctx, out):
+        self.state.put(value, value * 2)
+        for entry in self.state.entries():
+            out.collect((entry.getKey(), entry.getValue()))
+        for key, doubled in self.state.entries():
+            out.collect((key, doubled))
+        out.collect(next(self.state.iterator()))
+
+
+def test_an_entry_of_a_map_is_a_pair_with_javas_methods():
+    harness = StreamTestHarness(lambda s: s.keyBy(lambda v: 0).process(Entries()))
+    harness.processElement(3)
+    assert [r.value for r in harness.getOutput()] == [(3, 6)] * 3
+    (entry, copied) = harness.getOutput()[2].value, pickle.loads(pickle.dumps(MapEntry((3, 6))))
+    assert type(copied) is tuple
+    assert copied == entry == MapEntry((3, 6))

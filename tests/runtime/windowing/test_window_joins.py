@@ -29,6 +29,7 @@ from flinkish import (
 from flinkish.api.errors import UserFunctionError
 from flinkish.runtime.records import rows
 from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.tracing.column_runs import ColumnRuns
 from flinkish.runtime.windowing import window_columns, window_sides
 from tests.runtime.micro_batches import MicroBatches
 
@@ -313,6 +314,7 @@ def test_no_object_is_made_for_a_join_that_only_computes(monkeypatch):
         return []
 
     monkeypatch.setattr(Shape, "made", noted)
+    monkeypatch.setattr(ColumnRuns, "due", lambda self, rows, values=None: False)
     job = MicroBatches(both_sides(lambda one, two: (one.number, two.number)), 1, columns=True)
     job.process([[*elements(1, 0, 1, 2), *elements(2, 3, 4, 20)]])
     assert [shape.kind for shape in made] == [tuple], "those of the sink"

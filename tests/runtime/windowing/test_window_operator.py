@@ -440,3 +440,64 @@ def test_sessions_fire_again_for_late_elements_and_then_forget():
     assert [(tuple(w), len(es)) for _, w, es in values(harness)] == [((0, 5), 1), ((0, 6), 2)]
     harness.processWatermark(15)
     assert harness.numKeyedStateEntries() == harness.numEventTimeTimers() == 0
+
+
+class Keeps(CountEvictor):
+    """Returns what to keep, as nothing asks for."""
+
+    def __init__(self, method):
+        super().__init__(1, False)
+        self._method = method
+
+    def evictBefore(self, elements, size, window, evictorContext):
+        return [2] if self._method == "evictBefore" else None
+
+    def evictAfter(self, elements, size, window, evictorContext):
+        return [2] if self._method == "evictAfter" else None
+
+
+@pytest.mark.parametrize("method", ["evictBefore", "evictAfter"])
+def test_an_evictor_that_returns_what_to_keep_is_refused(method):
+    harness = StreamTestHarness(
+        lambda s: (
+            s.keyBy(lambda v: 0)
+            .window(TumblingEventTimeWindows.of(10))
+            .evictor(Keeps(method))
+            .reduce(max)
+        )
+    )
+    harness.processElement(1, 1)
+    with pytest.raises(FlinkishError, match=rf"Keeps\.{method} returned \[2\].*removeIf"):
+        harness.processWatermark(9)
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_plain_function_after_a_reduction_may_ask_for_the_window(keyed):
+    """By the name of its parameter, or by its type; else it gets the context."""
+
+    def by_type(key, of: TimeWindow, values, out):
+        out.collect((of.end, list(values)))
+
+    def build(stream):
+        windows = TumblingEventTimeWindows.of(10)
+        if keyed:
+            windowed = stream.keyBy(lambda v: 0).window(windows)
+            return (
+                windowed.reduce(max, lambda key, window, values: [(window.end, list(values))]),
+                windowed.reduce(max, by_type),
+                windowed.reduce(max, lambda key, c, values: [(c.window().end, list(values))]),
+            )
+        windowed = stream.windowAll(windows)
+        return (
+            windowed.reduce(
+                max, lambda window, values, out: out.collect((window.end, list(values)))
+            ),
+            windowed.reduce(max, lambda w, values: [(w.end, list(values))]),
+            windowed.reduce(max, lambda c, values: [(c.window().end, list(values))]),
+        )
+
+    harness = StreamTestHarness(build)
+    harness.processElement(4, 1)
+    harness.endInput()
+    for index in range(3):
+        assert values(harness, index) == [(10, [4])]

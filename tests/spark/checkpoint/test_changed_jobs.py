@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError
+from tests.campaign import test_changed_jobs as campaign
+from tests.campaign.changed_jobs import cell
 
 
 class Counter(fl.KeyedProcessFunction):
@@ -92,3 +95,52 @@ def test_lambdas_that_cannot_be_told_apart_are_refused(env, tmp_path):
     for uid, node in plan["nodes"].items():
         if node["function"] == "<lambda>":
             assert f"uid({uid!r})" in str(raised.value)
+
+
+CELLS = [
+    ("tumbling, sum", "a column more"),
+    ("session, reduce(+)", "like function"),
+    ("sliding, apply", "evictor added"),
+    ("tumbling, aggregate(mean)", "other state"),
+    ("ValueState", "function renamed"),
+    ("broadcast state", "tracing off"),
+    ("join within 100", "narrower"),
+]
+"""Of docs/changes.md, what is tried on Spark too."""
+
+
+@pytest.mark.recovery
+@pytest.mark.slow("stops a job and goes on with another, twice each")
+@pytest.mark.parametrize(("name", "change"), CELLS)
+def test_a_changed_job_goes_on_or_is_refused_as_the_page_says(name, change, spark, tmp_path):
+    """From the checkpoint in its directory, and from a savepoint."""
+    found = cell(campaign.JOBS[name], change)
+    assert found is not None
+    before, after = found
+
+    def environment(pieces, checkpoint):
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+        env.setParallelism(2).setMaxParallelism(4).enableCheckpointing(str(checkpoint))
+        if not pieces.tracing:
+            env.getConfig().disableFunctionTracing()
+        return env
+
+    campaign.write_numbers(tmp_path / "numbers", campaign.CUT)
+    env, reached = environment(before, tmp_path / "checkpoint"), threading.Event()
+    given = campaign.build(env, before, tmp_path, reached)
+    client = env.executeAsync()
+    assert reached.wait(60)
+    savepoint = client.stopWithSavepoint(str(tmp_path / "savepoint"))
+    outcomes = []
+    for checkpoint in ("checkpoint", "of the savepoint"):
+        env = environment(after, tmp_path / checkpoint)
+        if checkpoint != "checkpoint":
+            env.setSavepoint(savepoint)
+        later = campaign.build(env, after, tmp_path, None)
+        try:
+            env.execute()
+        except IncompatibleCheckpointError as error:
+            outcomes.append(campaign.named(error))
+        else:
+            outcomes.append(campaign.compared(given + later, before, after))
+    assert outcomes == [campaign.told()[name][change]] * 2

@@ -2,89 +2,56 @@
 
 from __future__ import annotations
 
-import datetime
-import math
 import random
 
+import pyarrow as pa
 import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
-from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.sink_columns import part_files
 from flinkish.graph.stream_graph import StreamGraph
-from flinkish.runtime.formats.arrow_types import arrow_schema
-from flinkish.runtime.formats.csv_lines import csv_column, csv_fits
-from flinkish.runtime.records.columns import ElementColumns
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.sinks.lines import LineWriter
 from tests.spark.test_connectors import lines_of
 
-SCHEMA = "id long, text string, small byte, whole int, on boolean, price double, day date"
-LETTERS = ["a", "b", '"', "\\", ",", "\n", "\r", " ", "\t", "#", "\0", "é", "\u3000", "\x85", "😀"]
 
-
-def random_row(number, random):
-    def sometimes(make):
-        return None if random.random() < 0.1 else make()
-
-    return (
-        number,
-        sometimes(lambda: "".join(random.choices(LETTERS, k=random.randint(0, 5)))),
-        sometimes(lambda: random.randint(-128, 127)),
-        sometimes(lambda: random.randint(-(2**31), 2**31 - 1)),
-        sometimes(lambda: random.random() < 0.5),
-        sometimes(
-            lambda: random.choice([0.0, -0.0, 1.5, 1e-3, 1e7, math.inf, -math.inf, math.nan])
-        ),
-        sometimes(
-            lambda: datetime.date(1, 1, 1) + datetime.timedelta(random.randint(0, 3_650_000))
-        ),
+@pytest.mark.parametrize("number", range(2))
+def test_spark_and_pandas_read_lines_of_csv(spark, tmp_path, number):
+    """Spark with the options of RFC 4180, as the docs have them."""
+    chance = random.Random(number)
+    letters = ["a", "b", '"', "\\", ",", "\n", "\r", " ", "\t", "#", "é", "\u3000", "\x85", "😀"]
+    texts = [
+        None if chance.random() < 0.1 else "".join(chance.choices(letters, k=chance.randint(1, 5)))
+        for _ in range(500)
+    ]
+    numbers = [chance.uniform(-1, 1) * 10 ** chance.randint(-300, 300) for _ in texts]
+    batch = pa.RecordBatch.from_pydict({"text": texts, "d": numbers})
+    (tmp_path / "ours").write_bytes(
+        LineWriter("sink", "csv", ("text", "d")).content(RowColumns(batch))
     )
-
-
-def columns_of(rows, schema):
-    columns = ElementColumns("sink", arrow_schema(table_schema(schema))).of(rows)
-    assert csv_fits(columns.schema)
-    return columns.batch
-
-
-def sparks_text(spark, rows, schema, path):
-    spark.createDataFrame(rows, schema).coalesce(1).write.csv(str(path))
-    (file,) = path.glob("part-*")
-    return file.read_bytes().decode()
-
-
-def test_lines_of_csv_are_those_of_sparks_writer(spark, tmp_path):
-    chance = random.Random(7)
-    rows = [random_row(number, chance) for number in range(5_000)]
-    ours = "\n".join(csv_column(columns_of(rows, SCHEMA)).to_pylist()) + "\n"
-    assert ours == sparks_text(spark, rows, SCHEMA, tmp_path / "spark")
-
-
-def test_a_row_of_nothing_is_a_line_too(spark, tmp_path):
-    """Spark's writer drops a row whose only column is null."""
-    rows = [(text,) for text in ("a", None, "", " ", "b,c")]
-    ours = csv_column(columns_of(rows, "text string")).to_pylist()
-    assert ours == ["a", '""', '""', '""', '"b,c"']
-    del ours[1]
-    assert "\n".join([*ours, ""]) == sparks_text(spark, rows, "text string", tmp_path / "spark")
-
-
-def test_numbers_with_a_fraction_are_read_back_as_they_were(spark, tmp_path):
-    """Which of two texts of a number is the shortest, Java 17 does not always see."""
-    chance = random.Random(7)
-    rows = [(chance.uniform(-1, 1) * 10 ** chance.randint(-300, 300),) for _ in range(5_000)]
-    (tmp_path / "ours").write_text("\n".join(csv_column(columns_of(rows, "d double")).to_pylist()))
-    read = spark.read.schema("d double").csv(str(tmp_path / "ours"))
-    assert [row[0] for row in read.collect()] == [row[0] for row in rows]
+    reader = spark.read.schema("text string, d double").option("escape", '"')
+    read = reader.option("multiLine", "true").option("lineSep", "\n").csv(str(tmp_path / "ours"))
+    assert [tuple(row) for row in read.collect()] == list(zip(texts, numbers))
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(
+        tmp_path / "ours", names=["text", "d"], lineterminator="\n", float_precision="round_trip"
+    )
+    assert [None if text != text else text for text in frame["text"]] == texts
+    assert frame["d"].tolist() == numbers
 
 
 SINKS = {
     "text": (fl.FileSink.forText, True),
     "lines of json": (lambda path: fl.FileSink.forJson(path), True),
     "columns of csv": (lambda path: fl.FileSink.forCsv(path, "n long"), True),
-    "a header": (lambda path: fl.FileSink.forCsv(path, "n long", header="true"), False),
+    "a header": (lambda path: fl.FileSink.forCsv(path, "n long", header="true"), True),
+    "options of Spark's": (
+        lambda path: fl.FileSink.forCsv(path, "n long", compression="gzip"),
+        False,
+    ),
     "columns of parquet": (lambda path: fl.FileSink.forParquet(path, "n long"), False),
-    "times": (lambda path: fl.FileSink.forCsv(path, "n timestamp"), False),
+    "tabs": (lambda path: fl.FileSink.forCsv(path, "n long", sep="\\t"), True),
 }
 
 

@@ -1,0 +1,213 @@
+"""Accumulators: counts and lists that the functions of a job keep together, and that its result has at the end."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Generic, Self, TypeVar
+
+from typing_extensions import override
+
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+class Accumulator(ABC, Generic[V, R]):
+    """Adds values up over all tasks of a job (Flink: ``Accumulator``).
+
+    Register it in ``open`` with ``getRuntimeContext().addAccumulator(name, accumulator)``; when the job has ended,
+    ``JobExecutionResult.getAccumulatorResult(name)`` gives what all of that name have together. As in Flink it is no
+    state: what a task added and had not reported when it failed is gone.
+    """
+
+    @abstractmethod
+    def add(self, value: V) -> None:
+        """Add a value."""
+
+    @abstractmethod
+    def getLocalValue(self) -> R:
+        """What this task has added."""
+
+    @abstractmethod
+    def resetLocal(self) -> None:
+        """Forget what this task has added."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Add what ``other``, of another task, has."""
+
+
+SimpleAccumulator = Accumulator
+"""An accumulator whose values and result are of one type (Flink: ``SimpleAccumulator``)."""
+
+N = TypeVar("N", int, float)
+
+
+class _Number(Accumulator[N, N], Generic[N]):
+    """Keeps one number, which ``_joined`` brings together with another."""
+
+    _start: N
+
+    def __init__(self, value: N | None = None) -> None:
+        self._value: N = self._start if value is None else value
+
+    @abstractmethod
+    def _joined(self, one: N, other: N) -> N:
+        """What two values are together."""
+
+    @override
+    def add(self, value: N) -> None:
+        self._value = self._joined(self._value, value)
+
+    @override
+    def getLocalValue(self) -> N:
+        return self._value
+
+    @override
+    def resetLocal(self) -> None:
+        self._value = self._start
+
+    @override
+    def merge(self, other: Self) -> None:
+        self.add(other._value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self._value}"
+
+
+class LongCounter(_Number[int]):
+    """Adds up whole numbers (Flink: ``LongCounter``).
+
+    >>> counter = LongCounter()
+    >>> counter.add(2)
+    >>> counter.add(3)
+    >>> counter.getLocalValue()
+    5
+    """
+
+    _start = 0
+
+    @override
+    def _joined(self, one: int, other: int) -> int:
+        return one + other
+
+
+class IntCounter(LongCounter):
+    """Adds up whole numbers (Flink: ``IntCounter``)."""
+
+
+class DoubleCounter(_Number[float]):
+    """Adds up numbers (Flink: ``DoubleCounter``)."""
+
+    _start = 0.0
+
+    @override
+    def _joined(self, one: float, other: float) -> float:
+        return one + other
+
+
+class LongMaximum(_Number[int]):
+    """Keeps the highest whole number, the smallest long if there is none (Flink: ``LongMaximum``)."""
+
+    _start = -(2**63)
+
+    @override
+    def _joined(self, one: int, other: int) -> int:
+        return max(one, other)
+
+
+class IntMaximum(LongMaximum):
+    """Keeps the highest whole number, the smallest int if there is none (Flink: ``IntMaximum``)."""
+
+    _start = -(2**31)
+
+
+class DoubleMaximum(_Number[float]):
+    """Keeps the highest number, minus infinity if there is none (Flink: ``DoubleMaximum``)."""
+
+    _start = -math.inf
+
+    @override
+    def _joined(self, one: float, other: float) -> float:
+        return max(one, other)
+
+
+class LongMinimum(_Number[int]):
+    """Keeps the lowest whole number, the largest long if there is none (Flink: ``LongMinimum``)."""
+
+    _start = 2**63 - 1
+
+    @override
+    def _joined(self, one: int, other: int) -> int:
+        return min(one, other)
+
+
+class IntMinimum(LongMinimum):
+    """Keeps the lowest whole number, the largest int if there is none (Flink: ``IntMinimum``)."""
+
+    _start = 2**31 - 1
+
+
+class DoubleMinimum(_Number[float]):
+    """Keeps the lowest number, infinity if there is none (Flink: ``DoubleMinimum``)."""
+
+    _start = math.inf
+
+    @override
+    def _joined(self, one: float, other: float) -> float:
+        return min(one, other)
+
+
+class AverageAccumulator(Accumulator[float, float]):
+    """The average of numbers, 0 if there is none (Flink: ``AverageAccumulator``)."""
+
+    def __init__(self) -> None:
+        self.resetLocal()
+
+    @override
+    def add(self, value: float) -> None:
+        self._count += 1
+        self._sum += value
+
+    @override
+    def getLocalValue(self) -> float:
+        return self._sum / self._count if self._count else 0.0
+
+    @override
+    def resetLocal(self) -> None:
+        self._count, self._sum = 0, 0.0
+
+    @override
+    def merge(self, other: Self) -> None:
+        self._count += other._count
+        self._sum += other._sum
+
+
+class ListAccumulator(Accumulator[V, list[V]]):
+    """Collects values, those of different tasks in any order (Flink: ``ListAccumulator``).
+
+    The driver keeps them all: write what may become large to a sink.
+    """
+
+    def __init__(self) -> None:
+        self.resetLocal()
+
+    @override
+    def add(self, value: V) -> None:
+        self._values.append(value)
+
+    @override
+    def getLocalValue(self) -> list[V]:
+        return self._values
+
+    @override
+    def resetLocal(self) -> None:
+        self._values: list[V] = []
+
+    @override
+    def merge(self, other: Self) -> None:
+        self._values.extend(other._values)
+
+
+SerializedListAccumulator = ListAccumulator
+"""``ListAccumulator``: values are pickled in either (Flink: ``SerializedListAccumulator``)."""

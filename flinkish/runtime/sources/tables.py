@@ -1,0 +1,58 @@
+"""The rows of tables in memory, and the timestamps in a column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.connectors.source import CollectionSource
+from flinkish.api.connectors.table_source import TableSource
+from flinkish.runtime.records.copies import copied_values
+from flinkish.runtime.records.records import (
+    NO_TIMESTAMP,
+    Records,
+    Timestamps,
+    no_timestamps,
+    untimed,
+)
+from flinkish.runtime.records.rows import RowColumns
+
+_DAY_MS = 86_400_000
+_A_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
+
+
+def count_of(source: CollectionSource[object] | TableSource) -> int:
+    """How many elements there are."""
+    return source.table.num_rows if isinstance(source, TableSource) else len(source.values)
+
+
+def records_of(source: CollectionSource[object] | TableSource, start: int, end: int) -> Records:
+    """The elements from ``start`` to before ``end``; those of a collection as copies."""
+    if not isinstance(source, TableSource):
+        # One pickle for all would keep an object that is in two elements shared
+        return untimed(list(copied_values(source.values[start:end])))
+    part = source.table.slice(start, end - start).combine_chunks()
+    columns = [
+        column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        for column in part.columns
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, schema=part.schema)
+    return Records(RowColumns(batch), timestamps_in(batch, source.timestamp))
+
+
+def timestamps_in(batch: pa.RecordBatch, name: str | None) -> Timestamps:
+    """The timestamps (ms) in the column of that name: times are floored, and a date is its midnight in UTC."""
+    if name is None:
+        return no_timestamps(batch.num_rows)
+    column = batch.column(batch.schema.get_field_index(name))
+    kind = column.type
+    if pa.types.is_date32(kind):
+        column = column.cast(pa.int32())
+    numbers = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(kind):
+        numbers = numbers * _DAY_MS
+    elif pa.types.is_timestamp(kind):
+        numbers = np.floor_divide(numbers, _A_MILLISECOND.get(kind.unit, 1))
+        numbers = numbers * 1_000 if kind.unit == "s" else numbers
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return np.where(missing, NO_TIMESTAMP, numbers)

@@ -1,0 +1,184 @@
+"""Compares what columns gave with what the function gives when it is called, for a few elements of a run.
+
+Whoever runs a function over columns believes that it is traced rightly. Here it is called: with the rows that have
+nulls, NaN or extremes, with the first and the last, and with one at random, and the results have to be the same to
+the type and the last bit. A function that may run over columns only computes, so that nobody sees the calls.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from datetime import datetime, time
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from flinkish.api.errors import said_by, shown
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.functions.functions import Collector
+from flinkish.api.types.row import Row
+from flinkish.runtime.records.partly_read import PartlyRead
+from flinkish.runtime.records.rows import RowColumns
+
+Positions: TypeAlias = NDArray[np.intp]
+
+_LOOKED_AT = 1 << 12
+"""So many rows are looked through for NaN and extremes."""
+
+
+def difference_of(
+    positions: Positions,
+    element: Callable[[int], Any],
+    columns: Callable[[int], Any],
+    called: Callable[[int], Any],
+) -> str | None:
+    """What differs first: ``columns`` gives what columns gave for the n-th of ``positions``, ``called`` what the
+    function gives."""
+    for number in range(len(positions)):
+        over = columns(number)
+        try:
+            alone = called(number)
+        except Exception as error:
+            return (
+                f"raises {said_by(error)} for {shown(element(number))}, where columns gave"
+                f" {shown(over)}"
+            )
+        if not same(alone, over):
+            return f"gives {shown(alone)} for {shown(element(number))}, where columns gave {shown(over)}"
+    return None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same to the type: NaN is the same as NaN, -0.0 is not 0.0, True is not 1.
+
+    >>> same((1, float("nan")), (1, float("nan"))), same(1, True), same(0.0, -0.0)
+    (True, False, False)
+    """
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind is float:
+        both = struct.pack("<d", one) == struct.pack("<d", other)
+        return both or (one != one and other != other)
+    if isinstance(one, Row) and one.getFieldNames() != other.getFieldNames():
+        return False
+    if isinstance(one, (tuple, list)):
+        parts = tuple.__iter__ if isinstance(one, tuple) else iter
+        return len(one) == len(other) and all(map(same, parts(one), parts(other)))  # type: ignore[arg-type]
+    if kind is dict:
+        return same(list(one.items()), list(other.items()))
+    if kind is Decimal:
+        return bool(one.as_tuple() == other.as_tuple())
+    if kind in (datetime, time):
+        return bool(one == other and one.tzinfo == other.tzinfo and one.fold == other.fold)
+    if is_dataclass(kind):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(kind))
+    return bool(one == other)
+
+
+class Collected(Collector[Any]):
+    """Keeps what a function emits."""
+
+    def __init__(self) -> None:
+        self.results: list[Any] = []
+
+    def collect(self, value: Any) -> None:
+        self.results.append(value)
+
+    def collectReturned(self, returned: Any, tuples: bool = False) -> None:
+        """Keep what the function returned or yields as well."""
+        self.collectAll(results_of(returned, tuples=tuples, wrote=True))
+
+    def collectAll(self, results: Iterable[Any]) -> None:
+        """Keep each of ``results``."""
+        for result in results:
+            self.collect(result)
+
+
+# ---------------------------------------------------------------------- which elements
+
+
+def drawn(seed: int, below: int) -> int:
+    """A number from 0 to before ``below``, the same for the same ``seed``. NumPy's generators take longer to make than
+    a check."""
+    return (seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % (1 << 64) * below >> 64
+
+
+def chosen(values: RowColumns, count: int, seed: int, read: set[int] | None = None) -> Positions:
+    """Up to ``count`` positions in ``values``, ascending: rows with nulls and NaN come before the first, the last,
+    one at random, and extremes. ``read``: the columns that matter, None if all do."""
+    rows = len(values)
+    if rows <= count:
+        return np.arange(rows)
+    begin = drawn(seed, rows - _LOOKED_AT) if rows > _LOOKED_AT else 0
+    odd: list[int] = []
+    extreme: list[int] = []
+    numbers = range(values.columns.num_columns) if read is None else sorted(read)
+    for number in numbers:
+        if number < values.columns.num_columns:
+            _look(values.columns.column(number), begin, odd, extreme)
+    others = [rows - 1, 0, drawn(seed + 1, rows)]
+    # Several functions of several columns: each has its turn, as the seed changes
+    turn = seed % max(1, len(odd))
+    found = list(dict.fromkeys([*odd[turn:], *odd[:turn]][: max(1, count - 1)]))
+    turn = seed % max(1, len(extreme))
+    found = list(dict.fromkeys([*found, *others, *extreme[turn:], *extreme[:turn]]))
+    return np.array(sorted(found[:count]), dtype=np.intp)
+
+
+def _look(column: pa.Array, begin: int, odd: list[int], extreme: list[int]) -> None:
+    """Note where there are nulls and NaN in ``column``, and extremes from ``begin`` on."""
+    if column.null_count:
+        valid = column.is_valid()
+        odd.append(pc.index(valid, False).as_py())
+        there = pc.index(valid, True).as_py()
+        if there >= 0:
+            odd.append(there)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        for truth in (False, True):
+            place = pc.index(column.slice(begin, _LOOKED_AT), truth).as_py()
+            if place >= 0:
+                extreme.append(begin + place)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    part = column.slice(begin, _LOOKED_AT)
+    if not number or part.null_count:
+        return
+    numbers = part.to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind == "f":
+        strange = ~np.isfinite(numbers)
+        if strange.any():
+            odd.append(begin + int(strange.argmax()))
+            odd.append(begin + int(np.isnan(numbers).argmax()))
+            return
+    extreme.append(begin + int(numbers.argmin()))
+    extreme.append(begin + int(numbers.argmax()))
+    zero = numbers == 0
+    if zero.any():
+        extreme.append(begin + int(zero.argmax()))
+
+
+def elements_at(
+    values: RowColumns, positions: Positions, read: set[int] | None = None
+) -> list[Any]:
+    """The elements at ``positions``. Of rows that are read in part only the columns ``read`` are there, as the
+    others would be read for this."""
+    columns = values.columns
+    if isinstance(columns, PartlyRead) and read is not None:
+        indices = pa.array(positions)
+        arrays = [
+            columns.column(number).take(indices)
+            if number in read
+            else pa.nulls(len(positions), kind)
+            for number, kind in enumerate(values.schema.types)
+        ]
+        return RowColumns(
+            pa.RecordBatch.from_arrays(arrays, schema=values.schema), values.shape
+        ).rows()
+    return values.take(positions).anew().rows()
