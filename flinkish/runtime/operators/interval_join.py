@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -27,6 +28,7 @@ from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements, keys
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.operators.two_input import TwoInputOperator
+from flinkish.runtime.records.copies import copied, copied_mutable, handed_out, immutable
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 from flinkish.runtime.tracing.pair_function import PairFunction
@@ -37,7 +39,8 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     Each side buffers its elements until the watermark says that no partner can come any more. An
     element that comes after the watermark is late: it joins nothing. The partners of an element come in the order
-    of their timestamps. Near the ends of time the sums of a timestamp and a bound wrap around, as Java's do: there an
+    of their timestamps. Each pair has copies of its own of what can change, so it does not matter which of the two
+    came later. Near the ends of time the sums of a timestamp and a bound wrap around, as Java's do: there an
     element may find no partners, or be removed with the next watermark.
 
     Elements that are columns are kept as columns and have no timers (``JoinColumns``), as long as those of the
@@ -178,12 +181,12 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                         self.output.collectSide(own.lateTag.id, value, timestamp)
                     continue
                 backend.currentKey = key
-                own.add(timestamp, value)
+                own.add(timestamp, copied(value))
                 first, last = timestamp + own.lower, timestamp + own.upper
                 if not (fits_long(first) and fits_long(last)):
                     first, last = to_long(first), to_long(last)
                 for partner_timestamp, partners in other.between(first, last):
-                    join(value, timestamp, partners, partner_timestamp)
+                    join(value, timestamp, handed_out(partners), partner_timestamp)
                 timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
 
     def _take_from_columns(self, records: Records) -> None:
@@ -199,19 +202,23 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                 buffer.add(timestamp, element)
                 self.timers.registerEventTimeTimer(buffer.name, buffer.cleanupTime(timestamp))
 
-    def _join_left(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
+    def _join_left(self, value: Any, timestamp: int, partners: Sequence[Any], other: int) -> None:
         self._at(timestamp, other)
         call, context, collector = self._call, self._context, self._collector
+        fixed = immutable(value)
         for partner in partners:
-            returned = call(value, partner, context, collector)
+            one = value if fixed else copied_mutable(value)
+            returned = call(one, partner, context, collector)
             if returned is not None:
                 collector.collectReturned(returned)
 
-    def _join_right(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
+    def _join_right(self, value: Any, timestamp: int, partners: Sequence[Any], other: int) -> None:
         self._at(other, timestamp)
         call, context, collector = self._call, self._context, self._collector
+        fixed = immutable(value)
         for partner in partners:
-            returned = call(partner, value, context, collector)
+            one = value if fixed else copied_mutable(value)
+            returned = call(partner, one, context, collector)
             if returned is not None:
                 collector.collectReturned(returned)
 

@@ -64,12 +64,12 @@ from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
 def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
     """The contents for the aggregation of ``description``."""
-    aggregation = description.aggregation
+    aggregation, overlap = description.aggregation, AlignedWindows.of(description).overlap
     if aggregation is None:
         return ListedElements(copies=description.allowedLateness > 0)
     if isinstance(aggregation, AggregateFunction):
-        return Accumulators(aggregation)
-    return Reductions(reduce_call(aggregation), overlap=AlignedWindows.of(description).overlap)
+        return Accumulators(aggregation, overlap)
+    return Reductions(reduce_call(aggregation), overlap)
 
 
 class AlignedContents(ABC):
@@ -98,18 +98,21 @@ class AlignedContents(ABC):
 
 
 class Accumulators(AlignedContents):
-    """One accumulator a key."""
+    """One accumulator a key. Where windows overlap, each gets a copy of the element."""
 
-    def __init__(self, function: AggregateFunction[Any, Any, Any]) -> None:
+    def __init__(self, function: AggregateFunction[Any, Any, Any], overlap: bool) -> None:
         self._function = function
+        self._overlap = overlap
         self._create = function.createAccumulator
         self._add = function.add
         self._result = function.getResult
 
     def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        add, create = self._add, self._create
+        add, create, overlap = self._add, self._create, self._overlap
         for block, key, value in zip(blocks, keys, values):
             kept = block.get(key)
+            if overlap:
+                value = copied(value)
             kept = add(value, create() if kept is None else kept)
             if kept is None:
                 check_no_accumulator(self._function, "add")
@@ -122,12 +125,14 @@ class Accumulators(AlignedContents):
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        add, create = self._add, self._create
+        add, create, overlap = self._add, self._create, self._overlap
         for block, key, count in zip(blocks, keys, counts):
             kept = block.get(key)
             if kept is None:
                 kept = create()
             for value in islice(values, count):
+                if overlap:
+                    value = copied(value)
                 kept = add(value, kept)
                 if kept is None:
                     check_no_accumulator(self._function, "add")
@@ -141,8 +146,7 @@ class Accumulators(AlignedContents):
 class Reductions(AlignedContents):
     """One reduced value a key.
 
-    The function may change its first argument, so where windows overlap each begins with a copy
-    of the element.
+    The function may change its arguments, so where windows overlap each gets a copy of the element.
     """
 
     def __init__(self, reduce: Callable[[Any, Any], Any], overlap: bool) -> None:
@@ -150,13 +154,12 @@ class Reductions(AlignedContents):
         self._overlap = overlap
 
     def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        reduce = self._reduce
+        reduce, overlap = self._reduce, self._overlap
         for block, key, value in zip(blocks, keys, values):
             so_far = block.get(key)
-            if so_far is None:
-                kept = copied(value) if self._overlap else value
-            else:
-                kept = reduce(so_far, value)
+            if overlap:
+                value = copied(value)
+            kept = value if so_far is None else reduce(so_far, value)
             block[key] = kept
             if kept is None:
                 check_no_reduction(so_far, value)
@@ -168,12 +171,14 @@ class Reductions(AlignedContents):
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        reduce = self._reduce
+        reduce, overlap = self._reduce, self._overlap
         for block, key, count in zip(blocks, keys, counts):
             kept = block.get(key)
             for value in islice(values, count):
+                if overlap:
+                    value = copied(value)
                 if kept is None:
-                    kept = copied(value) if self._overlap else value
+                    kept = value
                 else:
                     so_far, kept = kept, reduce(kept, value)
                     if kept is None:
@@ -572,13 +577,14 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             return
         backend, function, contents_of = self.backend, self._function, self._contents.elements
         self._window_states.namespace = window
+        isLast = last and not self._windows.overlap
         key = None
         with self.userCodeOf(lambda: (key, window)):
             for key, contents in self._items(window):
                 backend.currentKey = key
                 elements = contents_of(contents)
                 if elements is not None:
-                    function.process(key, window, elements)
+                    function.process(key, window, elements, isLast)
                 if clears:
                     function.clear(window)
 
