@@ -125,6 +125,8 @@ def all_immutable(values: Sequence[Any]) -> bool:
     kinds = set(map(type, values))
     if kinds <= ATOMS:
         return True
+    if kinds == {tuple}:
+        return set(map(type, chain.from_iterable(values))) <= ATOMS or all(map(immutable, values))
     if all(map(_is_plain_tuple, kinds)):
         parts = chain.from_iterable(map(tuple.__iter__, values))
         if set(map(type, parts)) <= ATOMS:

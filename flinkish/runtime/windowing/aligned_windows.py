@@ -27,7 +27,7 @@ from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, may_be_traced
 from flinkish.runtime.operators.keyed import KeyedOperator
-from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.copies import all_immutable, copied, copied_values
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes, KeyRuns, key_runs, taken
 from flinkish.runtime.records.records import (
     NO_TIMESTAMP,
@@ -64,12 +64,12 @@ from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
 def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
     """The contents for the aggregation of ``description``."""
-    aggregation, overlap = description.aggregation, AlignedWindows.of(description).overlap
+    aggregation = description.aggregation
     if aggregation is None:
         return ListedElements(copies=description.allowedLateness > 0)
     if isinstance(aggregation, AggregateFunction):
-        return Accumulators(aggregation, overlap)
-    return Reductions(reduce_call(aggregation), overlap)
+        return Accumulators(aggregation)
+    return Reductions(reduce_call(aggregation))
 
 
 class AlignedContents(ABC):
@@ -98,21 +98,18 @@ class AlignedContents(ABC):
 
 
 class Accumulators(AlignedContents):
-    """One accumulator a key. Where windows overlap, each gets a copy of the element."""
+    """One accumulator a key."""
 
-    def __init__(self, function: AggregateFunction[Any, Any, Any], overlap: bool) -> None:
+    def __init__(self, function: AggregateFunction[Any, Any, Any]) -> None:
         self._function = function
-        self._overlap = overlap
         self._create = function.createAccumulator
         self._add = function.add
         self._result = function.getResult
 
     def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        add, create, overlap = self._add, self._create, self._overlap
+        add, create = self._add, self._create
         for block, key, value in zip(blocks, keys, values):
             kept = block.get(key)
-            if overlap:
-                value = copied(value)
             kept = add(value, create() if kept is None else kept)
             if kept is None:
                 check_no_accumulator(self._function, "add")
@@ -125,14 +122,12 @@ class Accumulators(AlignedContents):
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        add, create, overlap = self._add, self._create, self._overlap
+        add, create = self._add, self._create
         for block, key, count in zip(blocks, keys, counts):
             kept = block.get(key)
             if kept is None:
                 kept = create()
             for value in islice(values, count):
-                if overlap:
-                    value = copied(value)
                 kept = add(value, kept)
                 if kept is None:
                     check_no_accumulator(self._function, "add")
@@ -144,21 +139,15 @@ class Accumulators(AlignedContents):
 
 
 class Reductions(AlignedContents):
-    """One reduced value a key.
+    """One reduced value a key."""
 
-    The function may change its arguments, so where windows overlap each gets a copy of the element.
-    """
-
-    def __init__(self, reduce: Callable[[Any, Any], Any], overlap: bool) -> None:
+    def __init__(self, reduce: Callable[[Any, Any], Any]) -> None:
         self._reduce = reduce
-        self._overlap = overlap
 
     def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
-        reduce, overlap = self._reduce, self._overlap
+        reduce = self._reduce
         for block, key, value in zip(blocks, keys, values):
             so_far = block.get(key)
-            if overlap:
-                value = copied(value)
             kept = value if so_far is None else reduce(so_far, value)
             block[key] = kept
             if kept is None:
@@ -171,12 +160,10 @@ class Reductions(AlignedContents):
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        reduce, overlap = self._reduce, self._overlap
+        reduce = self._reduce
         for block, key, count in zip(blocks, keys, counts):
             kept = block.get(key)
             for value in islice(values, count):
-                if overlap:
-                    value = copied(value)
                 if kept is None:
                     kept = value
                 else:
@@ -245,6 +232,9 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._contents = aligned_contents(description)
         aggregation = description.aggregation
         self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._shares = aggregation is not None and self._windows.overlap
+        """Whether several windows aggregate an element, and the function may change its arguments."""
+        self._copies = False
         self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
         self._pairs = self._pair_map(description.call)
 
@@ -284,6 +274,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             if behind is not None:
                 self._process_singly(records, np.flatnonzero(behind), added=True)
             return
+        self._copies = self._shares and not all_immutable(records.values)
         runs = key_runs(records) if behind is None else None
         if runs is not None:
             self._process_runs(runs)
@@ -433,6 +424,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             members = values if positions is None else taken(values, positions)
             if window in self._columns:
                 self._keep_by_key(window)
+            if self._copies:
+                members = copied_values(members)
             blocks, index = self._table.blocks(window, keys, hashes)
             remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
             with self._naming(members, remaining):
@@ -466,6 +459,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 taken(values, positions),
                 hashes[positions],
             )
+        if self._copies:
+            values = copied_values(values)
         blocks, index = self._table.blocks(window, keys, hashes)
         remaining = iter(values)
         with self._naming(values, remaining):
@@ -508,7 +503,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._keep_by_key(window)
         blocks, index = self._table.blocks(window, (key,), key_hash)
         block = blocks[index[0]]
-        self._contents.add((block,), (key,), (value,))
+        self._contents.add((block,), (key,), (copied(value) if self._shares else value,))
         self._note(window)
         return block[key]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import KeyedStateStore
+from flinkish.api.functions.tagged import Sides
 from flinkish.api.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.operators.base import may_be_traced
@@ -66,7 +67,10 @@ class WindowFunctionRunner:
                 collect(element, timestamp)
             return
         if not isLast:
-            elements = handed_out(elements)
+            if isinstance(elements, Sides):
+                elements = Sides(*map(list, map(handed_out, elements)))
+            else:
+                elements = handed_out(elements)
         collector = self._collector
         collector.timestamp = window.maxTimestamp()
         self._context.current = window
