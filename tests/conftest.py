@@ -43,6 +43,7 @@ LONGEST_SECONDS = 10.0
 time, for a machine is at times half as fast as at others; on one that is busy with other things, the
 limit is longer by as much as it is overloaded."""
 
+
 @pytest.fixture(autouse=True)
 def columns_agree() -> Iterator[None]:
     """A function that has left the columns is a fault that its right results hide."""

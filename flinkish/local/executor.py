@@ -11,6 +11,7 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.checkpointing import warn_of_local_execution
 from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.files import SavepointDirectory
@@ -46,6 +47,8 @@ class LocalPipelineExecutor:
         batch = runs_as_batch(stream_graph, config.runtimeMode)
         if savepoint is not None:
             check_streams(batch)
+        if not batch:
+            warn_of_local_execution(environment.getCheckpointConfig())
         graph = JobGraph(stream_graph)
         # Unless it is set, one: elements of all keys stay in order
         parallelism = config.parallelism or 1

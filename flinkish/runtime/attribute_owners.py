@@ -306,7 +306,20 @@ def _by_value(value: type | types.FunctionType) -> bool:
     found: object = sys.modules.get(_module(value))
     for name in value.__qualname__.split("."):
         found = getattr(found, name, None)
-    return found is not value
+    if found is not value:
+        return True
+    # In the process that shipped a class, the one that comes back is the class itself with other functions
+    functions = (
+        (value, *(held for _, held in _held_by(value))) if isinstance(value, type) else (value,)
+    )
+    return any(
+        isinstance(each, types.FunctionType) and _has_globals_of_its_own(each) for each in functions
+    )
+
+
+def _has_globals_of_its_own(function: types.FunctionType) -> bool:
+    module = sys.modules.get(function.__globals__.get("__name__", ""))
+    return module is not None and function.__globals__ is not vars(module)
 
 
 def _class(value: object) -> Any:

@@ -22,6 +22,7 @@ from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.alignments import Alignments
+from flinkish.deployment.checkpointing import trigger_interval, warn_of_no_directory
 from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.runtime_mode import runs_as_batch
@@ -99,7 +100,10 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         batch = runs_as_batch(StreamGraph.of(sinks), config.runtimeMode)
         # A batch has no checkpoints, as in Flink
-        given = None if batch else environment.getCheckpointConfig().getCheckpointStorage()
+        checkpoints = environment.getCheckpointConfig()
+        given = None if batch else checkpoints.getCheckpointStorage()
+        if not batch:
+            warn_of_no_directory(checkpoints)
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
             directory, clean_up = _checkpoint_directory(given)
@@ -113,10 +117,12 @@ class SparkPipelineExecutor:
                 parallelism = _parallelism(session, environment, plan)
                 retention = None
                 if given is not None:
-                    kept = environment.getCheckpointConfig().getExternalizedCheckpointRetention()
+                    kept = checkpoints.getExternalizedCheckpointRetention()
                     retention = CheckpointRetention(session, storage, kept)
                 savepoint = _savepoint(session, environment, plan, sinks, storage, batch)
                 graph, settings = _graph(config, sinks, plan, parallelism, batch)
+                config = copy(config)
+                config.triggerInterval = trigger_interval(config, checkpoints, graph)
                 if not batch or reads_planned(graph):
                     check_shared(session, storage)
                 queries = (_Batches if batch else _Queries)(

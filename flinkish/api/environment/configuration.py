@@ -91,6 +91,7 @@ class Configuration(Mapping[str, Any]):
         "pipeline.function-tracing",
         "pipeline.operator-chaining.enabled",
         "rest.port",
+        "state.checkpoints.dir",
         *RESTART_OPTIONS,
     )
     """The supported options. Times are int ms or a Duration, the parameters a dict; ``rest.port`` is of
@@ -175,6 +176,7 @@ class ExecutionConfig(AbsentMethods):
         self.parallelism: int | None = None
         self.maxParallelism: int | None = None
         self.triggerInterval = 0
+        self.triggerIntervalIsSet = False
         self.elementsPerBatch: int | None = None
         self._function_tracing = True
         self._column_checks = DEFAULT_COLUMN_CHECKS
@@ -224,6 +226,7 @@ class ExecutionConfig(AbsentMethods):
     def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
         """Start a batch at most every ``interval`` (ms if an int)."""
         self.triggerInterval = length_from_zero("setTriggerInterval: interval", interval)
+        self.triggerIntervalIsSet = True
         return self
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
@@ -357,8 +360,8 @@ class ExecutionConfig(AbsentMethods):
 
 
 class CheckpointConfig(AbsentMethods):
-    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint, so what spaces or
-    bounds Flink's checkpoints is kept for ``get...`` and has no effect."""
+    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint, so the interval is
+    that of the batches, and what else spaces or bounds Flink's checkpoints is kept for ``get...`` and has no effect."""
 
     def __init__(self) -> None:
         self.checkpointStorage: str | None = None
@@ -381,7 +384,8 @@ class CheckpointConfig(AbsentMethods):
         return self.checkpointStorage
 
     def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
-        """Accepted for ported jobs: every batch is a checkpoint (setTriggerInterval spaces them)."""
+        """Start a batch, which is a checkpoint, at most every ``checkpointInterval`` (ms if an int), where
+        ``setTriggerInterval`` does not say otherwise and a source has no end."""
         self._interval = positive_length(
             "setCheckpointInterval: checkpointInterval", checkpointInterval
         )

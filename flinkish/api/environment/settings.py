@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, member, milliseconds, positive, text
 from flinkish.api.environment.configuration import (
@@ -26,6 +26,7 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
 _SAVEPOINT = ("execution.state-recovery.path", "execution.savepoint.path")
+_DIRECTORY = ("execution.checkpointing.dir", "state.checkpoints.dir")
 _UNCLAIMED = (
     "execution.state-recovery.ignore-unclaimed-state",
     "execution.savepoint.ignore-unclaimed-state",
@@ -103,21 +104,39 @@ class EnvironmentSettings:
 
     # ------------------------------------------------------------------ checkpoints
 
+    @overload
+    def enableCheckpointing(
+        self, checkpointStorage: str, /, mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE
+    ) -> Self: ...
+
+    @overload
     def enableCheckpointing(
         self,
-        checkpointStorage: str | TimeLike | None = None,
+        interval: TimeLike | None = None,
         mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE,
-    ) -> Self:
-        """Keep checkpoints in the directory ``checkpointStorage``, to go on from there.
+        checkpointStorage: str | None = None,
+    ) -> Self: ...
 
-        Flink's interval (an int in ms or a Duration) is accepted in its place and without effect:
-        every batch is a checkpoint. So is the mode, as each element counts exactly once anyway.
+    def enableCheckpointing(
+        self,
+        interval: str | TimeLike | None = None,
+        mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE,
+        checkpointStorage: str | None = None,
+    ) -> Self:
+        """Keep checkpoints in the directory ``checkpointStorage``, to go on from there; it may come first.
+
+        Every batch is a checkpoint. With an ``interval`` (ms if an int) a batch starts at most that often, where
+        ``setTriggerInterval`` does not say otherwise and a source has no end. Where no directory is set, here, by
+        ``getCheckpointConfig().setCheckpointStorage`` or by the option ``state.checkpoints.dir``, nothing survives the
+        program, of which the job warns. The mode has no effect, as each element counts exactly once anyway.
         """
         config = self._checkpointConfig
-        if isinstance(checkpointStorage, str):
+        if isinstance(interval, str):
+            interval, checkpointStorage = None, interval
+        if interval is not None:
+            config.setCheckpointInterval(interval)
+        if checkpointStorage is not None:
             config.setCheckpointStorage(checkpointStorage)
-        elif checkpointStorage is not None:
-            config.setCheckpointInterval(checkpointStorage)
         config.setCheckpointingConsistencyMode(mode)
         return self
 
@@ -309,7 +328,7 @@ class EnvironmentSettings:
         elif option in _UNCLAIMED:
             allowed = instance(option, value, bool, "Pass True or False.")
             self._savepoint = replace(self._savepoint, _allow_non_restored_state=allowed)
-        elif option == "execution.checkpointing.dir":
+        elif option in _DIRECTORY:
             self._checkpointConfig.setCheckpointStorage(value)
         elif option == "execution.checkpointing.externalized-checkpoint-retention":
             self._checkpointConfig.setExternalizedCheckpointRetention(value)

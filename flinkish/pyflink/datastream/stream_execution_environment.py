@@ -151,7 +151,8 @@ class StreamExecutionEnvironment(AbsentMethods):
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None
     ) -> StreamExecutionEnvironment:
-        """Accepted: every batch is a checkpoint. ``set_checkpoint_directory`` keeps them."""
+        """Start a batch, which is a checkpoint, at most every ``interval`` ms if a source has no end.
+        ``set_checkpoint_directory`` keeps the checkpoints."""
         if isinstance(interval, str):
             raise InvalidProgramError(
                 f"enable_checkpointing: {interval!r} is no interval in ms. A directory that keeps"

@@ -44,6 +44,7 @@ def test_options_by_flinks_names(env):
                 "execution.checkpointing.interval": 5_000,
                 "execution.checkpointing.mode": "AT_LEAST_ONCE",
                 "rest.port": 8081,
+                "state.checkpoints.dir": "/checkpoints",
                 **dict.fromkeys(RESTART_OPTIONS, 1),
                 "restart-strategy.type": "off",
             }
