@@ -212,7 +212,8 @@ class JobExecutionError(FlinkishError):
 
 
 class ChangedAttributeWarning(FlinkishError, UserWarning):
-    """A user function changed an attribute after ``open()``; the change is undone before the next batch.
+    """A user function changed an attribute after ``open()``, before the first shuffle or one that cannot be
+    pickled; the change is undone before the next batch.
 
     ``owner`` is the class of the function, or the name of a plain function; ``attribute`` is the
     attribute, or the variable to which the plain function refers.
@@ -225,10 +226,11 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
     def __str__(self) -> str:
         return (
             f"{self.operator}: {self.owner}.{self.attribute} was changed while elements were processed."
-            " Attributes are not state: the change is lost, as they are reset before the next batch. Use"
-            " keyed state (getRuntimeContext().getState or getMapState, after keyBy), or broadcast state"
-            " if every task needs the value. Create in open() what can be created again, with"
-            " functools.lru_cache for a cache."
+            " The change is lost, as attributes are reset before the next batch; only those that can be"
+            " pickled, of a function after keyBy, are kept. Use keyed state (getRuntimeContext().getState"
+            " or getMapState, after keyBy), or broadcast state if every task needs the value. Create in"
+            " open() what can be created again, with functools.lru_cache for a cache. To see the results in"
+            " this program, use executeAndCollect() or forEachBatch(function)."
         )
 
 

@@ -30,6 +30,7 @@ from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.deployment.sink_columns import line_writer, sink_columns
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
@@ -133,10 +134,13 @@ class UserSinkWriter(LocalSink):
     def __init__(self, sink: Sink[Any], name: str) -> None:
         self._sink = pickle.loads(shipped_sink(name, sink))
         self._name = name
+        self._changes = AttributeWarnings()
 
     def write(self, runs: Sequence[Records], batchId: int) -> None:
         context = BatchContext(TaskInfo(self._name), batchId)
-        commit(self._name, self._sink, write(self._name, self._sink, runs, context), context)
+        written = write(self._name, self._sink, runs, context)
+        self._changes.warn(written.changes)
+        commit(self._name, self._sink, written.prepared, context)
 
 
 class Transactions(LocalSink):

@@ -1,39 +1,25 @@
-"""Finds the attributes that user functions changed since they were opened.
+"""Finds the attributes that user functions changed since they were opened, and keeps them as state.
 
 A function is kept open from batch to batch, but may be opened anew at any time: in another worker, after
-an error or a restart. So what it keeps in attributes is no state, and a change of them is reported.
+an error or a restart. One function also serves many key groups. So where a task has state, the attributes
+that have changed belong to the key group and are part of its snapshot; elsewhere a change is reported.
 """
 
 from __future__ import annotations
 
-import array
-import collections
 import copyreg
-import functools
-import itertools
+import io
 import logging
-import math
 import pickle
-import sys
-import time
-import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import blake2b
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flinkish.api.errors import ChangedAttributeWarning
-from flinkish.api.functions.accumulators import Accumulator
-from flinkish.api.functions.checkpointed import CheckpointedFunction
-from flinkish.api.functions.functions import Function
+import cloudpickle
 
-MOST_BYTES = 1 << 18
-"""The size in bytes above which values are compared by identity and length, as a model must not be pickled
-in every batch."""
-
-
-MOST_SECONDS = 0.02
-"""So is what takes longer to pickle."""
+from flinkish.api.errors import ChangedAttributeWarning, IncompatibleCheckpointError
+from flinkish.runtime.attribute_owners import Mark, Owner, Place, of_engine, owners_of
+from flinkish.runtime.records.copies import immutable
 
 
 class AttributeChange(NamedTuple):
@@ -47,391 +33,182 @@ class AttributeChange(NamedTuple):
 class FunctionAttributes:
     """What the functions of an operator keep, as it was when this was made.
 
-    ``operator`` is anything that refers to them, such as the description of the operator.
+    ``operator`` is anything that refers to them, such as the description of the operator. ``keeps``: changed
+    attributes are state, which ``snapshot`` returns and ``restore`` takes; those that cannot be pickled, and
+    all others if False, are reported by ``changes``.
     """
 
-    def __init__(self, name: str, *operator: object) -> None:
+    def __init__(self, name: str, *operator: object, keeps: bool = False) -> None:
         self._name = name
-        self._owners = list(_Walk().owners(operator))
-        self._before = [owner.marks() for owner in self._owners]
-        self._told: list[set[str]] = [set() for _ in self._owners]
+        self._owners = owners_of(operator)
+        self._before = {place: owner.marks() for place, owner in self._owners.items()}
+        self._told: set[_Attribute] = set()
+        self._opened = _Opened(self._owners, self._before) if keeps else None
+        self._touched: set[_Attribute] = set()
+        self._lost: set[_Attribute] = set()
+        self._restored: bytes | None = None
 
     def changes(self) -> list[AttributeChange]:
-        """The attributes that have changed, were added or removed; each is told once."""
-        return [
-            AttributeChange(self._name, owner.name, attribute)
-            for owner, before, told in zip(self._owners, self._before, self._told)
-            for attribute in owner.changed(before, told)
-        ]
+        """The attributes that have changed, were added or removed, and are not kept; each is told once."""
+        lost = set(self._changed()) if self._opened is None else self._lost
+        new = [attribute for attribute in sorted(lost, key=str) if attribute not in self._told]
+        self._told.update(new)
+        return [AttributeChange(self._name, place[0], name) for place, name in new]
 
-
-class _Mark(NamedTuple):
-    """What an attribute is compared by; it keeps what is known by identity alive, so that nothing else
-    gets that identity."""
-
-    identity: tuple[int, int | None]
-    digest: bytes | None
-    """None: it counts by its identity and length."""
-    size: int
-    """How many bytes the digest is of."""
-    pinned: tuple[object, ...]
-
-    def of(self, value: object, parts: frozenset[int]) -> bool:
-        """Whether ``value`` is unchanged."""
-        if self.digest is None:
-            return self.identity == _identity(value)
-        pickler = _Digest(parts, self.size)
-        try:
-            pickler.dump(value)
-        except Exception:  # it has grown, or cannot be pickled any more
-            return False
-        return self.digest == pickler.digest()
-
-
-class _Owner(NamedTuple):
-    """A function or class and where its attributes are read."""
-
-    name: str
-    attributes: Callable[[], Iterable[tuple[str, object]]]
-    parts: frozenset[int] = frozenset()
-    """Identities of the functions in it that are looked into by themselves."""
-
-    def marks(self) -> dict[str, _Mark]:
-        """What its attributes are compared by."""
-        return {name: _mark(value, self.parts) for name, value in self._kept()}
-
-    def changed(self, before: Mapping[str, _Mark], told: set[str]) -> list[str]:
-        """The attributes that are not as they were ``before``, but for those ``told``, which it adds to."""
-        now = {name: value for name, value in self._kept() if name not in told}
-        changed = [
-            n for n, held in now.items() if n not in before or not before[n].of(held, self.parts)
-        ]
-        changed += [name for name in before if name not in now and name not in told]
-        told.update(changed)
-        return changed
-
-    def _kept(self) -> Iterator[tuple[str, object]]:
-        return ((name, held) for name, held in self.attributes() if not _of_engine(type(held)))
-
-
-def _mark(value: object, parts: frozenset[int]) -> _Mark:
-    until = time.perf_counter() + MOST_SECONDS
-    pickler = _Digest(parts, MOST_BYTES, until)
-    try:
-        pickler.dump(value)
-    except Exception:  # it is too large, or one of the many ways in which a pickle fails
-        return _Mark(_identity(value), None, 0, (value,))
-    if time.perf_counter() > until:
-        return _Mark(_identity(value), None, 0, (value,))
-    return _Mark(_identity(value), pickler.digest(), pickler.size, tuple(pickler.pinned))
-
-
-def _identity(value: object) -> tuple[int, int | None]:
-    return id(value), len(value) if isinstance(value, _SIZED) else None
-
-
-_SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, collections.deque, array.array)
-
-
-# ------------------------------------------------------------------ what keeps something
-
-
-class _Walk:
-    """Goes through what an operator refers to, and gives the functions and classes that can keep
-    something."""
-
-    def __init__(self) -> None:
-        self._seen: dict[int, object] = {}
-
-    def owners(self, value: object) -> Iterator[_Owner]:
-        """Those in ``value``, each once."""
-        if id(value) in self._seen or isinstance(value, _PLAIN):
+    def restore(self, kept: bytes | None) -> None:
+        """Give the functions the attributes of a snapshot; None: those that ``open`` left."""
+        if self._opened is None or (kept == self._restored and not self._may_be_reset()):
             return
-        self._seen[id(value)] = value
-        if isinstance(value, (list, tuple)) and not _is_ours(type(value)):
-            yield from self._all(value)
-        elif isinstance(value, dict):
-            yield from self._all(value.values())
-        elif isinstance(value, types.MethodType):
-            yield from self.owners(value.__self__)
-            yield from self.owners(value.__func__)
-        elif isinstance(value, functools.partial):
-            yield from self._all((value.func, value.args, value.keywords))
-            yield _Owner("functools.partial", lambda: _of_partial(value))
-        elif isinstance(value, types.FunctionType):
-            if _is_ours(value):
-                yield from self._all(held for _, held in _of_function(value))
-            elif _by_value(value):
-                yield _Owner(value.__qualname__, lambda: _of_function(value))
-        elif isinstance(value, type):
-            if _by_value(value):
-                yield from _of_methods(value)
-                yield _Owner(value.__qualname__, lambda: _of_class(value))
-        elif _is_ours(type(value)):
-            # It keeps nothing, but it may refer to what does.
-            yield from self._all(held for _, held in _of_instance(value))
-        elif isinstance(value, CheckpointedFunction):
-            # What its attributes hold comes from its state, and goes back there.
-            yield from self._all(type(value).__mro__)
-        elif isinstance(value, Function) or _is_users(_class(value)):
-            parts = [held for _, held in _of_instance(value) if _is_function(held)]
-            of_parts = frozenset(map(id, parts))
-            yield _Owner(type(value).__name__, lambda: _of_instance(value), of_parts)
-            yield from self._all((*parts, *type(value).__mro__))
+        self._opened.install(self._touched)
+        self._touched, self._restored = set(), kept
+        if kept is None:
+            return
+        for place, name, held in _Restored(kept, self._owners).load():
+            if place not in self._owners:
+                raise IncompatibleCheckpointError(
+                    f"{self._name}: the checkpoint has the attribute {name!r} of {place[0]}, which this"
+                    " operator does not have any more. Keep that name, or give the operator another"
+                    " uid(...) to begin anew."
+                )
+            self._owners[place].put(name, *held)
+            self._touched.add((place, name))
 
-    def _all(self, values: Iterable[object]) -> Iterator[_Owner]:
-        for value in list(values):
-            yield from self.owners(value)
+    def snapshot(self) -> bytes | None:
+        """The attributes that have changed, None if none has."""
+        if self._opened is None or not (changed := self._changed()):
+            self._restored = None
+            return None
+        self._touched.update(changed)
+        now = {place: dict(self._owners[place].attributes()) for place, _ in changed}
+        entries: list[_Entry] = [
+            (place, name, (now[place][name],) if name in now[place] else ())
+            for place, name in changed
+        ]
+        lost = {
+            (place, name) for place, name, held in entries if self._opened.isLost(place, name, held)
+        }
+        kept = [entry for entry in entries if entry[:2] not in lost]
+        self._restored, unpicklable = _pickled(kept, self._owners)
+        self._lost = lost | unpicklable
+        return self._restored
 
+    def _may_be_reset(self) -> bool:
+        """Whether a class has changed attributes: it is made anew when it comes with another task."""
+        return any(isinstance(self._owners[place].find(), type) for place, _ in self._touched)
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, types.ModuleType)
-
-
-def _is_function(value: object) -> bool:
-    """Whether ``value`` is looked into as a function of its own when an object has it."""
-    return isinstance(value, (Function, types.FunctionType, types.MethodType, functools.partial))
-
-
-def _of_methods(kind: type) -> Iterator[_Owner]:
-    # By name, as they are replaced when the class comes with another task into the same worker
-    for name, held in _held_by(kind):
-        if isinstance(held, types.FunctionType):
-            yield _Owner(held.__qualname__, functools.partial(_of_method, kind, name))
+    def _changed(self) -> list[_Attribute]:
+        return [
+            (place, name)
+            for place, owner in self._owners.items()
+            for name in owner.changed(self._before[place])
+        ]
 
 
-def _of_method(kind: type, name: str) -> Iterator[tuple[str, object]]:
-    method = dict(_held_by(kind)).get(name)
-    return _of_function(method) if isinstance(method, types.FunctionType) else iter(())
+_Attribute = tuple[Place, str]
 
 
-def _of_instance(value: object) -> Iterator[tuple[str, object]]:
-    lazy = _lazy_names(_class(value))
-    for name, held in list(getattr(value, "__dict__", {}).items()):
-        if name not in lazy:
-            yield name, held
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                yield name, getattr(value, name)
-    if isinstance(value, tuple):  # a NamedTuple
-        yield from ((str(position), held) for position, held in enumerate(value))
+_Entry = tuple[Place, str, tuple[()] | tuple[object]]
+"""An attribute with its value; without one where it was removed."""
 
 
-def _of_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
-    code = function.__code__
-    yield from function.__dict__.items()
-    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+# ------------------------------------------------------------------ what is kept of it
+
+
+class _Opened:
+    """The attributes as ``open`` left them, to be put back for another key group."""
+
+    def __init__(
+        self, owners: Mapping[Place, Owner], marks: Mapping[Place, Mapping[str, Mark]]
+    ) -> None:
+        self._owners = owners
+        self._held = {
+            (place, name): held
+            for place, owner in owners.items()
+            for name, held in owner.attributes()
+            if name in marks[place]
+        }
+        # What cannot change needs no copy; what is large has none, and cannot be kept if it changes
+        changing: list[_Entry] = [
+            (place, name, (held,))
+            for (place, name), held in self._held.items()
+            if marks[place][name].digest is not None and not immutable(held)
+        ]
+        self._copies, self._uncopied = _pickled(changing, owners)
+        self._uncopied |= {
+            (place, name) for place, name in self._held if marks[place][name].digest is None
+        }
+
+    def isLost(self, place: Place, name: str, now: tuple[object, ...]) -> bool:
+        """Whether the attribute, which is ``now`` another, was changed in place and cannot be put back."""
+        if isinstance(self._owners[place].find(), tuple):
+            return True
+        held = self._held.get((place, name), now)
+        return (place, name) in self._uncopied and bool(now) and held is now[0]
+
+    def install(self, touched: Iterable[_Attribute]) -> None:
+        """Put back the attributes that were ``touched``."""
+        touched = list(touched)
+        copied = _Restored(self._copies, self._owners).load() if touched and self._copies else ()
+        copies = {(place, name): held for place, name, (held,) in copied}
+        for attribute in touched:
+            place, name = attribute
+            held = [each[attribute] for each in (copies, self._held) if attribute in each]
+            self._owners[place].put(name, *held[:1])
+
+
+def _pickled(
+    entries: list[_Entry], owners: Mapping[Place, Owner]
+) -> tuple[bytes | None, set[_Attribute]]:
+    """The entries as bytes, and the attributes that cannot be pickled. They go together, as two attributes may
+    refer to one object."""
+    if not entries or (data := _dumped(entries, owners)) is not None:
+        return (data if entries else None), set()
+    kept = [entry for entry in entries if _dumped([entry], owners) is not None]
+    lost = {entry[:2] for entry in entries} - {entry[:2] for entry in kept}
+    return _dumped(kept, owners) if kept else None, lost
+
+
+def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner]) -> bytes | None:
+    for kind in (_Kept, _KeptByValue):
+        file = io.BytesIO()
+        pickler = kind(file, protocol=5)
+        pickler.owners = {id(owner.find()): place for place, owner in owners.items()}
         try:
-            yield name, cell.cell_contents
-        except ValueError:  # it is empty yet
+            pickler.dump(entries)
+        except Exception:  # one of the many ways in which a pickle fails
             continue
-    defaults = function.__defaults__ or ()
-    names = code.co_varnames[: code.co_argcount]
-    yield from zip(names[len(names) - len(defaults) :], defaults)
-    yield from (function.__kwdefaults__ or {}).items()
-    for name in sorted(_global_names(code)):
-        if name in function.__globals__:
-            yield name, function.__globals__[name]
+        return file.getvalue()
+    return None
 
 
-def _of_partial(partial: functools.partial[Any]) -> Iterator[tuple[str, object]]:
-    yield "args", partial.args
-    yield from partial.keywords.items()
+class _Kept(pickle.Pickler):
+    """Pickles attributes; a function that has attributes itself goes by its place among the owners."""
+
+    owners: Mapping[int, Place]
+
+    def persistent_id(self, value: Any) -> Place | None:
+        if of_engine(type(value)) and type(value) not in copyreg.dispatch_table:
+            raise pickle.PicklingError(f"{type(value).__name__} belongs to the task")
+        return self.owners.get(id(value))
 
 
-def _of_class(kind: type) -> Iterator[tuple[str, object]]:
-    for name, held in _held_by(kind):
-        if not hasattr(type(held), "__get__"):
-            yield name, held
+class _KeptByValue(cloudpickle.Pickler):  # type: ignore[misc]
+    owners: Mapping[int, Place]
+    persistent_id = _Kept.persistent_id
 
 
-def _held_by(kind: type) -> Iterator[tuple[str, object]]:
-    for name, held in list(vars(kind).items()):
-        if isinstance(held, (staticmethod, classmethod)):
-            yield name, held.__func__
-        elif not (name.startswith("__") or name == "_abc_impl"):
-            yield name, held
+class _Restored(pickle.Unpickler):
+    def __init__(self, data: bytes, owners: Mapping[Place, Owner]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._owners = owners
 
-
-@functools.lru_cache(maxsize=1024)
-def _global_names(code: types.CodeType) -> frozenset[str]:
-    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return frozenset(code.co_names).union(*map(_global_names, inner))
-
-
-@functools.lru_cache(maxsize=1024)
-def _lazy_names(kind: type) -> frozenset[str]:
-    """The attributes of a class that are filled when they are first read."""
-    return frozenset(
-        name
-        for base in kind.__mro__
-        for name, held in vars(base).items()
-        if isinstance(held, functools.cached_property)
-    )
-
-
-def _by_value(value: type | types.FunctionType) -> bool:
-    """Whether a function or class came with the job, and so is made anew with it: else it is one of a
-    module, which belongs to the worker."""
-    found: object = sys.modules.get(_module(value))
-    for name in value.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is not value
-
-
-def _class(value: object) -> Any:
-    return type(value)
-
-
-def _module(kind: type | types.FunctionType) -> str:
-    return str(kind.__module__ or "")
-
-
-def _is_ours(kind: type | types.FunctionType) -> bool:
-    return _module(kind).startswith("flinkish.")
-
-
-def _of_engine(kind: type) -> bool:
-    """Whether it is what flinkish itself gives a function or takes from it with each batch: states, contexts, collectors,
-    metrics, accumulators."""
-    return issubclass(kind, Accumulator) or _module(kind).startswith(
-        ("flinkish.runtime.", "flinkish.spark.", "flinkish.testing.", "flinkish.cep.operator")
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_users(kind: type) -> bool:
-    """Whether a class is neither Python's nor that of an installed package."""
-    if _module(kind).partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
-        return False
-    file = getattr(sys.modules.get(_module(kind)), "__file__", None) or ""
-    return "site-packages" not in file and "dist-packages" not in file
-
-
-# ------------------------------------------------------------------ what an attribute is worth
-
-
-class _TooLarge(Exception):
-    pass
-
-
-class _Hashed:
-    """A file that keeps of what is written only the hash; it takes ``most`` bytes."""
-
-    def __init__(self, most: int) -> None:
-        self._hash = blake2b(digest_size=16)
-        self._most = most
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        size = data.nbytes if isinstance(data, memoryview) else len(data)
-        self.size += size
-        if self.size > self._most:
-            raise _TooLarge
-        self._hash.update(data)
-        return size
-
-    def digest(self) -> bytes:
-        return self._hash.digest()
-
-
-class _Digest(pickle.Pickler):
-    """Pickles a value into a hash.
-
-    What cannot be pickled counts by its identity: a lock, a connection, an ``lru_cache``, a function. Of
-    containers and objects of the user's own classes that holds for each part, of other objects as a whole:
-    what is in a library's connection pool is not the user's to keep.
-    """
-
-    def __init__(self, parts: frozenset[int], most: int, until: float = math.inf) -> None:
-        self._file = _Hashed(most)
-        self._until = until
-        super().__init__(self._file, protocol=5, buffer_callback=self._buffer)
-        self._parts = parts
-        self.pinned: list[object] = []
-
-    def digest(self) -> bytes:
-        """The hash of what was pickled."""
-        return self._file.digest()
-
-    @property
-    def size(self) -> int:
-        """How many bytes were pickled."""
-        return self._file.size
-
-    def _buffer(self, buffer: pickle.PickleBuffer) -> None:
-        self._file.write(buffer.raw())
-
-    def reducer_override(self, value: Any) -> Any:
-        kind = _class(value)
-        if value is _token:
-            return NotImplemented
-        if time.perf_counter() > self._until:
-            raise _TooLarge
-        if kind is types.FunctionType:
-            return self._function(value)
-        if isinstance(value, _KNOWN_BY_IDENTITY) or id(value) in self._parts or _of_engine(kind):
-            return self._by_identity(value)
-        if kind is types.MethodType:
-            return _token, ("method", id(value.__func__)), {"self": value.__self__}
-        if kind is itertools.count:
-            return _token, (repr(value),)
-        try:
-            if _module(kind) in _CONTAINERS or _is_ours(kind) or _is_users(kind):
-                return self._reduced(value)
-            whole = _Whole(self._parts, MOST_BYTES)
-            whole.dump(value)
-        except _TooLarge:
-            raise
-        except Exception:
-            return self._by_identity(value)
-        self.pinned += whole.pinned
-        return _token, (whole.digest(),)
-
-    def _reduced(self, value: Any) -> Any:
-        own = copyreg.dispatch_table.get(type(value))
-        reduced: Any = own(value) if own is not None else value.__reduce_ex__(5)
-        if isinstance(reduced, str):
-            return self._by_identity(value)
-        lazy = _lazy_names(_class(value))
-        if lazy and len(reduced) > 2 and isinstance(reduced[2], dict):
-            state = {name: held for name, held in reduced[2].items() if name not in lazy}
-            reduced = (*reduced[:2], state, *reduced[3:])
-        return reduced
-
-    def _function(self, value: types.FunctionType) -> Any:
-        if not _by_value(value):
-            return self._by_identity(value)
-        code = value.__code__
-        token = value.__qualname__, code.co_firstlineno, code.co_code
-        # Its own variables come after it, as a function may refer to itself
-        return _token, token, {} if id(value) in self._parts else dict(_of_function(value))
-
-    def _by_identity(self, value: object) -> Any:
-        self.pinned.append(value)
-        return _token, (id(value),)
-
-
-class _Whole(_Digest):
-    """Pickles an object of a library, all or nothing."""
-
-    def reducer_override(self, value: Any) -> Any:
-        if value is _token:
-            return NotImplemented
-        if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-            return self._by_identity(value)
-        return NotImplemented
-
-
-def _token(*_: object) -> None:
-    """Stands in a pickle for what is known otherwise. Nothing is ever loaded."""
-
-
-_KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)
-
-
-_CONTAINERS = frozenset(("builtins", "collections", "datetime", "decimal", "array", "types"))
+    def persistent_load(self, place: Any) -> Any:
+        if place not in self._owners:
+            raise IncompatibleCheckpointError(
+                f"the checkpoint has an attribute that refers to {place[0]}, which the operator does not"
+                " have any more. Keep that name, or give the operator another uid(...) to begin anew."
+            )
+        return self._owners[place].find()
 
 
 _LOG = logging.getLogger("flinkish")

@@ -44,7 +44,9 @@ from flinkish.graph.identities import (
     of_another_form,
     that_keep_none,
 )
+from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
@@ -102,6 +104,9 @@ class StreamTestHarness:
             )
             for node in graph
         }
+        vertices = JobGraph(graph).vertices
+        self._behind_shuffles = {node.uid for v in vertices if v.level for node in v.nodes}
+        self._warnings = AttributeWarnings()
         self._inputs = [_HarnessInput() for _ in self._sources]
         self._chain = OperatorChain(
             [node for node in graph if not node.isSource and not node.isSink],
@@ -132,6 +137,8 @@ class StreamTestHarness:
     @naming_internal_errors
     def snapshot(self) -> bytes:
         """State, timers, watermarks and clock, to pass to ``restore``."""
+        chain = self._chain.snapshot()
+        self._warnings.warn(self._chain.attributeChanges())
         return bytes(
             cloudpickle.dumps(
                 {
@@ -142,7 +149,7 @@ class StreamTestHarness:
                         uid: cloudpickle.dumps(backend.contents)
                         for uid, backend in self._backends.items()
                     },
-                    "chain": self._chain.snapshot(),
+                    "chain": chain,
                     "inputs": [(i.watermark, i.status) for i in self._inputs],
                 }
             )
@@ -201,6 +208,7 @@ class StreamTestHarness:
 
     def close(self) -> None:
         """Close the user functions."""
+        self._warnings.warn(self._chain.attributeChanges())
         self._chain.close()
 
     # ------------------------------------------------------------------ output
@@ -210,6 +218,7 @@ class StreamTestHarness:
 
         ``index`` selects one of the streams that ``build`` returned.
         """
+        self._warnings.warn(self._chain.attributeChanges())
         return list(list(self._sinks.values())[index].elements)
 
     def getSideOutput(self, tag: OutputTag[X]) -> list[StreamRecord[X]]:
@@ -274,6 +283,7 @@ class StreamTestHarness:
             self._interval,
             tracesFunctions=self._traces_functions,
             jobParameters=self._job_parameters,
+            keepsAttributes=node.uid in self._behind_shuffles,
         )
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish.runtime import attribute_changes
+from flinkish.runtime import attribute_owners
 from flinkish.runtime.attribute_changes import FunctionAttributes
 from tests.runtime.micro_batches import MicroBatches
 
@@ -139,14 +139,19 @@ class Ported(fl.RichMapFunction):
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_batch_begins_with_what_open_left(keyed):
+def test_attributes_last_behind_a_shuffle_and_for_a_batch_before_it(keyed):
     def build(stream):
         return (stream.keyBy(lambda value: 0) if keyed else stream).map(Ported()).name("Count")
 
     job = batches_of(build)
     job.end()
-    assert [result.value for result in job.results[0]] == [1, 2, 3, 4] * 3
-    assert set(job.attributeChanges) == {("Count", "Ported", "count")}
+    counts = [result.value for result in job.results[0]]
+    if keyed:
+        assert counts == list(range(1, 13))
+        assert job.attributeChanges == []
+    else:
+        assert counts == [1, 2, 3, 4] * 3
+        assert set(job.attributeChanges) == {("Count", "Ported", "count")}
 
 
 def shipped(function):
@@ -198,7 +203,7 @@ def test_what_a_class_that_came_with_the_job_keeps_is_found_also_if_it_comes_aga
 def test_what_is_large_is_not_pickled_again(monkeypatch):
     keeper = Keeper(list(range(200_000)))
     held = FunctionAttributes("Map", keeper)
-    monkeypatch.setattr(attribute_changes._Digest, "dump", lambda *_: pytest.fail("pickled"))
+    monkeypatch.setattr(attribute_owners._Digest, "dump", lambda *_: pytest.fail("pickled"))
     assert held.changes() == []
 
 

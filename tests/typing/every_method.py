@@ -12,6 +12,7 @@ from flinkish import (
     AllWindowedStream,
     BroadcastConnectedStream,
     BroadcastStream,
+    CheckpointingMode,
     CloseableIterator,
     CoGroupedStreams,
     Configuration,
@@ -70,6 +71,11 @@ def environments(env: StreamExecutionEnvironment) -> None:
     assert_type(StreamExecutionEnvironment.createLocalEnvironment(2), StreamExecutionEnvironment)
     assert_type(env.setParallelism(2).setMaxParallelism(8), StreamExecutionEnvironment)
     assert_type(env.enableCheckpointing("directory"), StreamExecutionEnvironment)
+    assert_type(env.enableCheckpointing(60_000), StreamExecutionEnvironment)
+    assert_type(
+        env.enableCheckpointing(Time.seconds(1), CheckpointingMode.EXACTLY_ONCE),
+        StreamExecutionEnvironment,
+    )
     assert_type(env.setTriggerInterval(Time.seconds(1)), StreamExecutionEnvironment)
     assert_type(env.setSavepoint("directory", True), StreamExecutionEnvironment)
     assert_type(env.getSavepointRestoreSettings(), SavepointRestoreSettings)

@@ -440,10 +440,16 @@ _RICH_UNDER_KEY = (MapDescription, FilterDescription, FlatMapDescription, Proces
 
 
 def under_key(operator: OperatorDescription) -> OperatorDescription:
-    """``operator`` as it is on a keyed stream: a rich function gets keyed state there."""
-    has_state = (RichFunction, CheckpointedFunction)
-    rich = any(isinstance(function, has_state) for function in operator.userFunctions)
+    """``operator`` as it is on a keyed stream: a rich function gets keyed state there, and one with attributes
+    keeps them."""
+    rich = any(map(_keeps_something, operator.userFunctions))
     return replace(operator, keyed=True) if rich and type(operator) in _RICH_UNDER_KEY else operator
+
+
+def _keeps_something(function: object) -> bool:
+    if isinstance(function, (RichFunction, CheckpointedFunction)):
+        return True
+    return isinstance(function, Function) and bool(getattr(function, "__dict__", None))
 
 
 # ---------------------------------------------------------------------- arrival time

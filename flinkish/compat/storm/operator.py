@@ -23,6 +23,7 @@ from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
+from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
@@ -92,6 +93,7 @@ class PolicyWindowManager:
         """Fire a window; False if it has no events."""
         self._eviction.setContext(context)
         evict = self._eviction.evict
+        # Copies, as the bolt may change them and the queue is kept
         elements, new, expired = [], [], []
         events, in_window = [], []
         queue = zip(self.events, self._seen)
@@ -103,9 +105,10 @@ class PolicyWindowManager:
             events.append(event)
             in_window.append(action is Action.PROCESS)
             if action is Action.PROCESS:
-                elements.append(event.value)
+                value = copied(event.value)
+                elements.append(value)
                 if not seen:
-                    new.append(event.value)
+                    new.append(value)
             elif action is Action.STOP:
                 break
         for event, _ in queue:

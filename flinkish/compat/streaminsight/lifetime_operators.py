@@ -34,6 +34,7 @@ from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.operators.watermarks import WatermarkEmitter
+from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
@@ -405,7 +406,9 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
 
     def _apply(self, key: Any, window: TimeWindow, members: list[Lifetime]) -> None:
         events = [
-            IntervalEvent(max(life.start, window.start), min(life.end, window.end), life.payload)
+            IntervalEvent(
+                max(life.start, window.start), min(life.end, window.end), copied(life.payload)
+            )
             for life in members
         ]
         self._collector.window = window

@@ -73,6 +73,7 @@ class Restoration:
     ) -> None:
         self._metadata = metadata
         self._settings = settings
+        self._may_drop = allowNonRestoredState
         self._plans = [
             vertex_plan(vertex) for level in range(1, graph.levels) for vertex in graph.stage(level)
         ]
@@ -109,7 +110,9 @@ class Restoration:
         for plan in self._plans:
             groups = self._groups_of(plan)
             operators = {
-                node.uid: redistributed(self._operators[node.uid], groups, same)
+                node.uid: redistributed(
+                    self._operators[node.uid], groups, same, node.name, self._may_drop
+                )
                 for node in plan.nodes
                 if node.uid in self._operators
             }

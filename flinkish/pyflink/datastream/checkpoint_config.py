@@ -52,7 +52,7 @@ class CheckpointConfig(AbsentMethods):
         return self._config.getCheckpointInterval()
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
-        """Accepted: every batch is a checkpoint."""
+        """Start a batch, which is a checkpoint, at most every ``checkpoint_interval`` ms if a source has no end."""
         self._config.setCheckpointInterval(checkpoint_interval)
         return self
 

@@ -34,6 +34,7 @@ from flinkish.api.functions.state import (
 )
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.operators.checkpointed import CheckpointedFunctionRunner
@@ -121,6 +122,8 @@ class OperatorContext:
     """Whether functions that only compute run over columns."""
     jobParameters: Mapping[str, str] = field(default_factory=dict)
     """What functions see as the global parameters of the job."""
+    keepsAttributes: bool = False
+    """Whether attributes that user functions change are kept in the snapshot."""
     batch: bool = False
     """Whether elements come sorted by time with one watermark behind all of them, and only final results
     go out."""
@@ -155,12 +158,25 @@ class StreamOperator(ABC):
         self._opened: list[RichFunction] = []
         self._checkpointed: list[CheckpointedFunctionRunner] = []
         self._function_states: list[dict[str, Any]] | None = None
+        self._keeps_attributes = context.keepsAttributes
+        self._attributes = FunctionAttributes(context.name)
+        self._restored_attributes: bytes | None = None
         self._key_group = 0
 
     # ------------------------------------------------------------------ life cycle
 
     def open(self) -> None:
         """Called once, before anything else."""
+
+    def noteAttributes(self, description: object) -> None:
+        """Called once, after all operators of the task are open: note the attributes of the functions in
+        ``description`` as they are now."""
+        self._attributes = FunctionAttributes(self.name, description, keeps=self._keeps_attributes)
+
+    def attributeChanges(self) -> list[AttributeChange]:
+        """The attributes that functions changed since they were opened and that are not kept, each
+        reported once."""
+        return self._attributes.changes()
 
     def close(self) -> None:
         """Called once, at the end, also after an error, even of ``open``."""
@@ -172,10 +188,12 @@ class StreamOperator(ABC):
         """Load the state of a key group: a result of ``snapshot``, or None for a new one."""
         self.currentWatermark = MIN_TIMESTAMP if snapshot is None else snapshot["watermark"]
         self._function_states = None if snapshot is None else snapshot.get("functions")
+        self._restored_attributes = None if snapshot is None else snapshot.get("attributes")
 
     def initializeFunctions(self, keyGroup: int) -> None:
-        """Give the functions with operator state what was restored for ``keyGroup``."""
+        """Give the functions the attributes and the operator state that were restored for ``keyGroup``."""
         self._key_group = keyGroup
+        self._attributes.restore(self._restored_attributes)
         states = self._function_states or ()
         for function, state in zip_longest(self._checkpointed, states[: len(self._checkpointed)]):
             function.initialize(keyGroup, state)
@@ -189,6 +207,8 @@ class StreamOperator(ABC):
             now = self.clock.getCurrentProcessingTime()
             own = [function.snapshot(self._key_group, now) for function in self._checkpointed]
             snapshot["functions"] = [*own, *unread]
+        if (attributes := self._attributes.snapshot()) is not None:
+            snapshot["attributes"] = attributes
         return snapshot
 
     # ------------------------------------------------------------------ inputs

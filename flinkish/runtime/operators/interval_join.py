@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -12,6 +13,7 @@ from flinkish.api.errors import MissingTimestampError
 from flinkish.api.functions.join import JoinContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.two_input import IntervalJoinDescription
+from flinkish.api.time.durations import fits_long, to_long
 from flinkish.api.time.elements import earliest
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
@@ -26,6 +28,7 @@ from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements, keys
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.operators.two_input import TwoInputOperator
+from flinkish.runtime.records.copies import copied, copied_mutable, handed_out, immutable
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 from flinkish.runtime.tracing.pair_function import PairFunction
@@ -36,7 +39,9 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     Each side buffers its elements until the watermark says that no partner can come any more. An
     element that comes after the watermark is late: it joins nothing. The partners of an element come in the order
-    of their timestamps.
+    of their timestamps. Each pair has copies of its own of what can change, so it does not matter which of the two
+    came later. Near the ends of time the sums of a timestamp and a bound wrap around, as Java's do: there an
+    element may find no partners, or be removed with the next watermark.
 
     Elements that are columns are kept as columns and have no timers (``JoinColumns``), as long as those of the
     other side are. ``numEventTimeTimers`` counts one for each of them.
@@ -51,7 +56,9 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         width = max(upper - lower + 1, 1)
         backend = context.backend
         self._left = JoinBuffer(backend, "left", lower, upper, width, description.leftLateTag)
-        self._right = JoinBuffer(backend, "right", -upper, -lower, width, description.rightLateTag)
+        self._right = JoinBuffer(
+            backend, "right", to_long(-upper), to_long(-lower), width, description.rightLateTag
+        )
         self._bounds = lower, upper
         self._joins_columns = max(abs(lower), abs(upper)) <= FARTHEST
         self._buffers = {buffer.name: buffer for buffer in (self._left, self._right)}
@@ -174,11 +181,12 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                         self.output.collectSide(own.lateTag.id, value, timestamp)
                     continue
                 backend.currentKey = key
-                own.add(timestamp, value)
-                for partner_timestamp, partners in other.between(
-                    timestamp + own.lower, timestamp + own.upper
-                ):
-                    join(value, timestamp, partners, partner_timestamp)
+                own.add(timestamp, copied(value))
+                first, last = timestamp + own.lower, timestamp + own.upper
+                if not (fits_long(first) and fits_long(last)):
+                    first, last = to_long(first), to_long(last)
+                for partner_timestamp, partners in other.between(first, last):
+                    join(value, timestamp, handed_out(partners), partner_timestamp)
                 timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
 
     def _take_from_columns(self, records: Records) -> None:
@@ -194,19 +202,23 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                 buffer.add(timestamp, element)
                 self.timers.registerEventTimeTimer(buffer.name, buffer.cleanupTime(timestamp))
 
-    def _join_left(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
+    def _join_left(self, value: Any, timestamp: int, partners: Sequence[Any], other: int) -> None:
         self._at(timestamp, other)
         call, context, collector = self._call, self._context, self._collector
+        fixed = immutable(value)
         for partner in partners:
-            returned = call(value, partner, context, collector)
+            one = value if fixed else copied_mutable(value)
+            returned = call(one, partner, context, collector)
             if returned is not None:
                 collector.collectReturned(returned)
 
-    def _join_right(self, value: Any, timestamp: int, partners: list[Any], other: int) -> None:
+    def _join_right(self, value: Any, timestamp: int, partners: Sequence[Any], other: int) -> None:
         self._at(other, timestamp)
         call, context, collector = self._call, self._context, self._collector
+        fixed = immutable(value)
         for partner in partners:
-            returned = call(partner, value, context, collector)
+            one = value if fixed else copied_mutable(value)
+            returned = call(partner, one, context, collector)
             if returned is not None:
                 collector.collectReturned(returned)
 
@@ -271,7 +283,7 @@ class JoinBuffer:
 
     def cleanupTime(self, timestamp: int) -> int:
         """The watermark (ms) at which no partner can come any more for an element at ``timestamp``."""
-        return timestamp + self.upper if self.upper > 0 else timestamp
+        return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
 
     def rearrange(self, timers: InternalTimerService) -> None:
         """Find and remove by these bounds what was kept by others."""
@@ -289,7 +301,7 @@ class JoinBuffer:
 
     def removeAt(self, cleanupTime: int) -> None:
         """Remove the elements of the current key with that clean-up time."""
-        timestamp = cleanupTime - self.upper if self.upper > 0 else cleanupTime
+        timestamp = to_long(cleanupTime - self.upper) if self.upper > 0 else cleanupTime
         key, bucket = self._backend.currentKey, timestamp // self._width
         elements = self._table.get(key, None, bucket)
         if elements is not None and elements.pop(timestamp, None) is not None:

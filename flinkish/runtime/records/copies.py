@@ -11,6 +11,9 @@ there. Operators here hand on runs of elements, later than the function emits th
 all elements of a run would show the last change. An element that can change is therefore copied when it is
 emitted, once for each reader. Immutable ones (numbers, texts, tuples of such) need no copy; whether the
 values of a type can change is found out once per type.
+
+For the same reason state, windows and joins keep and hand out copies: a batch may begin with what was read from
+pages, so whether a change in place lasts would depend on where the batches are cut.
 """
 
 from __future__ import annotations
@@ -122,6 +125,8 @@ def all_immutable(values: Sequence[Any]) -> bool:
     kinds = set(map(type, values))
     if kinds <= ATOMS:
         return True
+    if kinds == {tuple}:
+        return set(map(type, chain.from_iterable(values))) <= ATOMS or all(map(immutable, values))
     if all(map(_is_plain_tuple, kinds)):
         parts = chain.from_iterable(map(tuple.__iter__, values))
         if set(map(type, parts)) <= ATOMS:
@@ -131,7 +136,21 @@ def all_immutable(values: Sequence[Any]) -> bool:
 
 def copied(value: Any) -> Any:
     """A deep copy of ``value``, or ``value`` itself if it cannot change."""
+    kind = type(value)
+    if kind in ATOMS:
+        return value
+    if kind is tuple:  # most values of state that are not atoms; immutable() takes longer
+        for part in value:
+            if type(part) not in ATOMS:
+                break
+        else:
+            return value
     return value if immutable(value) else copied_mutable(value)
+
+
+def handed_out(values: Sequence[Any]) -> Sequence[Any]:
+    """Kept ``values`` for a function, which may change what it gets: those that can change are copied."""
+    return values if all_immutable(values) else copied_values(values)
 
 
 def copied_mutable(value: Any) -> Any:

@@ -26,6 +26,10 @@ from flinkish.runtime.state.backend import TimerQueue
 from flinkish.runtime.state.page_store import TABLES, DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 
+ATTRIBUTES = "attributes"
+"""What the snapshot of an operator holds the attributes of its functions under."""
+
+
 BROADCAST = "broadcast"
 """What the snapshot of an operator holds broadcast state under."""
 

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.runtime.records.keys import KeyHashes, split_group
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.savepoint.capture import BROADCAST
+from flinkish.runtime.savepoint.capture import ATTRIBUTES, BROADCAST
 from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, decoded, encoded
 from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.backend import HASH, KeyedStateBackend
@@ -146,22 +147,46 @@ def has_operator_state(snapshot: Mapping[str, Any]) -> bool:
 
 
 def redistributed(
-    snapshots: Mapping[int, dict[str, Any]], groups: Sequence[int], same: bool
+    snapshots: Mapping[int, dict[str, Any]],
+    groups: Sequence[int],
+    same: bool,
+    operator: str = "an operator",
+    mayDrop: bool = False,
 ) -> dict[int, dict[str, Any]]:
     """The snapshots of an operator by key group, as those of its new ``groups``.
 
     ``same``: the number of key groups is what it was, so each goes on with its own. Otherwise the watermark
     is the lowest, broadcast state goes to all, the lists of functions are dealt out anew, and splits go to
-    the groups of their ids.
+    the groups of their ids. Attributes of functions cannot be divided: with another number of key groups they are
+    refused, or dropped if ``mayDrop``.
+
+    Raises IncompatibleCheckpointError if there are attributes that cannot be given to a key group.
     """
     own = same and set(snapshots) == set(groups)
     base = min(snapshots.values(), key=lambda snapshot: snapshot["watermark"])
     functions = [] if own else _functions([snapshots[group] for group in sorted(snapshots)], groups)
     splits = [] if own else _splits(snapshots.values(), len(groups))
     broadcast = [snapshot[BROADCAST] for snapshot in snapshots.values() if BROADCAST in snapshot]
+    attributes = {
+        g: snapshot[ATTRIBUTES] for g, snapshot in snapshots.items() if ATTRIBUTES in snapshot
+    }
+    if len(snapshots) == len(groups) == 1:
+        attributes = dict(zip(groups, attributes.values()))
+    elif attributes and not (same and attributes.keys() <= set(groups)):
+        if not mayDrop:
+            raise IncompatibleCheckpointError(
+                f"{operator}: its functions changed attributes, which belong to one of {len(snapshots)} key"
+                f" groups and cannot be divided over {len(groups)}. Keep the parallelism, keep these values in"
+                " keyed state or in a CheckpointedFunction, or pass allowNonRestoredState=True to begin with"
+                " the attributes that open() sets."
+            )
+        attributes = {}
     found = {}
     for place, group in enumerate(groups):
         snapshot = dict(snapshots[group] if own else base)
+        snapshot.pop(ATTRIBUTES, None)
+        if group in attributes:
+            snapshot[ATTRIBUTES] = attributes[group]
         if broadcast:
             snapshot[BROADCAST] = broadcast[0]
         if splits:

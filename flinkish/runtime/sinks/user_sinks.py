@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.sink_writer import (
@@ -21,6 +21,7 @@ from flinkish.api.connectors.sink_writer import (
 )
 from flinkish.api.errors import InvalidProgramError, JobExecutionError, shown
 from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.closing import closed_at_end
 from flinkish.runtime.records.records import Records, visible_timestamp
 from flinkish.runtime.records.user_code import user_code_of, user_method_of
@@ -54,12 +55,27 @@ class _ElementContext(SinkWriterContext):
         return visible_timestamp(self.elementTimestamp)
 
 
-def write(
-    name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext
-) -> Collection[Any]:
-    """Write the elements of a batch in one subtask; returns what is to be committed."""
+class Written(NamedTuple):
+    """What a subtask made of a batch."""
+
+    prepared: Collection[Any]
+    """What is to be committed."""
+    changes: Sequence[AttributeChange]
+    """What the writer changed beside itself, in its copy of the sink and of what that refers to."""
+
+
+def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext) -> Written:
+    """Write the elements of a batch in one subtask."""
+    of_sink = FunctionAttributes(name, sink)
     with user_method_of(name, "createWriter()"):
         writer = sink.createWriter(context)
+    # The writer itself is made for the batch, and may keep what it likes
+    kept = of_sink, FunctionAttributes(name, *type(writer).__mro__)
+    prepared = _prepared(name, sink, writer, runs)
+    return Written(prepared, list(dict.fromkeys(c for each in kept for c in each.changes())))
+
+
+def _prepared(name: str, sink: Sink[Any], writer: Any, runs: Iterable[Records]) -> Collection[Any]:
     fix = "Let createWriter return one."
     kind = CommittingSinkWriter if isinstance(sink, SupportsCommitter) else SinkWriter
     if not isinstance(writer, kind):

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
 from flinkish.api.functions.state import MapEntry, MapStateDescriptor
+from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.keys import differs_from_itself
 from flinkish.runtime.state.table_states import Again, refuse_nan
 
@@ -21,18 +22,18 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
         self.content: dict[Any, Any] = {}
 
     def get(self, key: Any) -> Any:
-        return self.content.get(key)
+        return copied(self.content.get(key))
 
     def contains(self, key: Any) -> bool:
         return key in self.content
 
     def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
-        return Again(lambda: map(MapEntry, self.content.items()))
+        return Again(lambda: iter(self.entries()))
 
     def put(self, key: Any, value: Any) -> None:
         if type(key) is not str and differs_from_itself(key):
             refuse_nan("of the broadcast", key)
-        self.content[key] = value
+        self.content[key] = copied(value)
 
     def putAll(self, map: Mapping[Any, Any]) -> None:  # noqa: A002 - Flink's name
         for key, value in map.items():
@@ -45,7 +46,7 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
         self.content.clear()
 
     def entries(self) -> Iterable[MapEntry[Any, Any]]:
-        return list(map(MapEntry, self.content.items()))
+        return [MapEntry((key, copied(value))) for key, value in self.content.items()]
 
     def iterator(self) -> Iterator[MapEntry[Any, Any]]:
         return iter(self.entries())
@@ -60,13 +61,13 @@ class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
         self._state = state
 
     def get(self, key: Any) -> Any:
-        return self._state.content.get(key)
+        return self._state.get(key)
 
     def contains(self, key: Any) -> bool:
         return key in self._state.content
 
     def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
-        return Again(lambda: map(MapEntry, self._state.content.items()))
+        return self._state.immutableEntries()
 
     def clear(self) -> NoReturn:
         raise IllegalStateError(

@@ -1,4 +1,7 @@
-"""The states that user functions read and write, as views of the tables of a state backend."""
+"""The states that user functions read and write, as views of the tables of a state backend.
+
+What can change is copied on its way in and out (``runtime/records/copies.py``).
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from flinkish.api.functions.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from flinkish.runtime.records.copies import ATOMS, copied, handed_out
 from flinkish.runtime.records.keys import differs_from_itself
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
@@ -72,13 +76,14 @@ class TableValueState(TableState, ValueState[Any]):
     def value(self) -> Any:
         value = self._table.get(self._backend.currentKey, self._owner.namespace, None)
         if value is not None:
-            return value
+            return value if type(value) in ATOMS else copied(value)
         return copy.deepcopy(self.default) if self._default_is_shared else self.default
 
     def update(self, value: Any) -> None:
         if value is None:
             self.clear()
         else:
+            value = value if type(value) in ATOMS else copied(value)
             self._table.put(self._backend.currentKey, self._owner.namespace, value)
 
     def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
@@ -93,11 +98,12 @@ class TableListState(TableState, ListState[Any]):
     __slots__ = ()
 
     def get(self) -> list[Any]:
-        return list(self._get(()))
+        return list(handed_out(self._get(())))
 
     def add(self, value: Any) -> None:
         if value is None:
             refuse_none(self.name)
+        value = copied(value)
         key, namespace, table = self._backend.currentKey, self._owner.namespace, self._table
         kept = table.get(key, namespace)
         if kept is None:
@@ -134,14 +140,14 @@ class TableReducingState(TableState, ReducingState[Any]):
         self._reduce = reduce_call(descriptor.reduceFunction)
 
     def get(self) -> Any:
-        return self._get()
+        return copied(self._get())
 
     def add(self, value: Any) -> None:
         if value is None:
             self.clear()
             return
         key, namespace, table = self._backend.currentKey, self._owner.namespace, self._table
-        kept = table.get(key, namespace)
+        kept, value = table.get(key, namespace), copied(value)
         table.put(key, namespace, value if kept is None else reduced(self._reduce, kept, value))
 
 
@@ -158,7 +164,7 @@ class TableAggregatingState(TableState, AggregatingState[Any, Any]):
 
     def get(self) -> Any:
         kept = self._get(MISSING)
-        return None if kept is MISSING else self._function.getResult(kept)
+        return None if kept is MISSING else copied(self._function.getResult(kept))
 
     def add(self, value: Any) -> None:
         if value is None:
@@ -166,7 +172,7 @@ class TableAggregatingState(TableState, AggregatingState[Any, Any]):
             return
         kept = self._get(MISSING)
         accumulator = self._function.createAccumulator() if kept is MISSING else kept
-        self._put(added(self._function, value, accumulator))
+        self._put(added(self._function, copied(value), accumulator))
 
 
 class TableMapState(MapState[Any, Any]):
@@ -181,11 +187,13 @@ class TableMapState(MapState[Any, Any]):
         self.name = descriptor.name
 
     def get(self, key: Any) -> Any:
-        return self._table.get(self._backend.currentKey, self._owner.namespace, key)
+        value = self._table.get(self._backend.currentKey, self._owner.namespace, key)
+        return value if type(value) in ATOMS else copied(value)
 
     def put(self, key: Any, value: Any) -> None:
         if type(key) is not str and differs_from_itself(key):
             refuse_nan(repr(self.name), key)
+        value = value if type(value) in ATOMS else copied(value)
         self._table.put(self._backend.currentKey, self._owner.namespace, key, value)
 
     def putAll(self, map: dict[Any, Any]) -> None:  # noqa: A002 - Flink's name
@@ -200,13 +208,13 @@ class TableMapState(MapState[Any, Any]):
         return found is not MISSING
 
     def entries(self) -> Iterable[MapEntry[Any, Any]]:
-        return Again(lambda: map(MapEntry, self._items()))
+        return Again(lambda: (MapEntry((key, copied(value))) for key, value in self._items()))
 
     def keys(self) -> Iterable[Any]:
         return Again(lambda: (key for key, _ in self._items()))
 
     def values(self) -> Iterable[Any]:
-        return Again(lambda: (value for _, value in self._items()))
+        return Again(lambda: (copied(value) for _, value in self._items()))
 
     def isEmpty(self) -> bool:
         return self._table.isEmpty(self._backend.currentKey, self._owner.namespace)
@@ -243,8 +251,8 @@ def refuse_nan(name: str, key: object) -> NoReturn:
 
 
 def without_none(state: str, values: Iterable[Any]) -> list[Any]:
-    """``values`` as a list. Raises IllegalArgumentError if None is among them."""
-    found = list(values)
+    """``values`` to be kept, as a list. Raises IllegalArgumentError if None is among them."""
+    found = list(handed_out(list(values)))
     if any(value is None for value in found):
         refuse_none(state)
     return found

@@ -24,6 +24,7 @@ from flinkish.api.functions.state import (
 )
 from flinkish.api.functions.ttl import StateTtlConfig, StateVisibility, UpdateType
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.records.copies import copied, handed_out
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import TimerQueue
 from flinkish.runtime.state.table_states import (
@@ -132,13 +133,13 @@ class TtlValueState(TtlTableState, ValueState[Any]):
 
     def value(self) -> Any:
         entry = self._read()
-        return None if entry is None else entry[0]
+        return None if entry is None else copied(entry[0])
 
     def update(self, value: Any) -> None:
         if value is None:
             self.clear()
         else:
-            self._create(self._ttl.wrapped(value))
+            self._create(self._ttl.wrapped(copied(value)))
 
 
 class TtlListState(TtlTableState, ListState[Any]):
@@ -158,7 +159,7 @@ class TtlListState(TtlTableState, ListState[Any]):
                 self._put([ttl.wrapped(value) for value, _ in alive])
         elif entries:
             self.clear()
-        return [value for value, _ in (entries if ttl.returnExpired else alive)]
+        return list(handed_out([value for value, _ in (entries if ttl.returnExpired else alive)]))
 
     def add(self, value: Any) -> None:
         if value is None:
@@ -208,10 +209,10 @@ class TtlReducingState(TtlTableState, ReducingState[Any]):
 
     def get(self) -> Any:
         entry = self._read()
-        return None if entry is None else entry[0]
+        return None if entry is None else copied(entry[0])
 
     def add(self, value: Any) -> None:
-        kept = self._ttl.usable(self._get())
+        kept, value = self._ttl.usable(self._get()), copied(value)
         if kept is not None and value is not None:
             value = reduced(self._reduce, kept[0], value)
         elif kept is not None:
@@ -233,7 +234,7 @@ class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
 
     def get(self) -> Any:
         entry = self._read()
-        return None if entry is None else self._function.getResult(entry[0])
+        return None if entry is None else copied(self._function.getResult(entry[0]))
 
     def add(self, value: Any) -> None:
         if value is None:
@@ -241,7 +242,7 @@ class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
             return
         kept = self._ttl.usable(self._get())
         accumulator = self._function.createAccumulator() if kept is None else kept[0]
-        self._create(self._ttl.wrapped(added(self._function, value, accumulator)))
+        self._create(self._ttl.wrapped(added(self._function, copied(value), accumulator)))
 
 
 class TtlMapState(TableMapState):

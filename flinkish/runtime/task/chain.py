@@ -15,6 +15,7 @@ from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
@@ -138,7 +139,7 @@ class OperatorChain:
         tracesFunctions: bool = True,
         columnChecks: int = DEFAULT_COLUMN_CHECKS,
     ) -> None:
-        nodes = list(nodes)
+        self._nodes = nodes = list(nodes)
         self._scopes = {node.uid: ColumnScope(columnChecks) for node in nodes}
         self.operators: dict[str, StreamOperator] = {}
         for node in nodes:
@@ -173,6 +174,12 @@ class OperatorChain:
         for uid, operator in reversed(self.operators.items()):
             with self._scopes[uid].entered():
                 operator.open()
+        for node in self._nodes:
+            self.operators[node.uid].noteAttributes(node.operator)
+
+    def attributeChanges(self) -> list[AttributeChange]:
+        """The attributes that user functions changed since they were opened and that are not kept."""
+        return [c for operator in self.operators.values() for c in operator.attributeChanges()]
 
     def close(self) -> None:
         """Close all operators, the last first."""

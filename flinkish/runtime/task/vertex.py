@@ -121,7 +121,7 @@ class VertexTask:
         """The functions of the writers: key selectors, and folds before a shuffle."""
         self._attributes: list[FunctionAttributes] = []
         self.reusable = True
-        """Whether no user function changed its attributes since it was opened."""
+        """Whether no user function changed attributes that are not kept since it was opened."""
         self.sourceOutput = Output()
         sources = (
             {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
@@ -140,17 +140,18 @@ class VertexTask:
         """Open the user functions."""
         self._chain.open()
         plan = self.plan
-        self._attributes = [FunctionAttributes(node.name, node.operator) for node in plan.nodes]
         selectors = [(exit_plan.edge, exit_plan.operator) for exit_plan in plan.exits]
         selectors += [(edge, node.name) for node in plan.nodes for edge in node.inputs]
-        self._attributes += [
+        self._attributes = [
             FunctionAttributes(operator, edge.partitioning) for edge, operator in selectors
         ]
         self._attributes += [FunctionAttributes(e.operator, e.splits) for e in plan.exits]
 
     def attributeChanges(self) -> list[AttributeChange]:
-        """The attributes that user functions changed since they were opened, each reported once."""
-        changes = [change for held in self._attributes for change in held.changes()]
+        """The attributes that user functions changed since they were opened and that are not kept, each
+        reported once."""
+        changes = self._chain.attributeChanges()
+        changes += [change for held in self._attributes for change in held.changes()]
         self.reusable = self.reusable and not changes
         return changes
 
@@ -242,6 +243,7 @@ class VertexTask:
             emitsAfterSlices=True,
             tracesFunctions=self._settings.tracesFunctions,
             jobParameters=self._settings.jobParameters,
+            keepsAttributes=self.plan.source is None,
             batch=self._settings.batch,
         )
 

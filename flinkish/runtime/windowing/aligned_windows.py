@@ -27,7 +27,7 @@ from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, may_be_traced
 from flinkish.runtime.operators.keyed import KeyedOperator
-from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.copies import all_immutable, copied, copied_values
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes, KeyRuns, key_runs, taken
 from flinkish.runtime.records.records import (
     NO_TIMESTAMP,
@@ -69,7 +69,7 @@ def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
         return ListedElements(copies=description.allowedLateness > 0)
     if isinstance(aggregation, AggregateFunction):
         return Accumulators(aggregation)
-    return Reductions(reduce_call(aggregation), overlap=AlignedWindows.of(description).overlap)
+    return Reductions(reduce_call(aggregation))
 
 
 class AlignedContents(ABC):
@@ -139,24 +139,16 @@ class Accumulators(AlignedContents):
 
 
 class Reductions(AlignedContents):
-    """One reduced value a key.
+    """One reduced value a key."""
 
-    The function may change its first argument, so where windows overlap each begins with a copy
-    of the element.
-    """
-
-    def __init__(self, reduce: Callable[[Any, Any], Any], overlap: bool) -> None:
+    def __init__(self, reduce: Callable[[Any, Any], Any]) -> None:
         self._reduce = reduce
-        self._overlap = overlap
 
     def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
         reduce = self._reduce
         for block, key, value in zip(blocks, keys, values):
             so_far = block.get(key)
-            if so_far is None:
-                kept = copied(value) if self._overlap else value
-            else:
-                kept = reduce(so_far, value)
+            kept = value if so_far is None else reduce(so_far, value)
             block[key] = kept
             if kept is None:
                 check_no_reduction(so_far, value)
@@ -173,7 +165,7 @@ class Reductions(AlignedContents):
             kept = block.get(key)
             for value in islice(values, count):
                 if kept is None:
-                    kept = copied(value) if self._overlap else value
+                    kept = value
                 else:
                     so_far, kept = kept, reduce(kept, value)
                     if kept is None:
@@ -240,6 +232,9 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._contents = aligned_contents(description)
         aggregation = description.aggregation
         self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._shares = aggregation is not None and self._windows.overlap
+        """Whether several windows aggregate an element, and the function may change its arguments."""
+        self._copies = False
         self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
         self._pairs = self._pair_map(description.call)
 
@@ -279,6 +274,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             if behind is not None:
                 self._process_singly(records, np.flatnonzero(behind), added=True)
             return
+        self._copies = self._shares and not all_immutable(records.values)
         runs = key_runs(records) if behind is None else None
         if runs is not None:
             self._process_runs(runs)
@@ -428,6 +424,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             members = values if positions is None else taken(values, positions)
             if window in self._columns:
                 self._keep_by_key(window)
+            if self._copies:
+                members = copied_values(members)
             blocks, index = self._table.blocks(window, keys, hashes)
             remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
             with self._naming(members, remaining):
@@ -461,6 +459,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 taken(values, positions),
                 hashes[positions],
             )
+        if self._copies:
+            values = copied_values(values)
         blocks, index = self._table.blocks(window, keys, hashes)
         remaining = iter(values)
         with self._naming(values, remaining):
@@ -503,7 +503,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._keep_by_key(window)
         blocks, index = self._table.blocks(window, (key,), key_hash)
         block = blocks[index[0]]
-        self._contents.add((block,), (key,), (value,))
+        self._contents.add((block,), (key,), (copied(value) if self._shares else value,))
         self._note(window)
         return block[key]
 
@@ -572,13 +572,14 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             return
         backend, function, contents_of = self.backend, self._function, self._contents.elements
         self._window_states.namespace = window
+        isLast = last and not self._windows.overlap
         key = None
         with self.userCodeOf(lambda: (key, window)):
             for key, contents in self._items(window):
                 backend.currentKey = key
                 elements = contents_of(contents)
                 if elements is not None:
-                    function.process(key, window, elements)
+                    function.process(key, window, elements, isLast)
                 if clears:
                     function.clear(window)
 

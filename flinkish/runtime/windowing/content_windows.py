@@ -10,6 +10,7 @@ from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.records.copies import handed_out
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.state.keyed_states import KeyedStates
@@ -98,7 +99,8 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
         """Never called: this operator registers no processing-time timers."""
 
     def _fire_window(self, window: Any, values: list[Any]) -> None:
-        results = self._fold(values)
+        # Copies, as a reduce function may change its arguments, and later windows have some of them too
+        results = self._fold(list(handed_out(values)))
         if self._description.aggregation is not None and results[0] is None:
             return  # no result, as in Flink
         self._window_states.namespace = window

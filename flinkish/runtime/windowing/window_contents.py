@@ -168,8 +168,9 @@ class ReducedContents(WindowContents):
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
         kept = self._table.get(key, window)
-        # A copy, as the function may change its first argument, and other windows share the element
-        kept = copied(value) if kept is None else reduced(self._reduce, kept, value)
+        # A copy, as the function may change its arguments, and other windows share the element
+        value = copied(value)
+        kept = value if kept is None else reduced(self._reduce, kept, value)
         self._table.put(key, window, kept)
 
     def elementsOf(self, kept: Any) -> Sequence[Any] | None:
@@ -192,7 +193,7 @@ class AggregatedContents(WindowContents):
         key = self._backend.currentKey
         kept = self._table.get(key, window)
         accumulator = self._function.createAccumulator() if kept is None else kept
-        self._table.put(key, window, added(self._function, value, accumulator))
+        self._table.put(key, window, added(self._function, copied(value), accumulator))
 
     def elementsOf(self, kept: Any) -> Sequence[Any] | None:
         result = None if kept is None else self._function.getResult(kept)
@@ -222,7 +223,7 @@ class TimestampedContents(ListContents):
     """The elements of a pane with their timestamps, for an evictor."""
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
-        super().add(window, TimestampedValue(value, timestamp), timestamp)
+        super().add(window, TimestampedValue(copied(value), timestamp), timestamp)
 
     def replace(self, window: Any, elements: list[TimestampedValue[Any]]) -> None:
         """Replace the contents of ``window``."""

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import KeyedStateStore
+from flinkish.api.functions.tagged import Sides
 from flinkish.api.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.operators.base import may_be_traced
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.output import TimestampedCollector
+from flinkish.runtime.records.copies import handed_out
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.tracing.emissions import Emitted
@@ -56,13 +58,19 @@ class WindowFunctionRunner:
         """Whether the function has a ``clear`` to call when a window is removed."""
         return self._clears
 
-    def process(self, key: Any, window: Any, elements: Sequence[Any]) -> None:
-        """Call the function with the ``elements`` of a window that fires, and emit its results."""
+    def process(self, key: Any, window: Any, elements: Sequence[Any], isLast: bool = False) -> None:
+        """Call the function with the ``elements`` of a window that fires, and emit its results. It gets copies,
+        unless it ``isLast`` to see the elements as they are."""
         if self._call is None:
             timestamp, collect = window.maxTimestamp(), self._output.collect
             for element in elements:
                 collect(element, timestamp)
             return
+        if not isLast:
+            if isinstance(elements, Sides):
+                elements = Sides(*map(list, map(handed_out, elements)))
+            else:
+                elements = handed_out(elements)
         collector = self._collector
         collector.timestamp = window.maxTimestamp()
         self._context.current = window

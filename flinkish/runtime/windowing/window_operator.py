@@ -314,7 +314,8 @@ class EvictingWindowOperator(WindowOperator):
     An evictor may remove any element before or after the window function sees them, so elements
     are kept with their timestamps and aggregated only when the pane fires. Evicted elements leave
     the state for good. A pane whose elements are all evicted still fires, as in Flink: ``reduce``
-    then yields None, ``aggregate`` the result of a new accumulator.
+    then yields None, ``aggregate`` the result of a new accumulator. As in Flink the elements are written back
+    after each firing, with what the functions changed in them.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -332,7 +333,7 @@ class EvictingWindowOperator(WindowOperator):
         elements = EvictableElements(remaining)
         self._evict("evictBefore", elements, window)
         values = [element.value for element in remaining]
-        self._function.process(self.backend.currentKey, window, self._fold(values))
+        self._function.process(self.backend.currentKey, window, self._fold(values), isLast=True)
         self._evict("evictAfter", elements, window)
         assert isinstance(self._contents, TimestampedContents)
         self._contents.replace(state_window, remaining)

@@ -22,6 +22,7 @@ from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_names import pickled, unpickled
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
+from flinkish.runtime.attribute_changes import AttributeChange, AttributeWarnings
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WriteFunction:
-    """Rows of frames to what a writer prepares of them, for ``mapInArrow``."""
+    """Rows of frames to what a writer prepares of them, and changed beside, for ``mapInArrow``."""
 
     payload: bytes
     name: str
@@ -52,8 +53,9 @@ class WriteFunction:
         info = TaskInfo(self.name, index + 1, index + 1, index, attempt)
         sink: Sink[Any] = pickle.loads(self.payload)
         runs = self._runs(first, batches)
-        prepared = write(self.name, sink, runs, BatchContext(info, self.batchId))
-        yield pa.RecordBatch.from_pydict({"prepared": pa.array([pickled(prepared)], pa.binary())})
+        prepared, changes = write(self.name, sink, runs, BatchContext(info, self.batchId))
+        written = pickled((list(prepared), [tuple(change) for change in changes]))
+        yield pa.RecordBatch.from_pydict({"written": pa.array([written], pa.binary())})
 
     def _runs(self, first: pa.RecordBatch, more: Iterator[pa.RecordBatch]) -> Iterator[Records]:
         yield from _records(first)
@@ -78,6 +80,7 @@ class UserSink:
         self._storage = storage
         self._note = f"sinks/{node.uid}"
         self._hidden = elementsHidden
+        self._changes = AttributeWarnings()
 
     def write(self, frame: DataFrame, batchId: int) -> None:
         """Write and commit the elements that ``frame`` has for this sink."""
@@ -98,8 +101,10 @@ class UserSink:
             "gate", "slice", "sequence"
         )
         function = WriteFunction(self._payload, self._name, batchId, self._hidden)
-        found = rows.mapInArrow(function.__call__, "prepared binary").collect()
-        return [prepared for row in found for prepared in unpickled(bytes(row[0]))]
+        found = rows.mapInArrow(function.__call__, "written binary").collect()
+        written = [unpickled(bytes(row[0])) for row in found]
+        self._changes.warn(AttributeChange(*change) for _, changes in written for change in changes)
+        return [each for prepared, _ in written for each in prepared]
 
 
 def _text(prepared: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -207,3 +209,51 @@ def test_a_sink_without_a_writer_says_to_write_it():
         run(Empty(), 1)
     with pytest.raises(NotSupportedError, match="derive from Sink"):
         fl.PrintSink().createWriter(None)
+
+
+SCRIPT = """
+import warnings
+import flinkish as fl
+
+GOT = []
+
+class Writer(fl.SinkWriter):
+    def __init__(self):
+        self.kept = []  # the writer's own, of which nothing is said
+
+    def write(self, element, context):
+        self.kept.append(element)
+        GOT.append(element)
+
+class CollectSink(fl.Sink):
+    values = []
+
+    def createWriter(self, context):
+        self.values.append("a writer")
+        return Writer()
+
+class Counting(fl.MapFunction):
+    def map(self, value):
+        GOT.append(value)
+        return value
+
+if __name__ == "__main__":
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.getConfig().setElementsPerBatch(1)
+    env.fromData(1, 2).map(Counting()).sinkTo(CollectSink())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        env.execute()
+    for each in caught:
+        print(each.message.owner, each.message.attribute)
+    print(GOT)
+"""
+
+
+def test_a_sink_of_the_main_script_that_keeps_elements_there_is_told_once(tmp_path):
+    (tmp_path / "job.py").write_text(SCRIPT)
+    command = [sys.executable, str(tmp_path / "job.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    *told, kept = done.stdout.splitlines()
+    assert sorted(told) == ["CollectSink values", "Counting.map GOT", "Writer.write GOT"]
+    assert kept == "[]"
