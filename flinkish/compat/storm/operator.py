@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from flinkish.api.errors import MissingTimestampError
+from flinkish.api.errors import MissingTimestampError, NotSupportedError
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -260,6 +260,12 @@ class ManagerContext(TriggerPolicyContext):
 
     # "No event before t will come" is Watermark(t - 1)
     def registerWatermarkTimer(self, time: int) -> None:
+        if time > MAX_TIMESTAMP:
+            raise NotSupportedError(
+                f"a window would end at {time} ms, after the largest timestamp, {MAX_TIMESTAMP}, so it would never"
+                " fire. Results of count windows and of global windows have that timestamp: give them another with"
+                " assignTimestampsAndWatermarks."
+            )
         self._timers.registerEventTimeTimer(None, time - 1)
 
     def registerProcessingTimeTimer(self, time: int) -> None:
