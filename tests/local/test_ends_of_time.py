@@ -73,7 +73,9 @@ JOBS = {
     ),
     "timers": lambda s: s.keyBy(first).process(Timers()),
     "sliding of Azure": lambda s: (
-        s.keyBy(first).window(stream_analytics.SlidingWindow("ms", 10)).apply(lambda k, w, v: len(v))
+        s.keyBy(first)
+        .window(stream_analytics.SlidingWindow("ms", 10))
+        .apply(lambda k, w, v: len(v))
     ),
     "windows of Storm": lambda s: storm.PolicyWindowedStream.of(
         s, fl.Time.milliseconds(10), fl.Time.milliseconds(5)
@@ -82,13 +84,14 @@ JOBS = {
 
 
 def outcome(run):
-    """Values and timestamps, or the error, which names what is the matter."""
+    """Values and timestamps, or the operator that an error names."""
     try:
         return Counter(map(repr, run()))
-    except fl.FlinkishError as error:
-        assert not isinstance(error, InternalError), error
-        assert "OverflowError" not in str(error), error
-        return str(error).partition(":")[0]
+    except fl.FlinkishError as raised:
+        error = raised
+    assert not isinstance(error, InternalError), error
+    assert "OverflowError" not in str(error), error
+    return str(error).partition(":")[0]
 
 
 def assigned(stream):

@@ -143,5 +143,5 @@ def test_a_class_without_bounds_is_refused():
         def __init__(self, name):
             self.name = name
 
-    with pytest.raises(InvalidProgramError, match="Unbound.__init__ does not call super"):
+    with pytest.raises(InvalidProgramError, match=r"Unbound\.__init__ does not call super"):
         Unbound("x")
