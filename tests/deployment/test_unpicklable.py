@@ -147,7 +147,9 @@ CASES = {
         "its function closed_pair in",
     ),
     "interval join": (
-        lambda s: keyed(s).intervalJoin(keyed(s)).between(-1, 1).process(lambda a, b, ctx, out: LOCKED),
+        lambda s: (
+            keyed(s).intervalJoin(keyed(s)).between(-1, 1).process(lambda a, b, ctx, out: LOCKED)
+        ),
         "its function the lambda in",
     ),
     "two inputs": (lambda s: s.connect(s).map(closed, own), "Co-Map: its function closed in"),

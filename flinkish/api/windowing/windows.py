@@ -58,7 +58,7 @@ class TimeWindow(_Interval, Window):
     __slots__ = ()
 
     def __init__(self, start: int, end: int) -> None:
-        if self[0] is None:
+        if self[0] is _UNKNOWN:
             raise _Bounds(start, end)
 
     def __init_subclass__(cls, **named: object) -> None:
@@ -119,6 +119,9 @@ class TimeWindow(_Interval, Window):
             callback.merge(_as_java_hash_set(group), cover)
 
 
+_UNKNOWN = object()
+
+
 class _Bounds(Exception):
     """Those that the ``__init__`` of a subclass gives ``TimeWindow``, whose bounds have to be known before."""
 
@@ -126,7 +129,7 @@ class _Bounds(Exception):
 def _made(cls: type[TimeWindow], *arguments: object, **named: object) -> TimeWindow:
     """A window of a subclass with an ``__init__`` of its own, which says what its bounds are."""
     try:
-        cls.__init__(_of_bounds(cls, (None, None)), *arguments, **named)  # type: ignore[arg-type]
+        cls.__init__(_of_bounds(cls, (_UNKNOWN, _UNKNOWN)), *arguments, **named)  # type: ignore[arg-type]
     except _Bounds as bounds:
         return _of_bounds(cls, bounds.args)
     raise InvalidProgramError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from flinkish.api.errors import MissingTimestampError, NotSupportedError
 from flinkish.api.functions.adapt import results_of
+from flinkish.api.output_tag import OutputTag
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.compat.storm.windows import (
@@ -15,6 +16,7 @@ from flinkish.compat.storm.windows import (
     EvictionContext,
     EvictionPolicy,
     PolicyWindow,
+    PolicyWindowCollector,
     PolicyWindowDescription,
     TriggerPolicy,
     TriggerPolicyContext,
@@ -156,7 +158,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         self._event_time = description.triggerPolicy.isEventTime()
         self._late_tag = description.lateDataOutputTag
         self._table = context.backend.table("policy-windows")
-        self._collector = TimestampedCollector(self.output)
+        self._collector = WindowCollector(self.output)
         self._context = ManagerContext(self.timers)
         self._reached: set[Any] = set()
 
@@ -243,6 +245,15 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         collector.timestamp = window.endTimestamp
         for result in results_of(self._description.call(window, collector), "the window function"):
             collector.collect(result)
+
+
+class WindowCollector(TimestampedCollector, PolicyWindowCollector[Any]):
+    """Emits with the end of the window as the timestamp."""
+
+    __slots__ = ()
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        self._output.collectSide(outputTag.getId(), value, self.timestamp)
 
 
 class ManagerContext(TriggerPolicyContext):
