@@ -66,7 +66,7 @@ def distributed(
 
 def decoded_section(saved: SavedState, section: str) -> Any:
     """One section of a part; the others are not unpickled."""
-    from flinkish.api.stored_names import unpickled
+    from flinkish.api.stored_values import unpickled
 
     return unpickled(Envelope.of(saved.content).sections[section])
 

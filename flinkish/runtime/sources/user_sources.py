@@ -27,7 +27,7 @@ from flinkish.api.errors import (
     hide_elements,
     shown,
 )
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.records.copies import ATOMS, copied
@@ -198,7 +198,7 @@ class FrameFiles:
                 f"the file {path} of the checkpoint ends before byte {start + length}, where elements of a"
                 " source were. Restore it from a copy, or begin anew with another checkpoint directory."
             )
-        return decode_frame(data)
+        return decode_frame(data, stored=True)
 
     def removeUpTo(self, step: int) -> None:
         """Remove the files of the steps up to that one."""
@@ -327,7 +327,7 @@ def frames_of(name: str, portion: Portion) -> Iterator[bytes]:
         here = (marks.positions >= start) & ((marks.positions < end) | (end == len(records)))
         positions = marks.positions[here] - start
         among = Marks(positions, marks.kinds[here], marks.watermarks[here])
-        yield encode_frame(Frame(records.slice(start, end), among), name, byValue=True)
+        yield encode_frame(Frame(records.slice(start, end), among), name, stored=True)
 
 
 def read_frame(frame: Frame) -> Iterator[ReadResult]:

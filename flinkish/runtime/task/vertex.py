@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import elements_hidden
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.operators.base import OperatorContext

@@ -11,9 +11,8 @@ import io
 import pickle
 from typing import Any
 
-import cloudpickle
-
 from flinkish.api.eventtime.clock import RelativeClock
+from flinkish.api.program_classes import ProgramPickler
 
 
 class ProcessingTimeService(RelativeClock):
@@ -55,7 +54,7 @@ def loads(data: bytes, clock: ProcessingTimeService) -> Any:
     return _Unpickler(io.BytesIO(data), clock).load()
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is not typed
+class _Pickler(ProgramPickler):
     def persistent_id(self, value: Any) -> str | None:
         return _CLOCK if isinstance(value, ProcessingTimeService) else None
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import hide_elements
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeChange, AttributeWarnings

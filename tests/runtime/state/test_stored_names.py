@@ -11,7 +11,8 @@ import cloudpickle
 import pytest
 
 import flinkish as fl
-from flinkish.api.stored_names import stored_names, unpickled
+from flinkish.api.stored_names import stored_names
+from flinkish.api.stored_values import unpickled
 from flinkish.compat import storm, streaminsight
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.records import untimed

@@ -1,0 +1,105 @@
+"""Values as the bytes in which they are stored: in state, snapshots, savepoints and checkpoints."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+from cloudpickle import cloudpickle
+
+from flinkish.api.program_classes import MAIN, ProgramPickler, current_classes
+
+_MAIN = MAIN.encode()
+
+_BY_VALUE = b"_make_skeleton_"
+"""In what earlier versions stored of a class that no module has."""
+
+
+def pickled(value: Any) -> bytes:
+    """``value`` as bytes, with the classes of the program by name; functions that no module has go by value.
+
+    Raises InvalidProgramError if a class in it could not be found again.
+    """
+    data = plainly_pickled(value)
+    return pickled_by_name(value)[0] if data is None else data
+
+
+def plainly_pickled(value: Any) -> bytes | None:
+    """``value`` as bytes; None if it may hold a class of the main module, or what no module has."""
+    try:
+        data = pickle.dumps(value, protocol=5)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # of the __reduce__ of a class of the user's
+        return None
+    return None if _MAIN in data else data
+
+
+def pickled_by_name(value: Any, ofElements: bool = False) -> tuple[bytes, bool]:
+    """``pickled`` for values that hold such classes, and whether this one does. ``ofElements``: classes that the
+    program does not know become its own if this is its first process, and go by value elsewhere."""
+    file = io.BytesIO()
+    pickler = ProgramPickler(file, protocol=5)
+    pickler.ofElements = ofElements
+    pickler.dump(value)
+    return file.getvalue(), pickler.names > 0
+
+
+def unpickled(data: bytes | memoryview) -> Any:
+    """The object that was pickled. A class of flinkish that is in it by a module which it has left
+    since is found by the name that ``flinkish`` exports it under.
+
+    Raises IncompatibleCheckpointError if the program has not one of its classes.
+    """
+    if _BY_VALUE in (data if isinstance(data, bytes) else bytes(data)):
+        return _Unpickler(io.BytesIO(data)).load()
+    try:
+        return pickle.loads(data)
+    except (ImportError, AttributeError):
+        return _Unpickler(io.BytesIO(data)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what earlier versions have written."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self._found: set[type[Any]] = set()
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == cloudpickle.__name__ and name in _REPLACED:
+            return getattr(self, name)
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError):
+            if not module.startswith("flinkish."):
+                raise
+            return super().find_class("flinkish", name)
+
+    def _make_skeleton_class(
+        self, metaclass: Any, name: str, bases: Any, kwargs: dict[str, Any], *rest: Any
+    ) -> Any:
+        found = self._own(kwargs.get("__module__"), name)
+        return found or cloudpickle._make_skeleton_class(metaclass, name, bases, kwargs, *rest)
+
+    def _make_skeleton_enum(
+        self, bases: Any, name: str, qualname: str, members: Any, module: str, *rest: Any
+    ) -> Any:
+        found = self._own(module, qualname)
+        return found or cloudpickle._make_skeleton_enum(
+            bases, name, qualname, members, module, *rest
+        )
+
+    def _class_setstate(self, kind: type[Any], state: Any) -> Any:
+        return kind if kind in self._found else cloudpickle._class_setstate(kind, state)
+
+    def _own(self, module: str | None, name: str) -> type[Any] | None:
+        """The class of the program that the stored one is."""
+        found = None if module is None else current_classes().like(module, name)
+        if found is not None:
+            self._found.add(found)
+        return found
+
+
+_REPLACED = ("_make_skeleton_class", "_make_skeleton_enum", "_class_setstate")
