@@ -15,13 +15,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
 import cloudpickle
 
 from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
 from flinkish.api.stored_names import at_top_level
+
+T = TypeVar("T")
 
 MAIN = "__main__"
 
@@ -134,6 +136,17 @@ class ProgramClasses:
             yield
         finally:
             use_classes(before)
+
+    def reading(self, values: Iterable[T]) -> Iterator[T]:
+        """``values``, each of which is made with these classes."""
+        iterator = iter(values)
+        while True:
+            with self.current():
+                try:
+                    value = next(iterator)
+                except StopIteration:
+                    return
+            yield value
 
     # ------------------------------------------------------------------ finding
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import pickle
 from typing import Any
 
 from cloudpickle import cloudpickle
 
-from flinkish.api.program_classes import MAIN, ProgramPickler, current_classes
+from flinkish.api.program_classes import MAIN, ClassName, ProgramPickler, current_classes
 
 _MAIN = MAIN.encode()
 
@@ -46,25 +47,38 @@ def pickled_by_name(value: Any, ofElements: bool = False) -> tuple[bytes, bool]:
     return file.getvalue(), pickler.names > 0
 
 
-def unpickled(data: bytes | memoryview) -> Any:
+def unpickled(data: bytes | memoryview, ofElements: bool = False) -> Any:
     """The object that was pickled. A class of flinkish that is in it by a module which it has left
-    since is found by the name that ``flinkish`` exports it under.
+    since is found by the name that ``flinkish`` exports it under. ``ofElements``: classes that the program does
+    not have may be in it by value.
 
     Raises IncompatibleCheckpointError if the program has not one of its classes.
     """
     if _BY_VALUE in (data if isinstance(data, bytes) else bytes(data)):
-        return _Unpickler(io.BytesIO(data)).load()
+        return _Unpickler(io.BytesIO(data), ofElements).load()
     try:
         return pickle.loads(data)
     except (ImportError, AttributeError):
-        return _Unpickler(io.BytesIO(data)).load()
+        return _Unpickler(io.BytesIO(data), ofElements).load()
+
+
+def as_text(value: Any) -> str:
+    """What a source or sink of the user's wants to be stored, as text."""
+    data = plainly_pickled(value)
+    return base64.b64encode(data or pickled_by_name(value, ofElements=True)[0]).decode()
+
+
+def of_text(stored: str) -> Any:
+    """The value that ``as_text`` stored."""
+    return unpickled(base64.b64decode(stored), ofElements=True)
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads what earlier versions have written."""
+    """Reads what earlier versions have written, which stored classes themselves."""
 
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: io.BytesIO, ofElements: bool) -> None:
         super().__init__(file)
+        self._keeps = ofElements
         self._found: set[type[Any]] = set()
 
     def find_class(self, module: str, name: str) -> Any:
@@ -96,7 +110,10 @@ class _Unpickler(pickle.Unpickler):
 
     def _own(self, module: str | None, name: str) -> type[Any] | None:
         """The class of the program that the stored one is."""
-        found = None if module is None else current_classes().like(module, name)
+        classes = current_classes()
+        found = classes.like(str(module), name)
+        if found is None and not self._keeps:
+            found = classes.find(ClassName(str(module), name))
         if found is not None:
             self._found.add(found)
         return found

@@ -32,7 +32,6 @@ from flinkish.api.errors import (
 )
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails, SourceDetails
-from flinkish.api.program_classes import use_classes
 from flinkish.api.time.elements import Watermark
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
@@ -157,8 +156,7 @@ class LocalJob:
     def run(self) -> bool:
         """Run the job to its end; False if it was cancelled."""
         hide_elements(self._config.elementsHiddenInErrors)
-        use_classes(self._settings.classes)
-        with closed_on_error(self):
+        with self._settings.classes.current(), closed_on_error(self):
             try:
                 self._open_sources()
                 while not self._all_batches_run():

@@ -169,9 +169,7 @@ def _pickled(
     return _dumped(kept, owners, stored) if kept else None, lost
 
 
-def _dumped(
-    entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool
-) -> bytes | None:
+def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool) -> bytes | None:
     for kind in (_Kept, _KeptByName if stored else _KeptByValue):
         file = io.BytesIO()
         pickler = kind(file, protocol=5)

@@ -1,7 +1,7 @@
 """A program whose state holds classes of its main script, and of a function in it.
 
 ``python main_class_jobs.py WAY DIRECTORY NUMBER...`` gives the numbers to a job, which goes on from where the program
-before it in that directory has stopped, and prints a list of what comes out.
+before it in that directory has stopped, and prints what comes out, by batches.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def reduced(mode: Mode) -> Reduced:
     return Reduced(mode)
 
 
-Point = collections.namedtuple("Pair", "mode n")  # noqa: PYI024
-Other = collections.namedtuple("Pair", "n")  # noqa: PYI024
+Point = collections.namedtuple("Pair", "mode n")
+Other = collections.namedtuple("Pair", "n")
 
 
 class Span(fl.TimeWindow):
@@ -233,7 +233,11 @@ def streams(numbers: Any) -> list[Any]:
     sessions = keyed.window(fl.EventTimeSessionWindows.withGap(50)).reduce(
         lambda a, b: Reading(b.sensor, a.value + b.value)
     )
-    found.append(sessions.uid("sessions").name("sessions").map(lambda r: f"session {r.value} {type(r) is Reading}"))
+    found.append(
+        sessions.uid("sessions")
+        .name("sessions")
+        .map(lambda r: f"session {r.value} {type(r) is Reading}")
+    )
     rules = numbers.broadcast(Priced.RULES)
     priced = numbers.keyBy(lambda n: Mode.BUSY).connect(rules).process(Priced())
     found.append(priced.uid("priced").name("priced"))
@@ -243,7 +247,7 @@ def streams(numbers: Any) -> list[Any]:
 # ---------------------------------------------------------------------- ways of going on
 
 
-def on_harness(directory: Path, numbers: list[int]) -> list[Any]:
+def on_harness(directory: Path, numbers: list[int]) -> dict[str, list[Any]]:
     snapshot = directory / "snapshot"
     if snapshot.exists():
         harness = StreamTestHarness.restore(streams, snapshot.read_bytes())
@@ -254,14 +258,14 @@ def on_harness(directory: Path, numbers: list[int]) -> list[Any]:
         harness.processWatermark(n - 1)
     snapshot.write_bytes(harness.snapshot())
     outputs = [harness.getOutput(i) for i in range(len(streams_of()))]
-    return [e.value for output in outputs for e in output if hasattr(e, "value")]
+    return {str(numbers[0]): [e.value for output in outputs for e in output if hasattr(e, "value")]}
 
 
 def streams_of() -> range:
     return range(2 * 7 + 3)
 
 
-def as_job(way: str, directory: Path, numbers: list[int]) -> list[Any]:
+def as_job(way: str, directory: Path, numbers: list[int]) -> dict[str, list[Any]]:
     files = directory / "numbers"
     files.mkdir(exist_ok=True)
     before = len(list(files.iterdir()))
@@ -282,18 +286,24 @@ def as_job(way: str, directory: Path, numbers: list[int]) -> list[Any]:
         env.enableCheckpointing(str(directory / "checkpoint"))
     elif savepoints:
         env.setSavepoint(str(savepoints[-1]))
-    results: list[Any] = []
-    read: list[int] = []
+    results: dict[str, list[Any]] = {}
+    # A batch of a checkpoint that was not committed comes again, under its number
+    run = "" if "checkpoint" in way else f"{before} "
     reached = threading.Event()
-    timed = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda row, at: row.n)
+    timed = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda row, at: row.n
+    )
     source = fl.FileSource.forCsv(str(files), "n long").withFilesPerBatch(2).monitorContinuously()
-    lines = env.fromSource(source, timed, "numbers").uid("numbers").map(lambda row: row.n).uid("int")
+    lines = (
+        env.fromSource(source, timed, "numbers").uid("numbers").map(lambda row: row.n).uid("int")
+    )
     for stream in streams(lines):
-        stream.forEachBatch(lambda values, batch: results.extend(values))
+        stream.forEachBatch(
+            lambda values, batch: results.setdefault(f"{run}{batch}", []).extend(values)
+        )
 
     def note(values: list[Any], batch: int) -> None:
-        read.extend(values)
-        if len(read) == len(numbers):
+        if numbers[-1] in values:
             reached.set()
 
     lines.forEachBatch(note)

@@ -185,7 +185,9 @@ def decode_frame(data: bytes, stored: bool = False) -> Frame:
             " Install the same version of flinkish on all workers and on the driver."
         )
     body = memoryview(data)[1:]
-    columns, timestamps, keys, hashes, marks, *counts = (unpickled if stored else pickle.loads)(body)
+    columns, timestamps, keys, hashes, marks, *counts = (
+        unpickled(body, ofElements=True) if stored else pickle.loads(body)
+    )
     values = _values(columns)
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
