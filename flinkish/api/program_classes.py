@@ -117,7 +117,10 @@ class ProgramClasses:
     def like(self, module: str, name: str) -> type[Any] | None:
         """The only class in ``module`` with that qualified name, or else that bare name; None if there is none.
         Earlier versions stored classes themselves, without more of a name."""
-        found = self._found(ClassName(module, name))
+        whole = ClassName(module, name)
+        if whole in self._ambiguous:
+            return None
+        found = self._found(whole)
         if found is not None:
             return found
         called = {
@@ -187,10 +190,12 @@ class ProgramClasses:
         other = self._by_name.get(name)
         if other is not None and other is not kind:
             newest = _held_at(name)
-            if name.isLocal:
+            if newest is None:
                 self._ambiguous.add(name)
-            elif newest is not None:
-                kind = newest
+            else:
+                self._by_name[name] = newest
+                self._names[newest] = self._names[kind] = name
+                return
         self._names[kind] = name
         self._by_name[name] = kind
         self.__dict__.pop("_shipped", None)
@@ -294,6 +299,15 @@ def class_of_program(module: str, path: str, qualname: str = "") -> type[Any]:
     return current_classes().find(ClassName(module, path), qualname)
 
 
+def is_plain_tuple(kind: type[Any]) -> bool:
+    """Whether objects of a class are equal as tuples are, whatever their classes: as of any NamedTuple, which a
+    program may make as it runs."""
+    return issubclass(kind, tuple) and (kind.__eq__, kind.__hash__) == (
+        tuple.__eq__,
+        tuple.__hash__,
+    )
+
+
 class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is not typed
     """Pickles the classes of a program by their names, and functions by value."""
 
@@ -313,7 +327,7 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
         try:
             name = current_classes().nameOf(value, self.ofElements)
         except InvalidProgramError:
-            if self.ofElements:
+            if self.ofElements or is_plain_tuple(value):
                 return reduced
             raise
         self.names += 1

@@ -9,7 +9,13 @@ from typing import Any
 
 from cloudpickle import cloudpickle
 
-from flinkish.api.program_classes import MAIN, ClassName, ProgramPickler, current_classes
+from flinkish.api.program_classes import (
+    MAIN,
+    ClassName,
+    ProgramPickler,
+    current_classes,
+    is_plain_tuple,
+)
 
 _MAIN = MAIN.encode()
 
@@ -94,7 +100,8 @@ class _Unpickler(pickle.Unpickler):
     def _make_skeleton_class(
         self, metaclass: Any, name: str, bases: Any, kwargs: dict[str, Any], *rest: Any
     ) -> Any:
-        found = self._own(kwargs.get("__module__"), name)
+        keeps = any(map(is_plain_tuple, bases))
+        found = self._own(kwargs.get("__module__"), name, keeps)
         return found or cloudpickle._make_skeleton_class(metaclass, name, bases, kwargs, *rest)
 
     def _make_skeleton_enum(
@@ -108,11 +115,11 @@ class _Unpickler(pickle.Unpickler):
     def _class_setstate(self, kind: type[Any], state: Any) -> Any:
         return kind if kind in self._found else cloudpickle._class_setstate(kind, state)
 
-    def _own(self, module: str | None, name: str) -> type[Any] | None:
+    def _own(self, module: str | None, name: str, keeps: bool = False) -> type[Any] | None:
         """The class of the program that the stored one is."""
         classes = current_classes()
         found = classes.like(str(module), name)
-        if found is None and not self._keeps:
+        if found is None and not (keeps or self._keeps):
             found = classes.find(ClassName(str(module), name))
         if found is not None:
             self._found.add(found)

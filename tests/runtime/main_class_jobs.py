@@ -1,7 +1,7 @@
 """A program whose state holds classes of its main script, and of a function in it.
 
 ``python main_class_jobs.py WAY DIRECTORY NUMBER...`` gives the numbers to a job, which goes on from where the program
-before it in that directory has stopped, and prints what comes out, by batches.
+before it in that directory has stopped, and prints a list of what comes out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -199,7 +200,7 @@ class Sum(fl.AggregateFunction):
         return Held(b.mode, a.total + b.total)
 
 
-def keys(shade: Any, tint: Any) -> dict[str, Any]:
+def keys(shade: Any = None, tint: Any = None) -> dict[str, Any]:
     """Key selectors by name."""
     return {
         "enum": lambda n: MODES[n % 2],
@@ -212,12 +213,12 @@ def keys(shade: Any, tint: Any) -> dict[str, Any]:
     }
 
 
-def streams(numbers: Any) -> list[Any]:
-    """The streams of the job; ``numbers`` have their own value as timestamp."""
+def streams(numbers: Any, selectors: list[str]) -> list[Any]:
+    """The streams of the job, keyed by some of ``keys``; ``numbers`` have their own value as timestamp."""
     shade, tint = local_classes()
     found = []
-    for name, key in keys(shade, tint).items():
-        keyed = numbers.keyBy(key)
+    for name in selectors:
+        keyed = numbers.keyBy(keys(shade, tint)[name])
         window = keyed.window(fl.TumblingEventTimeWindows.of(100))
         used = keyed.process(Uses(shade, tint)).uid(f"uses {name}").name(f"uses {name}")
         summed = window.aggregate(Sum()).uid(f"sums {name}").name(f"sums {name}")
@@ -244,85 +245,132 @@ def streams(numbers: Any) -> list[Any]:
     return found
 
 
+class At(NamedTuple):
+    """A position of the source."""
+
+    mode: Mode
+    next: int
+
+
+class Ticks(fl.Source):
+    """Modes, each with its number, up to ``limit``."""
+
+    bounded = False
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def read(self, position):
+        if position is not None and position.mode is not MODES[position.next % 2]:
+            raise ValueError(f"{position} is of another class")
+        for n in range(position.next if position else 0, self.limit):
+            yield (MODES[n % 2], n), At(MODES[(n + 1) % 2], n + 1)
+        while True:
+            time.sleep(0.01)
+
+
+class Ticked(fl.KeyedProcessFunction):
+    """Keeps what it knows in an attribute."""
+
+    def open(self, openContext):
+        self.counts: dict[Mode, int] = {}
+
+    def processElement(self, tick, ctx, out):
+        mode, n = tick
+        self.counts[mode] = self.counts.get(mode, 0) + 1
+        out.collect(f"tick {n} {sorted(self.counts.values())} {mode is MODES[n % 2]}")
+
+
 # ---------------------------------------------------------------------- ways of going on
 
 
-def on_harness(directory: Path, numbers: list[int]) -> dict[str, list[Any]]:
+def on_harness(directory: Path, numbers: list[int]) -> list[Any]:
     snapshot = directory / "snapshot"
+    built: list[Any] = []
+
+    def build(elements: Any) -> list[Any]:
+        built[:] = streams(elements, list(keys()))
+        return built
+
     if snapshot.exists():
-        harness = StreamTestHarness.restore(streams, snapshot.read_bytes())
+        harness = StreamTestHarness.restore(build, snapshot.read_bytes())
     else:
-        harness = StreamTestHarness(streams)
+        harness = StreamTestHarness(build)
     for n in numbers:
         harness.processElement(n, n)
         harness.processWatermark(n - 1)
     snapshot.write_bytes(harness.snapshot())
-    outputs = [harness.getOutput(i) for i in range(len(streams_of()))]
-    return {str(numbers[0]): [e.value for output in outputs for e in output if hasattr(e, "value")]}
+    outputs = [harness.getOutput(i) for i in range(len(built))]
+    return [e.value for output in outputs for e in output if hasattr(e, "value")]
 
 
-def streams_of() -> range:
-    return range(2 * 7 + 3)
-
-
-def as_job(way: str, directory: Path, numbers: list[int]) -> dict[str, list[Any]]:
-    files = directory / "numbers"
+def as_job(env: Any, selectors: list[str], directory: Path, numbers: list[int]) -> list[Any]:
+    files, savepoint = directory / "numbers", directory / "savepoint"
     files.mkdir(exist_ok=True)
-    before = len(list(files.iterdir()))
     for n in numbers:
         (files / f"{n:06}.csv").write_text(f"{n}\n")
         os.utime(files / f"{n:06}.csv", (n, n))
-    if way == "local":
-        env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    else:
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-        session = session.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-        env = fl.StreamExecutionEnvironment.getExecutionEnvironment(session)
-    env.setParallelism(2 if "parallel" in way else 1)
-    savepoints = sorted(directory.glob("savepoint-*"))
-    if "checkpoint" in way:
-        env.enableCheckpointing(str(directory / "checkpoint"))
-    elif savepoints:
-        env.setSavepoint(str(savepoints[-1]))
-    results: dict[str, list[Any]] = {}
-    # A batch of a checkpoint that was not committed comes again, under its number
-    run = "" if "checkpoint" in way else f"{before} "
-    reached = threading.Event()
+    env.setParallelism(2)
+    limit = len(list(files.iterdir()))
+    results: list[Any] = []
+    last, ticked = threading.Event(), threading.Event()
     timed = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
         lambda row, at: row.n
     )
     source = fl.FileSource.forCsv(str(files), "n long").withFilesPerBatch(2).monitorContinuously()
-    lines = (
-        env.fromSource(source, timed, "numbers").uid("numbers").map(lambda row: row.n).uid("int")
-    )
-    for stream in streams(lines):
-        stream.forEachBatch(
-            lambda values, batch: results.setdefault(f"{run}{batch}", []).extend(values)
-        )
+    lines = env.fromSource(source, timed, "numbers").uid("numbers").map(lambda row: row.n)
+    ticks = env.fromSource(Ticks(limit), None, "ticks").uid("ticks").keyBy(lambda tick: tick[0])
+    for stream in (*streams(lines, selectors), ticks.process(Ticked()).uid("ticked")):
+        stream.forEachBatch(lambda values, batch: results.extend(values))
 
     def note(values: list[Any], batch: int) -> None:
         if numbers[-1] in values:
-            reached.set()
+            last.set()
+        if f"tick {limit - 1} " in " ".join(results):
+            ticked.set()
 
-    lines.forEachBatch(note)
+    lines.union(ticks.map(lambda tick: -1)).forEachBatch(note)
     client = env.executeAsync("main classes")
-    while not reached.wait(0.05):
+    while not (last.wait(0.05) and ticked.wait(0.05)):
         if client.getJobStatus() is not fl.JobStatus.RUNNING:
             client.getJobExecutionResult()
             raise SystemExit("the job ended")
-    if "checkpoint" in way:
+    if savepoint.exists():
         client.cancel()
     else:
-        client.stopWithSavepoint(str(directory / f"savepoint-{before}"))
+        client.stopWithSavepoint(str(savepoint))
     return results
+
+
+def in_local_execution(directory: Path, numbers: list[int]) -> list[Any]:
+    """Begins from the savepoint."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    if (directory / "savepoint").exists():
+        env.setSavepoint(str(directory / "savepoint"))
+    some = list(keys()) if directory.name.startswith("all") else FEW
+    return as_job(env, some, directory, numbers)
+
+
+FEW = ["set", "local"]
+"""As each sink takes Spark some time."""
+
+
+def on_spark(directory: Path, numbers: list[int]) -> list[Any]:
+    """Goes on from the checkpoint."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(session.getOrCreate())
+    env.enableCheckpointing(str(directory / "checkpoint"))
+    return as_job(env, FEW, directory, numbers)
+
+
+WAYS = {"harness": on_harness, "local": in_local_execution, "spark": on_spark}
 
 
 def main() -> None:
     way, directory, *numbers = sys.argv[1:]
-    run = on_harness if way == "harness" else lambda *given: as_job(way, *given)
-    print(json.dumps(run(Path(directory), list(map(int, numbers)))))
+    print(json.dumps(WAYS[way](Path(directory), list(map(int, numbers)))))
 
 
 if __name__ == "__main__":

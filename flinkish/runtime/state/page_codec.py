@@ -126,6 +126,11 @@ class PageCodec:
             raise self._not_whole(content, error) from error
         return self._unpickled(parts)
 
+    def decodeSection(self, section: memoryview) -> Any:
+        """One section of a page, as ``Envelope`` has it."""
+        (part,) = self._unpickled([section])
+        return part
+
     def encodeBlock(self, block: Block, named: bool = False) -> bytes:
         """The bytes of a block of entries, for ``joinBlocks``."""
         return self._pickled((*name_sections(block, named), list(block.values())))

@@ -17,7 +17,7 @@ from time import perf_counter_ns
 from typing import Any, TypeVar
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.api.errors import elements_hidden
+from flinkish.api.errors import IncompatibleCheckpointError, elements_hidden
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
@@ -437,7 +437,7 @@ class KeyGroupTask(VertexTask):
             snapshot = restored_state(self._backend, self.plan.uid, restored, store)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
         self._backend.load(store, snapshot and snapshot["backend"])
-        self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
+        self._begin(Slice(key_group, clock), snapshot and self._chain_of(snapshot))
         self._gates.restore(snapshot and snapshot["gates"])
         # The key groups may be others than when a savepoint was made, and each tells its splits anew
         told = None if restored else self._head.joinedSplits()
@@ -465,6 +465,13 @@ class KeyGroupTask(VertexTask):
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
         return written, directory, reports
+
+    def _chain_of(self, snapshot: dict[str, Any]) -> Any:
+        """What the operators kept beside keyed state."""
+        try:
+            return unpickled(snapshot["chain"])
+        except IncompatibleCheckpointError as error:
+            raise IncompatibleCheckpointError(f"{self.plan.uid}: {error}") from None
 
     def _of_splits(self, key_group: int, reports: list[OperatorReport]) -> list[OperatorReport]:
         """The reports, as those of one key group of several that have splits."""
