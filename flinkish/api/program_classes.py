@@ -11,7 +11,7 @@ import importlib
 import pickle
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
@@ -26,6 +26,9 @@ from flinkish.api.stored_names import at_top_level
 T = TypeVar("T")
 
 MAIN = "__main__"
+
+_PICKLED_MAIN = b"\x8c\x08__main__"
+"""What a pickle begins the name of such a class with."""
 
 _LOCAL = "<locals>"
 
@@ -58,6 +61,7 @@ class ProgramClasses:
         """Whether any class that is stored becomes one of the program's, as where it never leaves the process."""
         self._by_name: dict[ClassName, type[Any]] = {}
         self._names: dict[type[Any], ClassName] = {}
+        self._known: dict[type[Any], ClassName] = {}
         self._ambiguous: set[ClassName] = set()
 
     @classmethod
@@ -70,15 +74,17 @@ class ProgramClasses:
                 classes._add_found(content)
         return classes
 
+    @property
+    def known(self) -> Mapping[type[Any], ClassName]:
+        """The names that were found already."""
+        return self._known
+
     def nameOf(self, kind: type[Any], learns: bool = False) -> ClassName:
         """The name of a class that can only go by value. ``learns``: make it one of the program's.
 
         Raises InvalidProgramError if that name does not lead back to it.
         """
-        known = self._names.get(kind)
-        if known is not None and known not in self._ambiguous:
-            return known
-        name = known or self._name_of(kind)
+        name = self._known.get(kind) or self._names.get(kind) or self._name_of(kind)
         if name in self._ambiguous:
             raise InvalidProgramError(
                 f"two classes of the job are called {name}, so what is stored of one would be read as the"
@@ -95,9 +101,8 @@ class ProgramClasses:
                 " job runs, and nothing finds it after a restart. Define it at the top of the main script or"
                 " of a module."
             )
-        else:
-            # One that was defined before under this name counts as the newest
-            self._names[kind] = name
+        # One that was defined before under this name counts as the newest
+        self._known[kind] = name
         return name
 
     def find(self, name: ClassName, qualname: str = "") -> type[Any]:
@@ -192,6 +197,7 @@ class ProgramClasses:
             newest = _held_at(name)
             if newest is None:
                 self._ambiguous.add(name)
+                self._known.clear()
             else:
                 self._by_name[name] = newest
                 self._names[newest] = self._names[kind] = name
@@ -299,6 +305,11 @@ def class_of_program(module: str, path: str, qualname: str = "") -> type[Any]:
     return current_classes().find(ClassName(module, path), qualname)
 
 
+def names_main(data: bytes) -> bool:
+    """Whether a pickle may have found a class in the main module, which another process does not have."""
+    return type(current_classes()) is ProgramClasses and _PICKLED_MAIN in data
+
+
 def is_plain_tuple(kind: type[Any]) -> bool:
     """Whether objects of a class are equal as tuples are, whatever their classes: as of any NamedTuple, which a
     program may make as it runs."""
@@ -316,26 +327,35 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
     names = 0
     """How many classes were named."""
 
+    def __init__(self, file: Any, protocol: int = 5) -> None:
+        # A dict, as a look-up for each object takes long in the ChainMap that cloudpickle has
+        tables = reversed(cloudpickle.Pickler.dispatch_table.maps)
+        self.dispatch_table = {kind: reduce for table in tables for kind, reduce in table.items()}
+        super().__init__(file, protocol=protocol)
+        self._known = current_classes().known
+
     def reducer_override(self, value: Any) -> Any:
-        kind = type(value)
-        if not issubclass(kind, type):
-            # Not the method of cloudpickle, which costs more for each object
-            return super().reducer_override(value) if kind is _FUNCTION else NotImplemented
-        reduced = super().reducer_override(value)
-        if not _is_by_value(reduced):
-            return reduced
-        try:
-            name = current_classes().nameOf(value, self.ofElements)
-        except InvalidProgramError:
-            if self.ofElements or is_plain_tuple(value):
+        # Called for each object
+        if not isinstance(value, _REDUCED):
+            return NotImplemented
+        name = self._known.get(value)
+        if name is None:
+            reduced = super().reducer_override(value)
+            if not (isinstance(value, type) and _is_by_value(reduced)):
                 return reduced
-            raise
+            try:
+                name = current_classes().nameOf(value, self.ofElements)
+            except InvalidProgramError:
+                if self.ofElements or is_plain_tuple(value):
+                    return reduced
+                raise
         self.names += 1
         isOther = issubclass(value, Enum) and value.__qualname__ != name.path
         return class_of_program, (*name, value.__qualname__) if isOther else tuple(name)
 
 
-_FUNCTION = type(lambda: None)
+_REDUCED = (type, type(lambda: None))
+"""What cloudpickle itself reduces."""
 
 
 class _Recorder(cloudpickle.Pickler):  # type: ignore[misc]

@@ -10,17 +10,15 @@ from typing import Any
 from cloudpickle import cloudpickle
 
 from flinkish.api.program_classes import (
-    MAIN,
     ClassName,
     ProgramPickler,
     current_classes,
     is_plain_tuple,
+    names_main,
 )
 
-_MAIN = MAIN.encode()
-
-_BY_VALUE = b"_make_skeleton_"
-"""In what earlier versions stored of a class that no module has."""
+_BY_VALUE = b"cloudpickle.cloudpickle"
+"""In what earlier versions stored of a class that no module has, and in functions."""
 
 
 def pickled(value: Any) -> bytes:
@@ -40,7 +38,7 @@ def plainly_pickled(value: Any) -> bytes | None:
         raise
     except BaseException:  # of the __reduce__ of a class of the user's
         return None
-    return None if _MAIN in data else data
+    return None if names_main(data) else data
 
 
 def pickled_by_name(value: Any, ofElements: bool = False) -> tuple[bytes, bool]:

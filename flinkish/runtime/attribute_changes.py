@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from flinkish.api.errors import ChangedAttributeWarning, IncompatibleCheckpointError
-from flinkish.api.program_classes import MAIN, ProgramPickler
+from flinkish.api.program_classes import ProgramPickler, names_main
 from flinkish.runtime.attribute_owners import Mark, Owner, Place, of_engine, owners_of
 from flinkish.runtime.records.copies import immutable
 
@@ -179,7 +179,7 @@ def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool) 
         except Exception:  # one of the many ways in which a pickle fails
             continue
         data = file.getvalue()
-        if not (stored and kind is _Kept and MAIN.encode() in data):
+        if not (stored and kind is _Kept and names_main(data)):
             return data
     return None
 

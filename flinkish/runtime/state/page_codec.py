@@ -214,13 +214,14 @@ class PageCodec:
         if data is not None:
             return data
         try:
-            data, self._has_classes = pickled_by_name(part)
+            data, has_classes = pickled_by_name(part)
         except KeyboardInterrupt:
             raise
         except InvalidProgramError as error:
             raise InvalidProgramError(f"{self.owner}: {error}") from None
         except BaseException as error:
             raise self._refusal(part, error) from error
+        self._has_classes = self._has_classes or has_classes
         return data
 
     def _refusal(self, part: Any, error: BaseException) -> InvalidProgramError:
