@@ -354,7 +354,7 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
         return class_of_program, (*name, value.__qualname__) if isOther else tuple(name)
 
 
-_REDUCED = (type, type(lambda: None))
+_REDUCED: tuple[type[Any], ...] = (type, type(lambda: None))
 """What cloudpickle itself reduces."""
 
 

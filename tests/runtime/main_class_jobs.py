@@ -77,8 +77,8 @@ def reduced(mode: Mode) -> Reduced:
     return Reduced(mode)
 
 
-Point = collections.namedtuple("Pair", "mode n")
-Other = collections.namedtuple("Pair", "n")
+Point = collections.namedtuple("Pair", "mode n")  # type: ignore[name-match]
+Other = collections.namedtuple("Pair", "n")  # type: ignore[name-match]
 
 
 class Span(fl.TimeWindow):
