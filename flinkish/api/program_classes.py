@@ -422,11 +422,14 @@ def _name_of(kind: type[Any]) -> ClassName:
     """The name by which the module of a class holds it, or else its qualified name."""
     module = kind.__module__
     name = ClassName(module, kind.__qualname__)
-    if _held_at(name) is not kind and module in sys.modules:
-        for variable, held in vars(sys.modules[module]).copy().items():
+    if _held_at(name) is kind:
+        return name
+    # Before Python 3.12 make_dataclass says another module
+    for holder in (module, MAIN):
+        for variable, held in vars(sys.modules.get(holder, object)).copy().items():
             # Those with an underscore are a notebook's own
             if held is kind and not variable.startswith("_"):
-                return ClassName(module, variable)
+                return ClassName(holder, variable)
     return name
 
 
