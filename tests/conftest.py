@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from flinkish import StreamExecutionEnvironment
-from flinkish.runtime.tracing.column_runs import differences, forget_differences
+from flinkish.runtime.tracing.column_runs import counted_runs, differences, forget_differences
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,12 +45,19 @@ limit is longer by as much as it is overloaded."""
 
 
 @pytest.fixture(autouse=True)
-def columns_agree() -> Iterator[None]:
-    """A function that has left the columns is a fault that its right results hide."""
-    yield
+def columns_agree(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A function that has left the columns is a fault that its right results hide, and so is one that
+    never took them in a test that is marked ``takes_columns``."""
+    with counted_runs() as runs:
+        yield
     found = differences()
     forget_differences()
     assert not found, found
+    for mark in request.node.iter_markers("takes_columns"):
+        idle = [kind for kind in mark.args if not runs.taken[kind]]
+        assert not idle, (
+            f"no run was taken by {idle}, which the test is about; there were {runs.taken}"
+        )
 
 
 OWN_TARGETS = ("kills", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")

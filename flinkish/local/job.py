@@ -7,11 +7,13 @@ the user's here too, so that what works here works there.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import queue
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -428,6 +430,23 @@ def _source(vertex: JobVertex) -> Source[Any]:
     return vertex.head.content
 
 
+_running: weakref.WeakSet[LocalJobClient] = weakref.WeakSet()
+
+
+_LONGEST_END = 10.0
+"""Seconds that a program waits at its end for a job that it has not awaited."""
+
+
+@atexit.register
+def _cancel_running() -> None:
+    # A thread that is in the middle of a batch when Python ends can make it abort, or wait for ever
+    running = list(_running)
+    for client in running:
+        client.cancelSoon()
+    for client in running:
+        client.awaitEnd(_LONGEST_END)
+
+
 class LocalJobClient(JobClient):
     """The client of a job that runs in a thread of this process."""
 
@@ -442,6 +461,7 @@ class LocalJobClient(JobClient):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
         self._thread.start()
+        _running.add(self)
 
     def getJobID(self) -> str:
         return self._id
@@ -465,6 +485,10 @@ class LocalJobClient(JobClient):
 
     def cancelSoon(self) -> None:
         self._job.cancel()
+
+    def awaitEnd(self, timeout: float) -> None:
+        """Wait up to ``timeout`` seconds until the thread of the job has ended."""
+        self._thread.join(timeout)
 
     def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
         if savepointDirectory is None:

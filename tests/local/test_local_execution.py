@@ -34,6 +34,22 @@ assert not [name for name in sys.modules if name.startswith(("pyspark", "py4j"))
     subprocess.run([sys.executable, "-c", job], check=True)
 
 
+def test_a_program_that_ends_cancels_the_job_that_it_did_not_await():
+    program = """
+import atexit
+atexit.register(lambda: print(client.getJobStatus().name))
+from flinkish import NumberSequenceSource, StreamExecutionEnvironment, WatermarkStrategy
+env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+numbers = NumberSequenceSource(0, 2**40)
+env.fromSource(numbers, WatermarkStrategy.noWatermarks(), "numbers").filter(lambda n: n < 0).print()
+client = env.executeAsync()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert ended.stdout == "CANCELED\n"
+
+
 def test_a_job_takes_milliseconds(local):
     list(local.fromData(1).executeAndCollect())
     began = time.monotonic()

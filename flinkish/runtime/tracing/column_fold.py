@@ -93,6 +93,10 @@ class FoldPlan:
         tests_none = self.traced is not None and self.traced.testsNone
         return Combination(self.forms, self.kinds, self.start, tests_none)
 
+    def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
+        """Whether an accumulator of these elements may be None, rather than hold one."""
+        return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
+
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""
         return any(t is not None and t.changed() for t in (self.traced, self.created))
@@ -245,8 +249,8 @@ class ColumnFold:
         traced = plan.traced
         if traced is not None and traced.testsNone and has_nulls(batch):
             return None
-        if plan.shape.kind is None and any(batch.column(c).null_count for c in plan.columns):
-            return None  # where the accumulator itself becomes None, the caller refuses it
+        if plan.mayBecomeNone(batch):
+            return None  # the caller refuses an accumulator that is None
         run = run_of(batch)
         folding = Folding(run, batch, groups, count, plan.start is None)
         try:

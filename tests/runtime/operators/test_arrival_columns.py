@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ class Driver:
         return main, dead, counts, self.operator.snapshot()
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @given(strategy=strategies(), steps=runs)
 def test_columns_are_judged_as_element_after_element(
     strategy: ArrivalTimeStrategy[Any], steps: list[Any]

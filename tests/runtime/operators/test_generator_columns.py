@@ -77,6 +77,7 @@ def seen(runs: list[list[tuple[int, int]]], traces: bool) -> tuple[list[Any], in
 elements = st.tuples(st.integers(-9, 30), st.sampled_from([0, 0, 0, 0, 0, 0, 1, -1]))
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @given(runs=st.lists(st.lists(elements, max_size=50), max_size=4))
 def test_watermarks_follow_their_elements(runs: list[list[tuple[int, int]]]) -> None:
     assert seen(runs, True)[0] == seen(runs, False)[0]

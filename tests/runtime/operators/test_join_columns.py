@@ -155,6 +155,7 @@ def rising(steps):
         yield step
 
 
+@pytest.mark.takes_columns("PairFunction")
 @settings(max_examples=150)
 @given(st.integers(-9, 9), st.integers(-2, 9), st.lists(STEP, max_size=12), st.booleans())
 def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):

@@ -286,6 +286,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.takes_columns("ProcessFold")
 @pytest.mark.parametrize("function", FOLLOWED)
 @given(steps=STEPS)
 @settings(deadline=None, max_examples=60)

@@ -71,6 +71,7 @@ def random_job(random):
     return build
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_jobs_emit_the_same_with_and_without_tracing(seed):
@@ -122,6 +123,7 @@ def check_emitters(seed, count):
 _emitted = EmittingFunction._emitted
 
 
+@pytest.mark.takes_columns("FlatMapColumns", "ProcessFunctionColumns")
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32))
 def test_functions_that_emit_any_number_of_results(seed):

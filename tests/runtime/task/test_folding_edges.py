@@ -124,6 +124,7 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", 7)
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=60)
 @given(batches, st.integers(1, 4), st.sampled_from([(10, 10), (40, 20), (100, 100)]))

@@ -22,11 +22,18 @@ from flinkish import (
     WatermarkGenerator,
     WatermarkStrategy,
 )
+from flinkish.api.errors import FlinkishError
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.tracing import column_runs, kernels, trace
+from flinkish.runtime.tracing import (
+    column_runs,
+    emitting_function,
+    kernels,
+    process_trace,
+    trace,
+)
 from flinkish.runtime.tracing.checks import chosen, same
-from flinkish.runtime.tracing.column_fold import ColumnFold
+from flinkish.runtime.tracing.column_fold import ColumnFold, FoldPlan
 from flinkish.runtime.tracing.column_function import ColumnFunction
 from flinkish.runtime.tracing.column_runs import counted_runs, forget_differences
 from flinkish.runtime.tracing.combining import Combination
@@ -121,6 +128,33 @@ def nobody_tests_none(monkeypatch):
     monkeypatch.setattr(trace, "tests_none", lambda code: False)
 
 
+def equal_is_never_the_same(monkeypatch):
+    """Undoes that a NaN which may be the same object is left to Python."""
+    monkeypatch.setitem(kernels._KERNELS, "== or same", kernels._EQUAL)
+
+
+def timestamps_are_not_read(monkeypatch):
+    """Undoes that asking whether there is a timestamp reads it."""
+    for context in (emitting_function._ElementContext, process_trace._Context):
+        monkeypatch.setattr(context, "timestamp", lambda self: self._timestamp)
+
+
+def accumulators_become_none(monkeypatch):
+    """Undoes that a fold whose accumulator may become None is left to the function."""
+    monkeypatch.setattr(FoldPlan, "mayBecomeNone", lambda self, batch: False)
+
+
+def texts_are_followed(monkeypatch):
+    """Undoes that a text which a % may format is not followed as it is."""
+    monkeypatch.setattr(trace, "takes_remainders", lambda code: False)
+
+
+def nothing_changes(monkeypatch):
+    """Undoes that what a function has read is looked at again before a run."""
+    monkeypatch.setattr(trace.Traced, "changed", lambda self: False)
+    monkeypatch.setattr(column_runs, "_SHARE", float("inf"))
+
+
 @pytest.mark.parametrize(
     ("undo", "build"),
     [
@@ -140,6 +174,99 @@ def nobody_tests_none(monkeypatch):
 def test_a_rule_that_is_undone_is_seen(undo, build, monkeypatch, caplog):
     undo(monkeypatch)
     caught(build, [FLAGS], caplog)
+
+
+def test_a_nan_that_is_the_same_object_is_seen(monkeypatch, caplog):
+    equal_is_never_the_same(monkeypatch)
+    numbers = batch(k=["a", "a"], x=[1.0, NAN], t=[1, 2])
+    caught(lambda s: s.map(lambda r: max(r.x, 1.0) in (r.x,)), [numbers], caplog)
+
+
+class Timed(KeyedProcessFunction):
+    def open(self, context):
+        self.seen = self.getRuntimeContext().getState(ValueStateDescriptor("seen", default=0))
+
+    def processElement(self, value, ctx, out):
+        seen = self.seen.value() + value.n
+        self.seen.update(seen)
+        out.collect((value.k, seen, ctx.timestamp() is None))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda s: s.process(lambda r, ctx, out: out.collect(ctx.timestamp() is None)),
+        lambda s: s.keyBy("k").process(Timed()),
+    ],
+)
+def test_elements_without_timestamps_are_seen(build, monkeypatch, caplog):
+    timestamps_are_not_read(monkeypatch)
+    rows = batch(k=["a", "b"] * 1000, n=list(range(2000)), t=[1] * 2000)
+    caught(build, [rows], caplog, timed=False)
+
+
+class Newest(AggregateFunction):
+    def createAccumulator(self):
+        return 0
+
+    def add(self, value, accumulator):
+        return value.n
+
+    def getResult(self, accumulator):
+        return accumulator
+
+    def merge(self, a, b):
+        return b
+
+
+def remainder_of_text(text):
+    return lambda r: text % r.n
+
+
+@pytest.mark.parametrize(
+    ("undo", "build"),
+    [
+        (
+            accumulators_become_none,
+            lambda s: s.keyBy("k").window(TumblingEventTimeWindows.of(1000)).aggregate(Newest()),
+        ),
+        (texts_are_followed, lambda s: s.map(remainder_of_text("plain"))),
+    ],
+)
+def test_an_error_that_columns_swallow_is_seen(undo, build, monkeypatch, caplog):
+    undo(monkeypatch)
+    emitted(build, [FLAGS], checks=0)
+    with caplog.at_level(logging.WARNING, "flinkish.columns"), pytest.raises(FlinkishError):
+        emitted(build, [FLAGS])
+    assert "has left the columns" in caplog.text
+
+
+def test_a_function_that_is_another_one_in_the_next_batch_is_seen(monkeypatch, caplog):
+    nothing_changes(monkeypatch)
+
+    class Factor:
+        value = 1
+
+    def results(checks, traces=True):
+        Factor.value = 1
+        caplog.clear()
+
+        def build(stream):
+            return stream.map(lambda r: r.n * Factor.value)
+
+        class Growing:
+            def __iter__(self):
+                for factor in (1, 2):
+                    Factor.value = factor
+                    yield ROWS
+
+        return emitted(build, Growing(), traces=traces, checks=checks)
+
+    right = results(4, traces=False)
+    assert results(0) != right
+    with caplog.at_level(logging.WARNING, "flinkish.columns"):
+        assert results(4) == right
+    assert "has left the columns" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ def check_aggregations(seed, count):
     return outcomes
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32))
 def test_aggregate_functions(seed):
@@ -168,6 +169,7 @@ def test_aggregate_functions(seed):
     assert outcomes["started"] > 5
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32))
 def test_reduce_functions(seed):
@@ -176,6 +178,7 @@ def test_reduce_functions(seed):
     assert outcomes["combined"] > 3
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32))
 def test_sum_min_and_max(seed):
@@ -184,6 +187,7 @@ def test_sum_min_and_max(seed):
     assert outcomes["combined"] > 10
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.thorough("tens of thousands of functions")
 @pytest.mark.slow("tens of thousands of functions")
 @settings(max_examples=200, deadline=None)

@@ -65,6 +65,7 @@ def check_functions(seed, count):
     return outcomes
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32))
 def test_results_equal_those_of_each_element(seed):
@@ -73,6 +74,7 @@ def test_results_equal_those_of_each_element(seed):
     assert outcomes["raised"] > 5
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @pytest.mark.thorough("tens of thousands of functions")
 @pytest.mark.slow("tens of thousands of functions")
 @settings(max_examples=400, deadline=None)

@@ -120,6 +120,7 @@ of_two_keys = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(-3
 many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("paged", [False, True])
 @given(
     description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS]),
@@ -163,6 +164,7 @@ def of_panes(draw: st.DrawFn) -> WindowOperatorDescription:
     return replace(description, **draw(st.sampled_from(OF_COLUMNS)))
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("paged", [False, True])
 @given(description=of_panes(), steps=st.lists(at_once | at_once | steps, max_size=8))
 def test_gives_the_same_of_what_was_folded_before_the_shuffle(

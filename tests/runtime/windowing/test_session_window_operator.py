@@ -122,6 +122,7 @@ near = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps)
 several = st.lists(near, min_size=5, max_size=24)
 
 
+@pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("paged", [False, True])
 @given(
     description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS], dynamic=False),

@@ -228,6 +228,7 @@ def never(number):
 SEEDS = st.integers(0, 2**32)
 
 
+@pytest.mark.takes_columns("ColumnFunction", "PairMap")
 @settings(max_examples=250, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.booleans())
 def test_joins_of_columns_give_the_same(seed, groups, keeps):
@@ -237,6 +238,7 @@ def test_joins_of_columns_give_the_same(seed, groups, keeps):
     assert run(build, batches, always, groups, keepsTasks=keeps) == expected
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.integers(1, 2))
 def test_joins_in_any_window_give_the_same(seed, groups):
@@ -246,6 +248,7 @@ def test_joins_in_any_window_give_the_same(seed, groups):
     assert run(build, batches, always, groups) == run(build, batches, never, groups)
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_joins_in_batch_give_the_same(seed):
@@ -254,6 +257,7 @@ def test_joins_in_batch_give_the_same(seed):
     assert run(build, batches, always, batch=True) == run(build, batches, never, batch=True)
 
 
+@pytest.mark.takes_columns("PairMap")
 @settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_also_with_few_pairs_at_once_and_short_runs(seed):
@@ -267,6 +271,7 @@ def test_also_with_few_pairs_at_once_and_short_runs(seed):
     assert columns == run(build, batches, never)
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @settings(max_examples=80, deadline=None)
 @given(SEEDS, st.integers(0, 31))
 def test_also_where_only_some_batches_are_columns(seed, which):
@@ -277,6 +282,7 @@ def test_also_where_only_some_batches_are_columns(seed, which):
     assert run(build, batches, lambda number: bool(which >> number & 1)) == expected
 
 
+@pytest.mark.takes_columns("ColumnFunction")
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_a_window_of_a_union_may_list_elements_of_two_kinds(seed):
