@@ -266,8 +266,13 @@ class ShippedClasses(ProgramClasses):
         if name in self._waiting:
             self._load(name)
             return self._by_name.get(name)
-        # The main module of a worker is not the program's
-        return None if name.module == MAIN else _held_at(name)
+        if name.module != MAIN:
+            return _held_at(name)
+        # The main module of a worker is not the program's, of which it has the classes that variables hold
+        outer, _, inner = name.path.rpartition(".")
+        holder = self._found(ClassName(MAIN, outer)) if outer and not name.isLocal else None
+        found = getattr(holder, inner, None)
+        return found if isinstance(found, type) else None
 
     def _load(self, name: ClassName) -> None:
         data = self._waiting.pop(name, None)

@@ -151,6 +151,17 @@ def test_a_class_that_was_moved_is_found_where_it_is_imported(main: Any) -> None
     assert type(back) is Moved
     with shipped(ProgramClasses.of([])).current():
         assert type(unpickled(data)) is Moved
+    data = pickled(main.Outer.Inner.A)
+    main.Outer = MovedOuter
+    for classes in (ProgramClasses(), shipped(ProgramClasses.of([]))):
+        with classes.current():
+            assert unpickled(data) is MovedOuter.Inner.A
+
+
+class MovedOuter:
+    class Inner(enum.Enum):
+        __qualname__ = "Outer.Inner"
+        A = 1
 
 
 Moved = namedtuple("Moved", "x")

@@ -17,7 +17,11 @@ from time import perf_counter_ns
 from typing import Any, TypeVar
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.api.errors import IncompatibleCheckpointError, elements_hidden
+from flinkish.api.errors import (
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+    elements_hidden,
+)
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
@@ -457,7 +461,7 @@ class KeyGroupTask(VertexTask):
             written = self._finish_of_splits(told) if self._tells_splits else self._finish()
         directory = {
             "backend": self._backend.flush(),
-            "chain": pickled(self._chain.snapshot()),
+            "chain": self._stored_chain(),
             "gates": self._gates.snapshot(),
         }
         self._busy = perf_counter_ns() - began
@@ -472,6 +476,12 @@ class KeyGroupTask(VertexTask):
             return unpickled(snapshot["chain"])
         except IncompatibleCheckpointError as error:
             raise IncompatibleCheckpointError(f"{self.plan.uid}: {error}") from None
+
+    def _stored_chain(self) -> bytes:
+        try:
+            return pickled(self._chain.snapshot())
+        except InvalidProgramError as error:
+            raise InvalidProgramError(f"{self.plan.uid}: {error}") from None
 
     def _of_splits(self, key_group: int, reports: list[OperatorReport]) -> list[OperatorReport]:
         """The reports, as those of one key group of several that have splits."""
