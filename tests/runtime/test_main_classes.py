@@ -53,18 +53,6 @@ def test_a_new_process_goes_on(way: str, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.recovery
-@pytest.mark.slow("two programs with Spark")
-def test_a_new_process_on_spark_goes_on(tmp_path: Path) -> None:
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    whole.mkdir()
-    cut.mkdir()
-    due = Counter(run("local", whole, FIRST + THEN))
-    before = run("spark", cut, FIRST)
-    assert Counter(before + run("spark", cut, THEN)) == due, "from the checkpoint"
-    assert Counter(before + run("local", cut, THEN)) == due, "from the savepoint"
-
-
 # ---------------------------------------------------------------------- another script
 
 GOES_ON = {
