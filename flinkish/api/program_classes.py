@@ -191,17 +191,16 @@ class ProgramClasses:
         return whole
 
     def _add(self, kind: type[Any]) -> None:
-        name = self._name_of(kind)
+        name = self._names[kind] = self._name_of(kind)
         other = self._by_name.get(name)
         if other is not None and other is not kind:
+            # The newest is what the module holds
             newest = _held_at(name)
             if newest is None:
                 self._ambiguous.add(name)
                 self._known.clear()
             else:
-                self._by_name[name] = newest
-                self._names[newest] = self._names[kind] = name
-                return
+                kind = newest
         self._names[kind] = name
         self._by_name[name] = kind
         self.__dict__.pop("_shipped", None)
@@ -250,16 +249,12 @@ class ShippedClasses(ProgramClasses):
         return super().nameOf(kind)
 
     def like(self, module: str, name: str) -> type[Any] | None:
-        for waiting in list(self._waiting):
-            if waiting.module == module and waiting.path.rpartition(".")[2] == name:
-                self._load(waiting)
+        self._load_all(module)
         return super().like(module, name)
 
     def _name_of(self, kind: type[Any]) -> ClassName:
         # Its copies do not have the qualified names of the classes
-        for waiting in list(self._waiting):
-            if waiting.module == kind.__module__:
-                self._load(waiting)
+        self._load_all(kind.__module__)
         return self._names.get(kind) or _name_of(kind)
 
     def _in_module(self, name: ClassName) -> type[Any] | None:
@@ -273,6 +268,11 @@ class ShippedClasses(ProgramClasses):
         holder = self._found(ClassName(MAIN, outer)) if outer and not name.isLocal else None
         found = getattr(holder, inner, None)
         return found if isinstance(found, type) else None
+
+    def _load_all(self, module: str) -> None:
+        for name in list(self._waiting):
+            if name.module == module:
+                self._load(name)
 
     def _load(self, name: ClassName) -> None:
         data = self._waiting.pop(name, None)
@@ -425,7 +425,7 @@ def _dumped(classes: dict[ClassName, type[Any]], most: int | None) -> bytes | No
 
 def _name_of(kind: type[Any]) -> ClassName:
     """The name by which the module of a class holds it, or else its qualified name."""
-    module = kind.__module__
+    module = str(kind.__module__)
     name = ClassName(module, kind.__qualname__)
     if _held_at(name) is kind:
         return name

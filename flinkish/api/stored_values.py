@@ -59,11 +59,11 @@ def unpickled(data: bytes | memoryview, ofElements: bool = False) -> Any:
     Raises IncompatibleCheckpointError if the program has not one of its classes.
     """
     if _BY_VALUE in (data if isinstance(data, bytes) else bytes(data)):
-        return _Unpickler(io.BytesIO(data), ofElements).load()
+        return StoredUnpickler(io.BytesIO(data), ofElements).load()
     try:
         return pickle.loads(data)
     except (ImportError, AttributeError):
-        return _Unpickler(io.BytesIO(data), ofElements).load()
+        return StoredUnpickler(io.BytesIO(data), ofElements).load()
 
 
 def as_text(value: Any) -> str:
@@ -77,10 +77,10 @@ def of_text(stored: str) -> Any:
     return unpickled(base64.b64decode(stored), ofElements=True)
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads what earlier versions have written, which stored classes themselves."""
+class StoredUnpickler(pickle.Unpickler):
+    """Reads what earlier versions have written too, which stored classes themselves."""
 
-    def __init__(self, file: io.BytesIO, ofElements: bool) -> None:
+    def __init__(self, file: io.BytesIO, ofElements: bool = False) -> None:
         super().__init__(file)
         self._keeps = ofElements
         self._found: set[type[Any]] = set()

@@ -200,6 +200,22 @@ class Sum(fl.AggregateFunction):
         return Held(b.mode, a.total + b.total)
 
 
+class Following(fl.WatermarkGenerator):
+    """Is itself kept, with a member of a class."""
+
+    def __init__(self) -> None:
+        self.last: Mode | None = None
+
+    def onEvent(self, n, timestamp, output):
+        if self.last is not None and self.last not in MODES:
+            raise ValueError(f"{self.last} is of another class")
+        self.last = MODES[n % 2]
+        output.emitWatermark(fl.Watermark(n - 1))
+
+    def onPeriodicEmit(self, output):
+        pass
+
+
 def keys(shade: Any = None, tint: Any = None) -> dict[str, Any]:
     """Key selectors by name."""
     return {
@@ -239,6 +255,10 @@ def streams(numbers: Any, selectors: list[str]) -> list[Any]:
         .name("sessions")
         .map(lambda r: f"session {r.value} {type(r) is Reading}")
     )
+    following = fl.WatermarkStrategy.forGenerator(lambda context: Following())
+    timed = numbers.assignTimestampsAndWatermarks(following.withTimestampAssigner(lambda n, at: n))
+    totals = timed.keyBy(lambda n: Mode.BUSY).window(fl.TumblingEventTimeWindows.of(3))
+    found.append(totals.reduce(lambda a, b: a + b).uid("totals").map(lambda n: f"total {n}"))
     rules = numbers.broadcast(Priced.RULES)
     priced = numbers.keyBy(lambda n: Mode.BUSY).connect(rules).process(Priced())
     found.append(priced.uid("priced").name("priced"))

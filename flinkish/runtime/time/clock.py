@@ -8,11 +8,11 @@ it as a reference and ``loads`` puts the running clock in its place.
 from __future__ import annotations
 
 import io
-import pickle
 from typing import Any
 
 from flinkish.api.eventtime.clock import RelativeClock
 from flinkish.api.program_classes import ProgramPickler
+from flinkish.api.stored_values import StoredUnpickler
 
 
 class ProcessingTimeService(RelativeClock):
@@ -59,7 +59,7 @@ class _Pickler(ProgramPickler):
         return _CLOCK if isinstance(value, ProcessingTimeService) else None
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(StoredUnpickler):
     def __init__(self, data: io.BytesIO, clock: ProcessingTimeService) -> None:
         super().__init__(data)
         self._clock = clock
