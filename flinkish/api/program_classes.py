@@ -179,7 +179,7 @@ class ProgramClasses:
             )
         raise IncompatibleCheckpointError(
             f"an object of the class {name} is stored, and there is no class of that name any more. Define it"
-            f" there again, or if it was renamed, write {name.path} = and its new name."
+            f" there again, or if it was renamed and is no Enum, write {name.path} = and its new name."
         )
 
     # ------------------------------------------------------------------ collecting
