@@ -91,7 +91,7 @@ class ProgramClasses:
                 " other. Give each a name of its own."
             )
         found = self._found(name)
-        isOther = found is not kind and name.isLocal
+        isOther = found is not kind and not self._is_held(name, found)
         if (learns or self.learns) and name not in self._by_name and (found is None or isOther):
             self._add(kind)
             _LEARNED[name] = kind
@@ -166,6 +166,10 @@ class ProgramClasses:
 
     def _in_module(self, name: ClassName) -> type[Any] | None:
         return _held_at(name)
+
+    def _is_held(self, name: ClassName, found: type[Any] | None) -> bool:
+        """Whether the module holds that class, so that it is the newest of its name."""
+        return _held_at(name) is found
 
     def _name_of(self, kind: type[Any]) -> ClassName:
         return _name_of(kind)
@@ -251,6 +255,10 @@ class ShippedClasses(ProgramClasses):
     def like(self, module: str, name: str) -> type[Any] | None:
         self._load_all(module)
         return super().like(module, name)
+
+    def _is_held(self, name: ClassName, found: type[Any] | None) -> bool:
+        held = name.module == MAIN and not name.isLocal
+        return held or super()._is_held(name, found)
 
     def _name_of(self, kind: type[Any]) -> ClassName:
         # Its copies do not have the qualified names of the classes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import pickle
+import types
 from typing import Any
 
 from cloudpickle import cloudpickle
@@ -98,7 +99,7 @@ class StoredUnpickler(pickle.Unpickler):
     def _make_skeleton_class(
         self, metaclass: Any, name: str, bases: Any, kwargs: dict[str, Any], *rest: Any
     ) -> Any:
-        keeps = any(map(is_plain_tuple, bases))
+        keeps = any(map(is_plain_tuple, types.resolve_bases(bases)))
         found = self._own(kwargs.get("__module__"), name, keeps)
         return found or cloudpickle._make_skeleton_class(metaclass, name, bases, kwargs, *rest)
 

@@ -24,6 +24,7 @@ from flinkish.api.functions.adapt import positional_arity
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.program_classes import use_classes
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.time.elements import (
@@ -89,16 +90,7 @@ class StreamTestHarness:
         graph, self._sources, config = _graph_of(build, earlier)
         self._classes = graph.classes()
         self._classes.learns = True
-        with self._classes.current():
-            self._begin(graph, config, autoWatermarkInterval, snapshot)
-
-    def _begin(
-        self,
-        graph: StreamGraph,
-        config: ExecutionConfig,
-        autoWatermarkInterval: int,
-        snapshot: dict[str, Any] | None,
-    ) -> None:
+        use_classes(self._classes)
         if snapshot is not None:
             snapshot = _with_state(snapshot)
             snapshot["chain"]["operators"] |= _checked_operators(graph, snapshot)
@@ -148,21 +140,21 @@ class StreamTestHarness:
     @naming_internal_errors
     def snapshot(self) -> bytes:
         """State, timers, watermarks and clock, to pass to ``restore``."""
-        with self._classes.current():
-            chain = self._chain.snapshot()
-            self._warnings.warn(self._chain.attributeChanges())
-            return pickled(
-                {
-                    "format": FORMAT,
-                    "nodes": self._noted_nodes(),
-                    "clock": self._clock.getCurrentProcessingTime(),
-                    "state": {
-                        uid: pickled(backend.contents) for uid, backend in self._backends.items()
-                    },
-                    "chain": pickled(chain),
-                    "inputs": [(i.watermark, i.status) for i in self._inputs],
-                }
-            )
+        use_classes(self._classes)
+        chain = self._chain.snapshot()
+        self._warnings.warn(self._chain.attributeChanges())
+        return pickled(
+            {
+                "format": FORMAT,
+                "nodes": self._noted_nodes(),
+                "clock": self._clock.getCurrentProcessingTime(),
+                "state": {
+                    uid: pickled(backend.contents) for uid, backend in self._backends.items()
+                },
+                "chain": pickled(chain),
+                "inputs": [(i.watermark, i.status) for i in self._inputs],
+            }
+        )
 
     # ------------------------------------------------------------------ input
 
@@ -206,12 +198,14 @@ class StreamTestHarness:
     @naming_internal_errors
     def setProcessingTime(self, now: int) -> None:
         """Set the processing-time clock (ms), which fires the timers that it reaches."""
+        use_classes(self._classes)
         self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
     @naming_internal_errors
     def endInput(self) -> None:
         """End all inputs: process ``Watermark(MAX)`` of each."""
+        use_classes(self._classes)
         for harness_input in self._inputs:
             harness_input.processWatermark(MAX_TIMESTAMP)
 
@@ -261,6 +255,7 @@ class StreamTestHarness:
 
     @naming_internal_errors
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
+        use_classes(self._classes)
         stamp = NO_TIMESTAMP
         if timestamp is not None:
             stamp = time_in_millis("processElement: timestamp", timestamp)
@@ -270,6 +265,7 @@ class StreamTestHarness:
 
     @naming_internal_errors
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
+        use_classes(self._classes)
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
         self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
 
