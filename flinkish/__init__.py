@@ -259,6 +259,7 @@ from flinkish.api.metrics import HistogramStatistics as HistogramStatistics
 from flinkish.api.metrics import Meter as Meter
 from flinkish.api.metrics import MetricGroup as MetricGroup
 from flinkish.api.output_tag import OutputTag as OutputTag
+from flinkish.api.program_classes import class_of_program as _class_of_program  # likewise
 from flinkish.api.savepoint.bootstrap import (
     KeyedOperatorTransformation as KeyedOperatorTransformation,
 )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import copyreg
 import importlib
-import io
-import pickle
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
@@ -75,34 +73,3 @@ def restored(name: str, *arguments: Any) -> Any:
 def stored_names() -> dict[str, type]:
     """All classes by the names they are stored as."""
     return dict(_CLASSES)
-
-
-def unpickled(data: bytes | memoryview) -> Any:
-    """The object that was pickled. A class of flinkish that is in it by a module which it has left
-    since is found by the name that ``flinkish`` exports it under."""
-    try:
-        return pickle.loads(data)
-    except (ImportError, AttributeError):
-        return _Unpickler(io.BytesIO(data)).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            return super().find_class(module, name)
-        except (ImportError, AttributeError):
-            if not module.startswith("flinkish."):
-                raise
-            return super().find_class("flinkish", name)
-
-
-def pickled(value: Any) -> bytes:
-    """``value`` as bytes; what can only go by value, as classes of ``__main__`` do, goes so."""
-    try:
-        return pickle.dumps(value, protocol=5)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # of the __reduce__ of a class of the user's
-        import cloudpickle
-
-        return bytes(cloudpickle.dumps(value, protocol=5))

@@ -34,4 +34,5 @@ def task_settings(
         jobParameters=config.getGlobalJobParameters(),
         batch=batch,
         columnChecks=config.getColumnChecks(),
+        classes=graph.classes(),
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
+from flinkish.api.program_classes import ProgramClasses
 from flinkish.graph.identities import NodeIdentity
 from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 
@@ -73,6 +74,10 @@ class JobGraph:
         """How many stages there are, the sources' among them."""
         for vertex in self.sinks:
             vertex.level = self.levels
+
+    def classes(self) -> ProgramClasses:
+        """The classes of the program that the job refers to."""
+        return self._graph.classes()
 
     @property
     def sources(self) -> list[JobVertex]:

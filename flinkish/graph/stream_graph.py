@@ -25,6 +25,7 @@ from flinkish.api.connectors.source import (
     DataGeneratorSource,
     Source,
 )
+from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.functions import Function
 from flinkish.api.plan.operators import OperatorDescription
@@ -41,6 +42,7 @@ from flinkish.api.plan.transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
+from flinkish.api.program_classes import ProgramClasses
 from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.graph.identities import (
     NO_IDENTITIES,
@@ -145,6 +147,10 @@ class StreamGraph:
             for node in self
             if node.identity is not None and (node.isSource or node.isStateful)
         }
+
+    def classes(self) -> ProgramClasses:
+        """The classes of the program that functions, and a user's sources and sinks, refer to."""
+        return ProgramClasses.of(chain.from_iterable(map(_references, self)))
 
     def __iter__(self) -> Iterator[StreamNode]:
         return iter(self._nodes.values())
@@ -392,6 +398,23 @@ def _upstream(transformation: Transformation) -> Iterator[Fingerprint]:
 
 
 _MOST_SHOWN = 20
+
+
+_ELEMENTS_LOOKED_AT = 100
+"""So many elements of a collection say which classes it has; others are added when they are written."""
+
+
+def _references(node: StreamNode) -> Iterator[object]:
+    """What may refer to classes of the program."""
+    yield [edge.partitioning for edge in node.inputs]
+    content = node.content
+    if isinstance(content, CollectionSource):
+        yield list(content.values[:_ELEMENTS_LOOKED_AT])
+    elif isinstance(content, (TableSource, DataFrameSource)):
+        return  # elements of Python's own types
+    elif not node.isSink or not type(content).__module__.startswith("flinkish."):
+        # What stays on the driver, as the function of a sink, may refer to anything
+        yield content
 
 
 def _reachable(ends: Iterable[Transformation]) -> set[Transformation]:

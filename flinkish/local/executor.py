@@ -52,7 +52,8 @@ class LocalPipelineExecutor:
         settings = task_settings(graph, config, parallelism, batch=batch)
         restored = None
         if savepoint is not None:
-            restored = savepoint.restored(graph, settings, begin.allowNonRestoredState())
+            with settings.classes.current():
+                restored = savepoint.restored(graph, settings, begin.allowNonRestoredState())
         return LocalJobClient(jobName, LocalJob(jobName, graph, settings, config, restored))
 
     def toDataFrame(

@@ -158,7 +158,7 @@ class LocalJob:
     def run(self) -> bool:
         """Run the job to its end; False if it was cancelled."""
         hide_elements(self._config.elementsHiddenInErrors)
-        with closed_on_error(self):
+        with self._settings.classes.current(), closed_on_error(self):
             try:
                 self._open_sources()
                 while not self._all_batches_run():

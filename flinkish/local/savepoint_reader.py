@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 
+from flinkish.api.program_classes import ProgramClasses
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.reading import as_rows, reading_of
@@ -23,12 +24,14 @@ class SavedRows(Iterable[Any]):
         self._metadata = directory.readMetadata()
         # A copy, as on Spark: what works here works there
         self._query: StateQuery = cloudpickle.loads(cloudpickle.dumps(query))
+        self._classes = ProgramClasses.of([query])
         reading_of(self._query, self._metadata, directory.path)
 
     def __iter__(self) -> Iterator[Any]:
         reading = reading_of(self._query, self._metadata, self._directory.path)
         states = self._directory.readState(self._metadata)
-        return iter(as_rows(self._query, _answers(reading, filter(reading.wants, states))))
+        answers = _answers(reading, filter(reading.wants, states))
+        return self._classes.reading(as_rows(self._query, answers))
 
 
 def _answers(reading: StateReading, states: Iterable[SavedState]) -> Iterator[Any]:

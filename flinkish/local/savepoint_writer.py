@@ -34,6 +34,8 @@ def write_changed_savepoint(
     job = _run(change, settings, config)
     counts: list[tuple[str, str, str, int]] = []
     states = _states(change, job, existing, metadata, changes)
+    if settings is not None:
+        states = settings.classes.reading(states)
     files = target.writeState(counted(states, counts))
     asked: Mapping[str, set[tuple[str, str, str]]] = {} if job is None else job.metrics.states
     target.writeMetadata(change.metadata(settings, asked, files, entries_by_state(counts)))

@@ -197,7 +197,7 @@ class CollectionReader(LocalSource):
             if isinstance(self._source, CollectionSource):
                 frame = Frame(records, NO_MARKS)
                 records = decode_frame(
-                    encode_frame(frame, "Collection Source", byValue=True)
+                    encode_frame(frame, "Collection Source", stored=True)
                 ).records
             yield records
 

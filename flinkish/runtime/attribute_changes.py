@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from flinkish.api.errors import ChangedAttributeWarning, IncompatibleCheckpointError
+from flinkish.api.program_classes import ProgramPickler, names_main
 from flinkish.runtime.attribute_owners import Mark, Owner, Place, of_engine, owners_of
 from flinkish.runtime.records.copies import immutable
 
@@ -88,7 +89,7 @@ class FunctionAttributes:
             (place, name) for place, name, held in entries if self._opened.isLost(place, name, held)
         }
         kept = [entry for entry in entries if entry[:2] not in lost]
-        self._restored, unpicklable = _pickled(kept, self._owners)
+        self._restored, unpicklable = _pickled(kept, self._owners, stored=True)
         self._lost = lost | unpicklable
         return self._restored
 
@@ -133,7 +134,7 @@ class _Opened:
             for (place, name), held in self._held.items()
             if marks[place][name].digest is not None and not immutable(held)
         ]
-        self._copies, self._uncopied = _pickled(changing, owners)
+        self._copies, self._uncopied = _pickled(changing, owners, stored=False)
         self._uncopied |= {
             (place, name) for place, name in self._held if marks[place][name].digest is None
         }
@@ -157,19 +158,19 @@ class _Opened:
 
 
 def _pickled(
-    entries: list[_Entry], owners: Mapping[Place, Owner]
+    entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool
 ) -> tuple[bytes | None, set[_Attribute]]:
     """The entries as bytes, and the attributes that cannot be pickled. They go together, as two attributes may
-    refer to one object."""
-    if not entries or (data := _dumped(entries, owners)) is not None:
+    refer to one object. ``stored``: another process may read them."""
+    if not entries or (data := _dumped(entries, owners, stored)) is not None:
         return (data if entries else None), set()
-    kept = [entry for entry in entries if _dumped([entry], owners) is not None]
+    kept = [entry for entry in entries if _dumped([entry], owners, stored) is not None]
     lost = {entry[:2] for entry in entries} - {entry[:2] for entry in kept}
-    return _dumped(kept, owners) if kept else None, lost
+    return _dumped(kept, owners, stored) if kept else None, lost
 
 
-def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner]) -> bytes | None:
-    for kind in (_Kept, _KeptByValue):
+def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool) -> bytes | None:
+    for kind in (_Kept, _KeptByName if stored else _KeptByValue):
         file = io.BytesIO()
         pickler = kind(file, protocol=5)
         pickler.owners = {id(owner.find()): place for place, owner in owners.items()}
@@ -177,7 +178,9 @@ def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner]) -> bytes | Non
             pickler.dump(entries)
         except Exception:  # one of the many ways in which a pickle fails
             continue
-        return file.getvalue()
+        data = file.getvalue()
+        if not (stored and kind is _Kept and names_main(data)):
+            return data
     return None
 
 
@@ -190,6 +193,11 @@ class _Kept(pickle.Pickler):
         if of_engine(type(value)) and type(value) not in copyreg.dispatch_table:
             raise pickle.PicklingError(f"{type(value).__name__} belongs to the task")
         return self.owners.get(id(value))
+
+
+class _KeptByName(ProgramPickler):
+    owners: Mapping[int, Place]
+    persistent_id = _Kept.persistent_id
 
 
 class _KeptByValue(cloudpickle.Pickler):  # type: ignore[misc]

@@ -176,7 +176,10 @@ class SparkPipelineExecutor:
         plan.goOn(session, graph, settings)
         run = job_run(session, given)
         alignments = Alignments(graph)
-        frames, *_ = _frames(session, config, storage, plan, graph, settings, {}, run, alignments)
+        with settings.classes.current():
+            frames, *_ = _frames(
+                session, config, storage, plan, graph, settings, {}, run, alignments
+            )
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -257,9 +260,10 @@ class _Queries:
         session, config, metrics = self._session, self._config, self.monitor.metrics
         run = job_run(session, self._given)
         storage, plan, graph, settings = self._storage, self._plan, self._graph, self._settings
-        frames, streams, control = _frames(
-            session, config, storage, plan, graph, settings, self._files, run, self._alignments
-        )
+        with settings.classes.current():
+            frames, streams, control = _frames(
+                session, config, storage, plan, graph, settings, self._files, run, self._alignments
+            )
         self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
         sinks = self._sinks()
@@ -312,9 +316,12 @@ class _Batches(_Queries):
             session, self._storage, config.elementsPerBatch, config.elementsHiddenInErrors, True
         )
         graph, settings = self._graph, self._settings
-        sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
-        control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
-        frames = translate_batch(graph, sources, control, settings, self._files)
+        with settings.classes.current():
+            sources = {
+                v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources
+            }
+            control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
+            frames = translate_batch(graph, sources, control, settings, self._files)
         return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
 
 
@@ -357,7 +364,8 @@ def _bring(
         return
     allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
     try:
-        savepoint.bring(savepoint.restoration(graph, settings, allowed), storage)
+        with settings.classes.current():
+            savepoint.bring(savepoint.restoration(graph, settings, allowed), storage)
     except Exception as error:
         hidden = environment.getConfig().elementsHiddenInErrors
         raise session_error(session, error, hidden) from None

@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 from flinkish.api.arguments import text
 from flinkish.api.connectors.source import CollectionSource, SocketSource, Source
 from flinkish.api.errors import CheckpointStorageError, FlinkishError, IllegalStateError
+from flinkish.api.program_classes import ProgramClasses, current_classes, use_classes
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import (
     METADATA,
@@ -216,7 +217,9 @@ class JobSavepoints:
         ]
         firsts = {plan.uid: key_groups(plan.uid, plan.single, settings)[0] for plan in plans}
         own = balanced_integers(settings.keyGroups, settings.parallelism)
-        return CaptureFunction({integer: group for group, integer in enumerate(own)}, firsts)
+        return CaptureFunction(
+            {integer: group for group, integer in enumerate(own)}, firsts, settings.classes
+        )
 
     # ------------------------------------------------------------------ sources
 
@@ -266,14 +269,21 @@ class CaptureFunction:
     """Turns the pages of key groups, in their order, into rows of a savepoint.
 
     ``keyGroups``: the key group by the integer that stands for it. ``firsts``: the first key group of each
-    vertex.
+    vertex. ``classes``: those of the job.
     """
 
-    def __init__(self, keyGroups: Mapping[int, int], firsts: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        keyGroups: Mapping[int, int],
+        firsts: Mapping[str, int],
+        classes: ProgramClasses,
+    ) -> None:
+        self._classes = classes
         self._key_groups = dict(keyGroups)
         self._firsts = dict(firsts)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_classes(self._classes)
         part: list[SavedState] = []
         size = 0
         for group, pages in _groups_of_pages(batches):
@@ -350,7 +360,7 @@ class SparkSavepoint:
         before has written."""
         rows = read_state(self._session, self.storage)
         keyed = rows.filter(rows["table"].isin(*KEYED)).mapInArrow(
-            LinesFunction(restoration.keyed).__call__, _LINES
+            LinesFunction(restoration.keyed, current_classes()).__call__, _LINES
         )
         tasks = [(_line(*part),) for part in restoration.tasks()]
         lines = keyed.unionAll(self._session.createDataFrame(tasks, _LINES)) if tasks else keyed
@@ -359,12 +369,14 @@ class SparkSavepoint:
 
 
 class LinesFunction:
-    """Turns rows of keyed state into lines for the key groups of a new job."""
+    """Turns rows of keyed state into lines for the key groups of a new job, which has ``classes``."""
 
-    def __init__(self, keyed: KeyedStates) -> None:
+    def __init__(self, keyed: KeyedStates, classes: ProgramClasses) -> None:
         self._keyed = keyed
+        self._classes = classes
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_classes(self._classes)
         for batch in batches:
             for state in saved_states(batch):
                 lines = [_line(*part) for part in self._keyed.parts([state])]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import CheckpointStorageError
+from flinkish.api.program_classes import ProgramClasses, use_classes
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.deployment.savepoint.changes import KeptStates, SavepointChange
@@ -53,21 +54,22 @@ def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> 
     rows = read_state(session, savepoint.storage).filter(F.col("operator") == query.uid)
     if reading.grouped:
         rows = rows.repartition("keyGroup").sortWithinPartitions("keyGroup")
-    payload = cloudpickle.dumps((reading, columns))
+    payload = cloudpickle.dumps((reading, columns, ProgramClasses.of([query])))
     return rows.mapInArrow(ReadFunction(payload).__call__, columns.ddl)
 
 
 class ReadFunction:
     """Answers a query from rows of a savepoint, which are sorted by key group where they have to be.
 
-    ``payload``: the pickled (StateReading, AnswerColumns).
+    ``payload``: the pickled (StateReading, AnswerColumns, ProgramClasses).
     """
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reading, columns = cloudpickle.loads(self._payload)
+        reading, columns, classes = cloudpickle.loads(self._payload)
+        use_classes(classes)
         states = (saved for batch in batches for saved in saved_states(batch))
         held: list[Any] = []
         for answer in _answers(reading, filter(reading.wants, states)):
@@ -151,13 +153,14 @@ def _bootstrapped(
         assert isinstance(source, Source)
         sources[vertex.uid] = reader.streamOf(source, vertex.uid)
     control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
+    at_end.enter_context(settings.classes.current())
     frames = translate_batch(graph, sources, control, settings, {}).persist()
     at_end.callback(frames.unpersist)
     for row in frames.filter(frames["target"] == METRICS).select("frame").collect():
         reports, _ = decode_reports(bytes(row[0]))
         metrics.add(reports)
     saved = frames.filter(frames["target"] == SAVED).select("frame")
-    return saved.mapInArrow(SavedFunction().__call__, SCHEMA)
+    return saved.mapInArrow(SavedFunction(settings.classes).__call__, SCHEMA)
 
 
 class KeepFunction:
@@ -174,9 +177,13 @@ class KeepFunction:
 
 
 class SavedFunction:
-    """Turns frames that carry state into rows of a savepoint."""
+    """Turns frames that carry state into rows of a savepoint. ``classes``: those of the job."""
+
+    def __init__(self, classes: ProgramClasses) -> None:
+        self._classes = classes
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_classes(self._classes)
         for batch in batches:
             for frame in batch.column("frame"):
                 states = map(bootstrapped, pickle.loads(frame.as_py()))

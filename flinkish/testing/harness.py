@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-import cloudpickle
-
 from flinkish.api.arguments import time_in_millis
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
@@ -26,7 +24,8 @@ from flinkish.api.functions.adapt import positional_arity
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.transformations import SinkTransformation
-from flinkish.api.stored_names import unpickled
+from flinkish.api.program_classes import use_classes
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.time.elements import (
     MAX_TIMESTAMP,
@@ -89,7 +88,11 @@ class StreamTestHarness:
         snapshot = None if _snapshot is None else _read(_snapshot)
         earlier = NO_IDENTITIES if snapshot is None else snapshot["nodes"]
         graph, self._sources, config = _graph_of(build, earlier)
+        self._classes = graph.classes()
+        self._classes.learns = True
+        use_classes(self._classes)
         if snapshot is not None:
+            snapshot = _with_state(snapshot)
             snapshot["chain"]["operators"] |= _checked_operators(graph, snapshot)
         self._identities = graph.identities()
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
@@ -137,22 +140,20 @@ class StreamTestHarness:
     @naming_internal_errors
     def snapshot(self) -> bytes:
         """State, timers, watermarks and clock, to pass to ``restore``."""
+        use_classes(self._classes)
         chain = self._chain.snapshot()
         self._warnings.warn(self._chain.attributeChanges())
-        return bytes(
-            cloudpickle.dumps(
-                {
-                    "format": FORMAT,
-                    "nodes": self._noted_nodes(),
-                    "clock": self._clock.getCurrentProcessingTime(),
-                    "state": {
-                        uid: cloudpickle.dumps(backend.contents)
-                        for uid, backend in self._backends.items()
-                    },
-                    "chain": chain,
-                    "inputs": [(i.watermark, i.status) for i in self._inputs],
-                }
-            )
+        return pickled(
+            {
+                "format": FORMAT,
+                "nodes": self._noted_nodes(),
+                "clock": self._clock.getCurrentProcessingTime(),
+                "state": {
+                    uid: pickled(backend.contents) for uid, backend in self._backends.items()
+                },
+                "chain": pickled(chain),
+                "inputs": [(i.watermark, i.status) for i in self._inputs],
+            }
         )
 
     # ------------------------------------------------------------------ input
@@ -197,12 +198,14 @@ class StreamTestHarness:
     @naming_internal_errors
     def setProcessingTime(self, now: int) -> None:
         """Set the processing-time clock (ms), which fires the timers that it reaches."""
+        use_classes(self._classes)
         self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
     @naming_internal_errors
     def endInput(self) -> None:
         """End all inputs: process ``Watermark(MAX)`` of each."""
+        use_classes(self._classes)
         for harness_input in self._inputs:
             harness_input.processWatermark(MAX_TIMESTAMP)
 
@@ -252,6 +255,7 @@ class StreamTestHarness:
 
     @naming_internal_errors
     def _process_element(self, index: int, value: Any, timestamp: int | None) -> None:
+        use_classes(self._classes)
         stamp = NO_TIMESTAMP
         if timestamp is not None:
             stamp = time_in_millis("processElement: timestamp", timestamp)
@@ -261,6 +265,7 @@ class StreamTestHarness:
 
     @naming_internal_errors
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
+        use_classes(self._classes)
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
         self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
 
@@ -357,21 +362,30 @@ def _read(data: bytes) -> dict[str, Any]:
     snapshot: dict[str, Any] = _unpickled("the snapshot", data)
     check_format(snapshot.get("format", 1), "the snapshot")
     nodes = {uid: NodeIdentity.ofDict(fields) for uid, fields in snapshot["nodes"].items()}
-    names = {uid: f"{node.name!r} ({uid})" for uid, node in nodes.items()}
+    return {**snapshot, "nodes": nodes}
+
+
+def _with_state(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """``snapshot`` with its state, which is read once the classes of the job are known."""
+    names = {uid: f"{node.name!r} ({uid})" for uid, node in snapshot["nodes"].items()}
     state = {
-        # Earlier ones had it in one piece
-        uid: _unpickled(f"the state of {names.get(uid, uid)}", part)
-        if type(part) is bytes
-        else part
+        uid: _part(f"the state of {names.get(uid, uid)}", part)
         for uid, part in snapshot["state"].items()
     }
-    return {**snapshot, "nodes": nodes, "state": state}
+    return {**snapshot, "state": state, "chain": _part("the snapshot", snapshot["chain"])}
+
+
+def _part(what: str, part: Any) -> Any:
+    # Earlier snapshots were in one piece
+    return _unpickled(what, part) if type(part) is bytes else part
 
 
 def _unpickled(what: str, data: bytes) -> Any:
     """The object in ``data``. Raises IncompatibleCheckpointError if a class in it is gone."""
     try:
         return unpickled(data)
+    except IncompatibleCheckpointError as error:
+        raise IncompatibleCheckpointError(f"{what}: {error}") from None
     except (ImportError, AttributeError) as error:
         raise IncompatibleCheckpointError(
             f"{what} cannot be read ({said_by(error)}). If a class of a stored value was moved or renamed, keep its old"

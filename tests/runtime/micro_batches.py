@@ -80,7 +80,14 @@ class MicroBatches:
         self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))
         reuse = environment.getConfig().isObjectReuseEnabled()
         self._settings = TaskSettings(
-            keyGroups, parallelism, self.graph.levels, 200, keyGroups, reuse, batch=batch
+            keyGroups,
+            parallelism,
+            self.graph.levels,
+            200,
+            keyGroups,
+            reuse,
+            batch=batch,
+            classes=self.graph.classes(),
         )
         self._plans = cloudpickle.dumps({v.uid: vertex_plan(v) for v in self.graph.vertices})
         self.stores: dict[tuple[int, int], DictPageStore] = {}

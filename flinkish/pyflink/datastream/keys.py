@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from typing import Any
 
 from flinkish.api.errors import UnstableKeyError
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.runtime.records.keys import stable_hash
 
 _PLAIN = frozenset({str, int, bool, bytes, type(None)})
@@ -27,10 +27,10 @@ def key_of_state(key: Any) -> Any:
         hash(key)
         stable_hash(key)
     except (TypeError, UnstableKeyError):
-        return PickledKey(pickle.dumps(key, protocol=5))
+        return PickledKey(pickled(key))
     return key
 
 
 def key_of_user(key: Any) -> Any:
     """``key`` as the user's functions know it."""
-    return pickle.loads(key.data) if type(key) is PickledKey else key
+    return unpickled(key.data) if type(key) is PickledKey else key

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.errors import FlinkishError, UnfitElementError, shown
+from flinkish.api.stored_values import pickled_by_name, plainly_pickled, unpickled
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.keys import ColumnKeys
@@ -157,12 +158,12 @@ class Frame:
             yield self.records.slice(done, len(self.records))
 
 
-def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
+def encode_frame(frame: Frame, operator: str, stored: bool = False) -> bytes:
     """``frame`` as bytes. Raises UnfitElementError, which names ``operator``, if a value cannot be
     pickled.
 
-    ``byValue`` pickles classes of ``__main__`` by value. The driver needs it, where ``__main__`` is
-    the user's program: pickled by name, its classes would not be found by the workers.
+    ``stored``: the frame stays in the checkpoint, and another run of the program may read it. Of a frame on its
+    way between tasks, a class of ``__main__`` goes by value.
     """
     records, marks = frame.records, frame.marks
     content = (
@@ -173,17 +174,20 @@ def encode_frame(frame: Frame, operator: str, byValue: bool = False) -> bytes:
         _mark_columns(marks),
         *(() if records.counts is None else (records.counts.tobytes(),)),
     )
-    return bytes((VERSION,)) + _pickled(content, records.values, operator, byValue)
+    return bytes((VERSION,)) + _pickled(content, records.values, operator, stored)
 
 
-def decode_frame(data: bytes) -> Frame:
-    """The frame that ``encode_frame`` encoded."""
+def decode_frame(data: bytes, stored: bool = False) -> Frame:
+    """The frame that ``encode_frame`` encoded. ``stored``: perhaps by an earlier version."""
     if data[0] not in _READS:
         raise FlinkishError(
             f"a frame has version {data[0]}, but this flinkish reads version {VERSION}."
             " Install the same version of flinkish on all workers and on the driver."
         )
-    columns, timestamps, keys, hashes, marks, *counts = pickle.loads(memoryview(data)[1:])
+    body = memoryview(data)[1:]
+    columns, timestamps, keys, hashes, marks, *counts = (
+        unpickled(body, ofElements=True) if stored else pickle.loads(body)
+    )
     values = _values(columns)
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
@@ -303,10 +307,12 @@ def _values(columns: Any) -> Sequence[Any]:
     return values
 
 
-def _pickled(content: Any, values: Sequence[Any], operator: str, byValue: bool) -> bytes:
+def _pickled(content: Any, values: Sequence[Any], operator: str, stored: bool) -> bytes:
     try:
-        dumps = cloudpickle.dumps if byValue else pickle.dumps
-        return bytes(dumps(content, protocol=5))
+        if stored:
+            data = plainly_pickled(content)
+            return pickled_by_name(content, ofElements=True)[0] if data is None else data
+        return pickle.dumps(content, protocol=5)
     except KeyboardInterrupt:
         raise
     except BaseException:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from flinkish.api.stored_names import pickled, stored_as, unpickled
+from flinkish.api.stored_names import stored_as
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.types.row import Row, row_type
 
 

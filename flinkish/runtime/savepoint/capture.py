@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flinkish.api.stored_names import unpickled
+from flinkish.api.stored_values import unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.savepoint.saved_state import (

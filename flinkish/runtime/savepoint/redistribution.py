@@ -19,7 +19,7 @@ from flinkish.runtime.savepoint.capture import ATTRIBUTES, BROADCAST
 from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, decoded, encoded
 from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.backend import HASH, KeyedStateBackend
-from flinkish.runtime.state.page_codec import Envelope
+from flinkish.runtime.state.page_codec import Envelope, PageCodec
 from flinkish.runtime.windowing.element_runs import are_elements, key_column
 
 _KeyGroups = NDArray[np.int64]
@@ -66,9 +66,8 @@ def distributed(
 
 def decoded_section(saved: SavedState, section: str) -> Any:
     """One section of a part; the others are not unpickled."""
-    from flinkish.api.stored_names import unpickled
-
-    return unpickled(Envelope.of(saved.content).sections[section])
+    codec = PageCodec(saved.operator, saved.table, saved.state)
+    return codec.decodeSection(Envelope.of(saved.content).sections[section])
 
 
 def _groups(hashes: Hashes, keyGroups: int) -> _KeyGroups:

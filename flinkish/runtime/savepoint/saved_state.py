@@ -7,7 +7,6 @@ groups reads no more than the keys where all of a part belong together.
 
 from __future__ import annotations
 
-import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -100,7 +99,7 @@ def saved_states(batch: pa.RecordBatch) -> Iterator[SavedState]:
 
 def encoded(operator: str, table: str, state: str, parts: Sequence[Any]) -> bytes:
     """The content of a ``SavedState``."""
-    return PageCodec(operator, table, state, by_value).encode(SECTIONS[table], parts)
+    return PageCodec(operator, table, state).encode(SECTIONS[table], parts)
 
 
 def decoded(operator: str, table: str, state: str, content: bytes) -> list[Any]:
@@ -132,13 +131,3 @@ def _halved(
         yield from _halved(operator, table, state, keyGroup, part[half:])
     else:
         yield SavedState(operator, table, state, keyGroup, len(part), content)
-
-
-def by_value(value: Any, protocol: int) -> bytes:
-    """``value`` as a pickle that other programs can read: a class of ``__main__`` goes by value."""
-    data = pickle.dumps(value, protocol)
-    if b"__main__" in data:
-        import cloudpickle
-
-        return bytes(cloudpickle.dumps(value, protocol))
-    return data

@@ -8,7 +8,6 @@ after the last element that was planned.
 
 from __future__ import annotations
 
-import base64
 import os
 import pickle
 import threading
@@ -27,7 +26,8 @@ from flinkish.api.errors import (
     hide_elements,
     shown,
 )
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.program_classes import current_classes, use_classes
+from flinkish.api.stored_values import as_text, of_text
 from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.records.copies import ATOMS, copied
@@ -198,7 +198,7 @@ class FrameFiles:
                 f"the file {path} of the checkpoint ends before byte {start + length}, where elements of a"
                 " source were. Restore it from a copy, or begin anew with another checkpoint directory."
             )
-        return decode_frame(data)
+        return decode_frame(data, stored=True)
 
     def removeUpTo(self, step: int) -> None:
         """Remove the files of the steps up to that one."""
@@ -249,6 +249,7 @@ class UserSourcePlanner(SourcePlanner):
         self._most = perBatch or ELEMENTS_A_BATCH
         self._parallelism = parallelism
         self._hidden = elementsHidden
+        self._classes = current_classes()
         self._number = 0
         self._position = encoded_position(None)
         self._ended = False
@@ -306,6 +307,7 @@ class UserSourcePlanner(SourcePlanner):
         return [frames[start : start + each] for start in range(0, len(frames), each)]
 
     def _reader(self) -> ReadAhead:
+        use_classes(self._classes)
         if self._reading is None:
             source = pickle.loads(self._source)
             self._reading = ReadAhead(
@@ -327,7 +329,7 @@ def frames_of(name: str, portion: Portion) -> Iterator[bytes]:
         here = (marks.positions >= start) & ((marks.positions < end) | (end == len(records)))
         positions = marks.positions[here] - start
         among = Marks(positions, marks.kinds[here], marks.watermarks[here])
-        yield encode_frame(Frame(records.slice(start, end), among), name, byValue=True)
+        yield encode_frame(Frame(records.slice(start, end), among), name, stored=True)
 
 
 def read_frame(frame: Frame) -> Iterator[ReadResult]:
@@ -341,9 +343,9 @@ def read_frame(frame: Frame) -> Iterator[ReadResult]:
 
 def encoded_position(position: Any) -> str:
     """A position as text."""
-    return base64.b64encode(pickled(position)).decode()
+    return as_text(position)
 
 
 def decoded_position(position: str) -> Any:
     """The position that ``encoded_position`` encoded."""
-    return unpickled(base64.b64decode(position))
+    return of_text(position)

@@ -17,9 +17,8 @@ has sections of its own, so that it is read and written without the others::
 from __future__ import annotations
 
 import json
-import pickle
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
-from flinkish.api.stored_names import unpickled
+from flinkish.api.stored_values import pickled, pickled_by_name, plainly_pickled, unpickled
 from flinkish.runtime.state.backend import Block
 
 FORMAT = 3
@@ -40,7 +39,6 @@ no page was in blocks."""
 OLDEST_FORMAT = 2
 """The oldest version that is read."""
 
-_PROTOCOL = 5
 _LENGTH = struct.Struct("<I")
 _LENGTHS = np.dtype("<u4")
 _START = struct.Struct("<BH")
@@ -94,23 +92,16 @@ class _Header(NamedTuple):
 class PageCodec:
     """Encodes the pages of one state of one operator.
 
-    Values that ``pickle`` cannot handle (of classes of ``__main__`` in a worker, lambdas) are encoded
-    by ``cloudpickle``, and so are all later pages of this state.
+    Once a page has classes of the main module or of functions, later ones are expected to have them too.
     """
 
-    __slots__ = ("_dumps", "_prefixes", "_state", "_table", "owner")
+    __slots__ = ("_has_classes", "_prefixes", "_state", "_table", "owner")
 
-    def __init__(
-        self,
-        uid: str,
-        table: str,
-        state: str,
-        dumps: Callable[[Any, int], bytes] = pickle.dumps,
-    ) -> None:
+    def __init__(self, uid: str, table: str, state: str) -> None:
         self.owner = f"{uid}: state {state!r}"
         self._table, self._state = table, state
         self._prefixes: dict[tuple[str, ...], bytes] = {}
-        self._dumps = dumps
+        self._has_classes = False
 
     def encodeEntries(self, entries: Block, named: bool = False) -> bytes:
         """The bytes of a page of entries: value by key, or ``named`` by key and namespace."""
@@ -134,6 +125,11 @@ class PageCodec:
         except _DAMAGE as error:
             raise self._not_whole(content, error) from error
         return self._unpickled(parts)
+
+    def decodeSection(self, section: memoryview) -> Any:
+        """One section of a page, as ``Envelope`` has it."""
+        (part,) = self._unpickled([section])
+        return part
 
     def encodeBlock(self, block: Block, named: bool = False) -> bytes:
         """The bytes of a block of entries, for ``joinBlocks``."""
@@ -183,6 +179,8 @@ class PageCodec:
             return list(map(unpickled, parts))
         except KeyboardInterrupt:
             raise
+        except IncompatibleCheckpointError as error:
+            raise IncompatibleCheckpointError(f"{self.owner}: {error}") from None
         except BaseException as error:
             raise CorruptCheckpointError(
                 f"{self.owner}: a page cannot be unpickled ({type(error).__name__}: {error}). If a"
@@ -212,17 +210,19 @@ class PageCodec:
         return b"".join(pieces)
 
     def _section(self, part: Any) -> bytes:
+        data = None if self._has_classes else plainly_pickled(part)
+        if data is not None:
+            return data
         try:
-            return self._dumps(part, _PROTOCOL)
+            data, has_classes = pickled_by_name(part)
         except KeyboardInterrupt:
             raise
+        except InvalidProgramError as error:
+            raise InvalidProgramError(f"{self.owner}: {error}") from None
         except BaseException as error:
-            import cloudpickle
-
-            if self._dumps is cloudpickle.dumps:
-                raise self._refusal(part, error) from error
-            self._dumps = cloudpickle.dumps
-            return self._section(part)
+            raise self._refusal(part, error) from error
+        self._has_classes = self._has_classes or has_classes
+        return data
 
     def _refusal(self, part: Any, error: BaseException) -> InvalidProgramError:
         value = self._culprit(part)
@@ -241,7 +241,7 @@ class PageCodec:
             parts = value
         for part in parts:
             try:
-                self._dumps(part, _PROTOCOL)
+                pickled(part)
             except KeyboardInterrupt:
                 raise
             except BaseException:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.plan.operators import Splits
 from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.program_classes import ProgramClasses
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.sinks.buckets import Buckets
@@ -101,6 +102,8 @@ class TaskSettings:
     """Whether a task may fold elements for the windows behind its shuffle."""
     bootstraps: frozenset[str] = frozenset()
     """The uids of the vertices whose state goes into a savepoint: they see elements, and no time."""
+    classes: ProgramClasses = field(default_factory=ProgramClasses, compare=False, repr=False)
+    """The classes that are stored by name."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:

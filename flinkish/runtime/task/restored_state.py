@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flinkish.api.stored_names import pickled
+from flinkish.api.stored_values import pickled
 from flinkish.runtime.savepoint.redistribution import restore_keyed
 from flinkish.runtime.savepoint.saved_state import TASK, decoded
 from flinkish.runtime.state.page_codec import Envelope

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from flinkish.api.errors import CorruptCheckpointError, hide_elements
+from flinkish.api.program_classes import use_classes
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.reports import OperatorReport, encode_reports
@@ -43,7 +44,7 @@ class StageTask:
 
     def open(self) -> None:
         """Open the user functions."""
-        hide_elements(self._settings.elementsHiddenInErrors)
+        self._settings_hold()
         for task in self._tasks.values():
             task.open()
 
@@ -56,7 +57,7 @@ class StageTask:
     ) -> Iterator[FrameRow]:
         """Process all frames that a batch has for a key group, and yield the frames written."""
         # Another job may have used this process since the task was opened.
-        hide_elements(self._settings.elementsHiddenInErrors)
+        self._settings_hold()
         by_target: dict[str, list[FrameRow]] = {}
         clock = 0
         for row in rows:
@@ -82,6 +83,10 @@ class StageTask:
             store.put(DIRECTORY, encode_directory(directory))
         self.reusable = self.reusable and not changes and not ended
         yield metrics_row(self._settings, key_group, clock, reports, changes)
+
+    def _settings_hold(self) -> None:
+        hide_elements(self._settings.elementsHiddenInErrors)
+        use_classes(self._settings.classes)
 
     def endBatch(self) -> None:
         """Drop all that belongs to the batch, so that the task can be kept for the next."""

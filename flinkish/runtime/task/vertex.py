@@ -17,9 +17,13 @@ from time import perf_counter_ns
 from typing import Any, TypeVar
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.api.errors import elements_hidden
+from flinkish.api.errors import (
+    IncompatibleCheckpointError,
+    InvalidProgramError,
+    elements_hidden,
+)
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
 from flinkish.runtime.operators.base import OperatorContext
@@ -437,7 +441,7 @@ class KeyGroupTask(VertexTask):
             snapshot = restored_state(self._backend, self.plan.uid, restored, store)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
         self._backend.load(store, snapshot and snapshot["backend"])
-        self._begin(Slice(key_group, clock), snapshot and unpickled(snapshot["chain"]))
+        self._begin(Slice(key_group, clock), snapshot and self._chain_of(snapshot))
         self._gates.restore(snapshot and snapshot["gates"])
         # The key groups may be others than when a savepoint was made, and each tells its splits anew
         told = None if restored else self._head.joinedSplits()
@@ -457,7 +461,7 @@ class KeyGroupTask(VertexTask):
             written = self._finish_of_splits(told) if self._tells_splits else self._finish()
         directory = {
             "backend": self._backend.flush(),
-            "chain": pickled(self._chain.snapshot()),
+            "chain": self._stored_chain(),
             "gates": self._gates.snapshot(),
         }
         self._busy = perf_counter_ns() - began
@@ -465,6 +469,19 @@ class KeyGroupTask(VertexTask):
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
         return written, directory, reports
+
+    def _chain_of(self, snapshot: dict[str, Any]) -> Any:
+        """What the operators kept beside keyed state."""
+        try:
+            return unpickled(snapshot["chain"])
+        except IncompatibleCheckpointError as error:
+            raise IncompatibleCheckpointError(f"{self.plan.uid}: {error}") from None
+
+    def _stored_chain(self) -> bytes:
+        try:
+            return pickled(self._chain.snapshot())
+        except InvalidProgramError as error:
+            raise InvalidProgramError(f"{self.plan.uid}: {error}") from None
 
     def _of_splits(self, key_group: int, reports: list[OperatorReport]) -> list[OperatorReport]:
         """The reports, as those of one key group of several that have splits."""

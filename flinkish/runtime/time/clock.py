@@ -8,12 +8,11 @@ it as a reference and ``loads`` puts the running clock in its place.
 from __future__ import annotations
 
 import io
-import pickle
 from typing import Any
 
-import cloudpickle
-
 from flinkish.api.eventtime.clock import RelativeClock
+from flinkish.api.program_classes import ProgramPickler
+from flinkish.api.stored_values import StoredUnpickler
 
 
 class ProcessingTimeService(RelativeClock):
@@ -55,12 +54,12 @@ def loads(data: bytes, clock: ProcessingTimeService) -> Any:
     return _Unpickler(io.BytesIO(data), clock).load()
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is not typed
+class _Pickler(ProgramPickler):
     def persistent_id(self, value: Any) -> str | None:
         return _CLOCK if isinstance(value, ProcessingTimeService) else None
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(StoredUnpickler):
     def __init__(self, data: io.BytesIO, clock: ProcessingTimeService) -> None:
         super().__init__(data)
         self._clock = clock

@@ -7,19 +7,20 @@ from the note, or left alone if that was done.
 
 from __future__ import annotations
 
-import base64
 import json
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
 import pyarrow as pa
 
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import hide_elements
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.program_classes import ProgramClasses
+from flinkish.api.stored_values import as_text, of_text
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeChange, AttributeWarnings
@@ -54,7 +55,7 @@ class WriteFunction:
         sink: Sink[Any] = pickle.loads(self.payload)
         runs = self._runs(first, batches)
         prepared, changes = write(self.name, sink, runs, BatchContext(info, self.batchId))
-        written = pickled((list(prepared), [tuple(change) for change in changes]))
+        written = cloudpickle.dumps((list(prepared), [tuple(change) for change in changes]))
         yield pa.RecordBatch.from_pydict({"written": pa.array([written], pa.binary())})
 
     def _runs(self, first: pa.RecordBatch, more: Iterator[pa.RecordBatch]) -> Iterator[Records]:
@@ -77,6 +78,7 @@ class UserSink:
         self._name = node.name
         self._uid = node.uid
         self._payload = shipped_sink(node.name, node.content)
+        self._classes = ProgramClasses.of([node.content])
         self._storage = storage
         self._note = f"sinks/{node.uid}"
         self._hidden = elementsHidden
@@ -84,14 +86,18 @@ class UserSink:
 
     def write(self, frame: DataFrame, batchId: int) -> None:
         """Write and commit the elements that ``frame`` has for this sink."""
+        with self._classes.current():
+            self._write(frame, batchId)
+
+    def _write(self, frame: DataFrame, batchId: int) -> None:
         note = json.loads(self._storage.readText(self._note) or "{}")
         if note.get("batch") != batchId:
             prepared = self._prepare(frame, batchId)
-            note = {"batch": batchId, "prepared": [_text(p) for p in prepared], "done": False}
+            note = {"batch": batchId, "prepared": [as_text(p) for p in prepared], "done": False}
             if prepared:
                 self._storage.writeText(self._note, json.dumps(note))
         if not note["done"]:
-            prepared = [unpickled(base64.b64decode(text)) for text in note["prepared"]]
+            prepared = [of_text(text) for text in note["prepared"]]
             context = BatchContext(TaskInfo(self._name), batchId)
             commit(self._name, self._sink, prepared, context)
             self._storage.writeText(self._note, json.dumps({**note, "prepared": [], "done": True}))
@@ -102,10 +108,6 @@ class UserSink:
         )
         function = WriteFunction(self._payload, self._name, batchId, self._hidden)
         found = rows.mapInArrow(function.__call__, "written binary").collect()
-        written = [unpickled(bytes(row[0])) for row in found]
+        written = [pickle.loads(row[0]) for row in found]
         self._changes.warn(AttributeChange(*change) for _, changes in written for change in changes)
         return [each for prepared, _ in written for each in prepared]
-
-
-def _text(prepared: Any) -> str:
-    return base64.b64encode(pickled(prepared)).decode()

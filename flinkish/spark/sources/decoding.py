@@ -108,7 +108,7 @@ class FramePieceDecoder(PieceDecoder):
         start, length = piece
         with open(self.file, "rb") as frames:
             frames.seek(start)
-            yield decode_frame(frames.read(length)).records
+            yield decode_frame(frames.read(length), stored=True).records
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class FrameDecoder(ArrowDecoder):
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
-            yield part, decode_frame(frame).records
+            yield part, decode_frame(frame, stored=True).records
 
 
 @dataclass(frozen=True)

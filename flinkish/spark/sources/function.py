@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import hide_elements
+from flinkish.api.program_classes import use_classes
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.closing import close_all, closed_at_end, closed_on_error
 from flinkish.runtime.records.frames import SplitMark
@@ -69,6 +70,7 @@ class SourceFunction:
         task, settings, decoder = opened.task, opened.settings, opened.decoder
         # Another job may have used this worker since the task was opened.
         hide_elements(settings.elementsHiddenInErrors)
+        use_classes(settings.classes)
         with closed_on_error(opened):
             part: int | None = None
             for batch in batches:
@@ -160,6 +162,7 @@ class ControlFunction:
 def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
     plan, settings, decoder = cloudpickle.loads(payload)
     hide_elements(settings.elementsHiddenInErrors)
+    use_classes(settings.classes)
     return plan, settings, decoder
 
 

@@ -579,7 +579,7 @@ def _directory_or_pattern(path: str) -> str:
 def _frames(source: InMemory, start: int, end: int) -> Iterator[tuple[int, bytes]]:
     for first in range(start, end, ELEMENTS_A_FRAME):
         records = records_of(source, first, min(first + ELEMENTS_A_FRAME, end))
-        yield first, encode_frame(Frame(records, NO_MARKS), "Collection Source", byValue=True)
+        yield first, encode_frame(Frame(records, NO_MARKS), "Collection Source", stored=True)
 
 
 def _arrow_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flinkish.api.stored_names import pickled, unpickled
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.runtime.records.columns import ElementColumns, FieldsWriter, Misfit, column_writer
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import __main__
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
@@ -22,7 +19,6 @@ from flinkish.runtime.savepoint.redistribution import (
 from flinkish.runtime.savepoint.saved_state import (
     MOST_ENTRIES,
     SavedState,
-    by_value,
     decoded,
     encoded,
     in_parts,
@@ -167,11 +163,3 @@ def test_broadcast_state_goes_to_all_and_watermarks_are_the_lowest():
         {"gates": {"a": (3, True)}, "inputs": [4]},
     ]
     assert lowest_gates(gates) == {"gates": {"a": (3, True)}, "inputs": [4]}
-
-
-def test_a_class_of_main_goes_by_value(monkeypatch):
-    kind = type("Kind", (), {"__module__": "__main__"})
-    with monkeypatch.context() as patched:
-        patched.setattr(__main__, "Kind", kind, raising=False)
-        data = by_value(kind(), 5)
-    assert type(pickle.loads(data)).__name__ == "Kind"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections import namedtuple
 
 import pytest
 
@@ -12,24 +13,61 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
+from flinkish.api.program_classes import ProgramClasses
 from flinkish.runtime.state.page_codec import Envelope, PageCodec
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.task.stage import decode_directory, encode_directory
 
 
-def test_what_pickle_refuses_goes_through_cloudpickle():
+def local_class():
     class Local:
         def __init__(self, value):
             self.value = value
 
+    return Local
+
+
+def test_what_pickle_refuses_goes_by_name_or_by_value():
+    local = local_class()
     codec = PageCodec("operator", "values", "state")
-    page = {1: Local(2), 2: lambda x: x + 1}
-    for _ in range(2):
-        back = codec.decodeEntries(codec.encodeEntries(page))
-        assert back[1].value == 2
-        assert back[2](1) == 2
-    assert codec.decodeEntries(codec.encodeEntries({1: "plain"})) == {1: "plain"}
+    page = {1: local(2), 2: lambda x: x + 1}
+    with ProgramClasses.of([local]).current():
+        for _ in range(2):
+            back = codec.decodeEntries(codec.encodeEntries(page))
+            assert type(back[1]) is local
+            assert back[1].value == 2
+            assert back[2](1) == 2
+        assert codec.decodeEntries(codec.encodeEntries({1: "plain"})) == {1: "plain"}
+
+
+def test_a_class_that_no_restart_would_find_is_named():
+    codec = PageCodec("my-operator", "values", "mode")
+    with pytest.raises(InvalidProgramError) as raised:
+        codec.encodeEntries({1: local_class()(2)})
+    assert "my-operator: state 'mode': the class local_class.<locals>.Local of" in str(raised.value)
+    one, other = local_class(), local_class()
+    both = ProgramClasses.of([one, other])
+    with both.current(), pytest.raises(InvalidProgramError, match="two classes of the job"):
+        codec.encodeEntries({1: one(2)})
+
+
+def test_a_class_that_is_gone_is_named():
+    local = local_class()
+    codec = PageCodec("my-operator", "values", "mode")
+    with ProgramClasses.of([local]).current():
+        page = codec.encodeEntries({1: local(2)})
+    with pytest.raises(IncompatibleCheckpointError) as raised:
+        codec.decodeEntries(page)
+    assert "my-operator: state 'mode': an object of the class local_class" in str(raised.value)
+
+
+def test_tuples_of_a_class_that_is_made_as_the_job_runs_go_by_value():
+    codec = PageCodec("operator", "values", "state")
+    for names in ("a", "a b"):
+        made = namedtuple("Made", names)
+        row = made(*names.split())
+        assert codec.decodeEntries(codec.encodeEntries({1: row}))[1]._asdict() == row._asdict()
 
 
 def test_what_cannot_be_pickled_is_named():

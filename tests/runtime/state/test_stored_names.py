@@ -11,7 +11,8 @@ import cloudpickle
 import pytest
 
 import flinkish as fl
-from flinkish.api.stored_names import stored_names, unpickled
+from flinkish.api.stored_names import stored_names
+from flinkish.api.stored_values import unpickled
 from flinkish.compat import storm, streaminsight
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.records import untimed
@@ -216,8 +217,8 @@ def test_the_names_that_are_stored_stay():
 def test_frames_name_no_module():
     elements = [fl.Row(a=1), fl.TimeWindow(0, 1), streaminsight.PointEvent(1, "p")]
     for values in (elements, [fl.Row(a=1)], [fl.Row(a=1), fl.Row(b=1)]):
-        for by_value in (False, True):
-            frame = encode_frame(Frame(untimed(values), NO_MARKS), "test", byValue=by_value)
+        for stored in (False, True):
+            frame = encode_frame(Frame(untimed(values), NO_MARKS), "test", stored=stored)
             assert globals_of(frame[1:]) <= AT_TOP
 
 

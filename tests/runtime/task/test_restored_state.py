@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flinkish.api.stored_names import pickled
+from flinkish.api.stored_values import pickled
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.savepoint.capture import captured
 from flinkish.runtime.savepoint.saved_state import decoded
