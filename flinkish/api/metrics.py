@@ -121,5 +121,6 @@ class MetricGroup(ABC):
         """The histogram of that name, created if there is none."""
 
     @abstractmethod
-    def addGroup(self, name: str) -> MetricGroup:
-        """A group whose metric names begin with ``name.``."""
+    def addGroup(self, name: str, value: str | None = None) -> MetricGroup:
+        """A group whose metric names begin with ``name.``; with a ``value``, which makes ``name`` a variable
+        of the user's, with ``name.value.``."""

@@ -15,6 +15,7 @@ from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.deployment.sink_columns import sink_buckets, sink_columns
+from flinkish.deployment.unpicklable import refuse_unpicklable
 from flinkish.graph.job_graph import JobEdge, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.sinks.part_files import PartFiles
@@ -120,10 +121,7 @@ def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
     try:
         return bytes(cloudpickle.dumps(content))
     except Exception as error:
-        for node in operators:
-            for function in node.operator.userFunctions:
-                _check_ships(node.name, function)
-        raise InvalidProgramError(f"the job cannot be pickled for the workers: {error}") from error
+        refuse_unpicklable(operators, content, error)
 
 
 def shipped_source(source: Source[Any]) -> bytes:
@@ -146,14 +144,3 @@ def shipped_sink(name: str, sink: Sink[Any]) -> bytes:
             f"{name}: the {type(sink).__name__} cannot be pickled for the workers: {error}. It probably"
             " has a lock, a file or a connection: create that in createWriter(context)."
         ) from error
-
-
-def _check_ships(operator: str, function: Any) -> None:
-    try:
-        cloudpickle.dumps(function)
-    except Exception as error:
-        raise InvalidProgramError(
-            f"{operator}: its function {function!r} cannot be pickled for the workers: {error}. It"
-            " probably refers to a lock, a file, a connection or the SparkSession: create that in"
-            " open() of a rich function instead."
-        ) from None

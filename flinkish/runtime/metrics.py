@@ -3,11 +3,13 @@ driver by ``MetricsTotals``."""
 
 from __future__ import annotations
 
+import dis
 import pickle
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import cloudpickle
@@ -141,9 +143,12 @@ class OperatorMetricGroup(MetricGroup):
     def histogram(self, name: str) -> Histogram:
         return self._registered(name, SimpleHistogram)
 
-    def addGroup(self, name: str) -> MetricGroup:
+    def addGroup(self, name: str, value: str | None = None) -> MetricGroup:
+        parts = [text("addGroup: name", name)]
+        if value is not None:
+            parts.append(text("addGroup: value", value))
         group = OperatorMetricGroup()
-        group._prefix = f"{self._prefix}{name}."
+        group._prefix = self._prefix + "".join(f"{part}." for part in parts)
         group._user, group._gauges = self._user, self._gauges
         return group
 
@@ -184,6 +189,11 @@ class OperatorMetricGroup(MetricGroup):
         """The current values of the user's gauges, by name."""
         return {name: gauge() for name, gauge in self._gauges.items()}
 
+    def isOnlyShown(self, owner: str, attribute: str) -> bool:
+        """Whether nothing but a gauge reads the attribute of a function of the class ``owner``, so that no result depends
+        on how long it lasts."""
+        return any(_only_shows(gauge, owner, attribute) for gauge in self._gauges.values())
+
     def _registered(self, name: str, kind: type[_M]) -> _M:
         registered = self._prefix + text("MetricGroup: name", name)
         metric = self._user.setdefault(registered, kind())
@@ -193,6 +203,36 @@ class OperatorMetricGroup(MetricGroup):
                 f" {_kind(kind)} another name."
             )
         return metric
+
+
+def _only_shows(gauge: Callable[[], float], owner: str, attribute: str) -> bool:
+    function = getattr(gauge, "__func__", gauge)
+    if not isinstance(function, FunctionType) or attribute not in _attributes_read(
+        function.__code__
+    ):
+        return False
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    for subject in (getattr(gauge, "__self__", None), *held):
+        if type(subject).__name__ == owner:
+            methods = (m for kind in type(subject).__mro__ for m in vars(kind).values())
+            return not any(
+                attribute in _attributes_read(method.__code__, function.__code__)
+                for method in methods
+                if isinstance(method, FunctionType)
+            )
+    return False
+
+
+def _attributes_read(code: CodeType, but: CodeType | None = None) -> set[str]:
+    """The attributes that ``code`` and the functions in it read, without the code ``but``."""
+    if code is but:
+        return set()
+    read = {step.argval for step in dis.get_instructions(code) if step.opname in _READS}
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return read.union(*(_attributes_read(each, but) for each in inner))
+
+
+_READS = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def _kind(metric: type[Any]) -> str:

@@ -117,6 +117,10 @@ class ArrivalTimeStrategy(Generic[T]):
     stream is the lowest of them. A partition counts from its first element on, and is never
     forgotten. None: directly after a source its splits (``Source.withSplits``) are the partitions; any
     other stream is one partition."""
+    inOrder: bool = False
+    """Hand elements on in the order of their timestamps, those of one timestamp as they came: each waits until the
+    watermark of the stream has reached it. Without a tolerance, substreams and partitions nothing waits, as elements are
+    in order then."""
     deadLetters: OutputTag[DeadLetter[T]] | None = None
     """The side output for dropped elements."""
     estimateInterval: TimeLike = 1_000
@@ -144,6 +148,12 @@ class ArrivalTimeStrategy(Generic[T]):
                 ' OutputTag, such as OutputTag("dead letters"). Read it with getSideOutput on the'
                 " result."
             )
+
+    @property
+    def holdsElements(self) -> bool:
+        """Whether elements wait for the watermark."""
+        several = self.substreamKey is not None or self.inputPartition is not None
+        return self.inOrder and (several or self.outOfOrderTolerance != 0)
 
     def _hold(self, name: str, lowest: int) -> None:
         """Convert the length of time ``name`` to ms; raise IllegalArgumentError below ``lowest``."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from flinkish.api.arguments import integer, positive
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.durations import remainder, to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
@@ -43,9 +44,28 @@ class TimeWindow(_Interval, Window):
     9
     >>> window.intersects(TimeWindow(10, 20)), window.cover(TimeWindow(10, 20))
     (True, TimeWindow(start=0, end=20))
+
+    A subclass may have fields of its own; equality and hash are those of the bounds, unless it defines them:
+
+    >>> class Shift(TimeWindow):
+    ...     def __init__(self, start, end, name):
+    ...         super().__init__(start, end)
+    ...         self.name = name
+    >>> Shift(0, 10, "early").name, Shift(0, 10, "early").maxTimestamp()
+    ('early', 9)
     """
 
     __slots__ = ()
+
+    def __init__(self, start: int, end: int) -> None:
+        if self[0] is _UNKNOWN:
+            raise _Bounds(start, end)
+
+    def __init_subclass__(cls, **named: object) -> None:
+        super().__init_subclass__(**named)
+        if "__init__" in vars(cls) and "__new__" not in vars(cls):
+            cls.__new__ = _made  # type: ignore[assignment]
+            cls.__reduce__ = _reduced  # type: ignore[assignment, method-assign]
 
     def getStart(self) -> int:
         """The first timestamp (ms) of the window."""
@@ -97,6 +117,32 @@ class TimeWindow(_Interval, Window):
                 group, cover = [window], window
         if cover is not None and len(group) > 1:
             callback.merge(_as_java_hash_set(group), cover)
+
+
+_UNKNOWN = object()
+
+
+class _Bounds(Exception):
+    """Those that the ``__init__`` of a subclass gives ``TimeWindow``, whose bounds have to be known before."""
+
+
+def _made(cls: type[TimeWindow], *arguments: object, **named: object) -> TimeWindow:
+    """A window of a subclass with an ``__init__`` of its own, which says what its bounds are."""
+    try:
+        cls.__init__(_of_bounds(cls, (_UNKNOWN, _UNKNOWN)), *arguments, **named)  # type: ignore[arg-type]
+    except _Bounds as bounds:
+        return _of_bounds(cls, bounds.args)
+    raise InvalidProgramError(
+        f"{cls.__name__}.__init__ does not call super().__init__(start, end), which the bounds of the window come from."
+    )
+
+
+def _of_bounds(cls: type[TimeWindow], bounds: tuple[object, ...]) -> TimeWindow:
+    return tuple.__new__(cls, bounds)
+
+
+def _reduced(window: TimeWindow) -> tuple[object, ...]:
+    return _of_bounds, (type(window), tuple(window)), vars(window)
 
 
 def window_start(timestamp: int, offset: int, windowSize: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
@@ -27,6 +27,7 @@ from flinkish.api.windowing.assigners import (
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
 from flinkish.compat.atlas.idle_advance import withIdleAdvance
+from flinkish.compat.atlas.session_windows import ExclusiveSessionWindows
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -62,6 +63,10 @@ class Interval:
         return self.size * _MILLISECONDS[self.unit]
 
 
+IntervalLike = Interval | Mapping[Literal["size", "unit"], Any]
+"""An ``Interval``, or the document that Atlas writes: ``{"size": 5, "unit": "minute"}``."""
+
+
 class Boundary(enum.Enum):
     """Which time puts events into windows and closes these."""
 
@@ -95,13 +100,17 @@ class WindowStage(Generic[T, R]):
 
 
 def source(
-    stream: DataStream[T], timeField: TimestampAssignerLike[T]
+    stream: DataStream[T], timeField: TimestampAssignerLike[T] | None = None
 ) -> SingleOutputStreamOperator[T]:
-    """``$source`` with a ``timeField``: event times in ms from ``timeField(event, timestamp)``, and
-    the highest of them as the watermark."""
+    """``$source``: event times in ms from ``timeField(event, timestamp)``, and the highest of them as the watermark.
+
+    Without a ``timeField`` the timestamps that the stream has count: those of Kafka's records, say.
+    """
     instance("source", stream, DataStream, "Pass the stream first, then timeField.")
     strategy = WatermarkStrategy[T].forMonotonousTimestamps()
-    return stream.assignTimestampsAndWatermarks(strategy.withTimestampAssigner(timeField))
+    if timeField is not None:
+        strategy = strategy.withTimestampAssigner(timeField)
+    return stream.assignTimestampsAndWatermarks(strategy)
 
 
 class WindowOptions(TypedDict, total=False):
@@ -112,12 +121,12 @@ class WindowOptions(TypedDict, total=False):
 
     boundary: Boundary
     """Which time counts; by default event time."""
-    offset: Interval
+    offset: IntervalLike
     """By how much windows are moved against UTC."""
-    idleTimeout: Interval
+    idleTimeout: IntervalLike
     """How long an input must be idle after a window's end by the clock to close the window. The
     watermark then is the highest event time of the stage's input, whatever it was."""
-    allowedLateness: Interval
+    allowedLateness: IntervalLike
     """By how much the closing of a window is delayed."""
     deadLetterQueue: bool
     """Whether events that come after the close are kept for the stage's ``deadLetterQueue``."""
@@ -127,7 +136,7 @@ class WindowOptions(TypedDict, total=False):
 def tumblingWindow(
     stream: DataStream[T],
     *,
-    interval: Interval,
+    interval: IntervalLike,
     pipeline: Callable[[AllWindowedStream[T, TimeWindow]], SingleOutputStreamOperator[R]],
     **options: Unpack[WindowOptions],
 ) -> WindowStage[T, R]: ...
@@ -137,7 +146,7 @@ def tumblingWindow(
 def tumblingWindow(
     stream: DataStream[T],
     *,
-    interval: Interval,
+    interval: IntervalLike,
     pipeline: Callable[[WindowedStream[T, K, TimeWindow]], SingleOutputStreamOperator[R]],
     groupBy: KeySelectorLike[T, K],
     **options: Unpack[WindowOptions],
@@ -147,7 +156,7 @@ def tumblingWindow(
 def tumblingWindow(
     stream: DataStream[T],
     *,
-    interval: Interval,
+    interval: IntervalLike,
     pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
     groupBy: Any = None,
     **options: Unpack[WindowOptions],
@@ -178,8 +187,8 @@ def tumblingWindow(
 def hoppingWindow(
     stream: DataStream[T],
     *,
-    interval: Interval,
-    hopSize: Interval,
+    interval: IntervalLike,
+    hopSize: IntervalLike,
     pipeline: Callable[[AllWindowedStream[T, TimeWindow]], SingleOutputStreamOperator[R]],
     **options: Unpack[WindowOptions],
 ) -> WindowStage[T, R]: ...
@@ -189,8 +198,8 @@ def hoppingWindow(
 def hoppingWindow(
     stream: DataStream[T],
     *,
-    interval: Interval,
-    hopSize: Interval,
+    interval: IntervalLike,
+    hopSize: IntervalLike,
     pipeline: Callable[[WindowedStream[T, K, TimeWindow]], SingleOutputStreamOperator[R]],
     groupBy: KeySelectorLike[T, K],
     **options: Unpack[WindowOptions],
@@ -200,8 +209,8 @@ def hoppingWindow(
 def hoppingWindow(
     stream: DataStream[T],
     *,
-    interval: Interval,
-    hopSize: Interval,
+    interval: IntervalLike,
+    hopSize: IntervalLike,
     pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
     groupBy: Any = None,
     **options: Unpack[WindowOptions],
@@ -215,22 +224,54 @@ def hoppingWindow(
     return _stage("hoppingWindow", stream, interval, hopSize, pipeline, groupBy, options)
 
 
-def _stage(
-    name: str,
+def sessionWindow(
     stream: DataStream[T],
-    interval: Interval,
-    hop: Interval,
+    *,
+    gap: IntervalLike,
     pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
-    groupBy: Any,
-    options: WindowOptions,
+    groupBy: Any = None,
+    **options: Unpack[WindowOptions],
 ) -> WindowStage[T, R]:
+    """``$sessionWindow``: of each ``groupBy``, which is Atlas's ``partitionBy``, the events that follow each other in less
+    than ``gap``. Flink's sessions go on with an event that is just the gap later.
+
+    The rest is as with ``tumblingWindow``, but there are neither ``offset`` nor ``idleTimeout``.
+    """
+    name = "sessionWindow"
+    for option in ("offset", "idleTimeout"):
+        if options.get(option) is not None:
+            raise IllegalArgumentError(
+                f"{name}: sessions have no {option}."
+                + (
+                    " Give the source WatermarkStrategy.withIdleness(...) instead."
+                    if option == "idleTimeout"
+                    else " Leave it out."
+                )
+            )
+    settings = _settings(name, stream, pipeline, options)
+    assigner = ExclusiveSessionWindows(
+        _length(name, "gap", gap, 1), settings.boundary is Boundary.EVENT_TIME
+    )
+    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The options of a window stage that are the same for all windows, in ms."""
+
+    boundary: Boundary
+    timeout: int
+    lateness: int
+    late: OutputTag[Any] | None
+
+
+def _settings(
+    name: str, stream: DataStream[Any], pipeline: Callable[[Any], Any], options: WindowOptions
+) -> _Settings:
     instance(name, stream, DataStream, "Pass the stream of the stage before it first.")
     checked_callable(f"{name}: pipeline", pipeline, _PIPELINE, 1)
     _refuse_unknown(name, options)
-    size = _length(name, "interval", interval, 1)
-    slide = _length(name, "hopSize", hop, 1)
     boundary = member(f"{name}: boundary", options.get("boundary") or Boundary.EVENT_TIME, Boundary)
-    offset = _option(name, "offset", options.get("offset"), None)
     timeout = _option(name, "idleTimeout", options.get("idleTimeout"), 1)
     lateness = _option(name, "allowedLateness", options.get("allowedLateness"), 0)
     if boundary is Boundary.PROCESSING_TIME and (timeout or lateness):
@@ -238,22 +279,50 @@ def _stage(
             f"{name}: windows of processing time close by the clock, so neither idleTimeout nor"
             " allowedLateness means anything. Leave them out, or take Boundary.EVENT_TIME."
         )
-    if timeout:
+    late = OutputTag[Any]("dead letters") if options.get("deadLetterQueue") else None
+    return _Settings(boundary, timeout, lateness, late)
+
+
+def _stage(
+    name: str,
+    stream: DataStream[T],
+    interval: IntervalLike,
+    hop: IntervalLike,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any,
+    options: WindowOptions,
+) -> WindowStage[T, R]:
+    settings = _settings(name, stream, pipeline, options)
+    size = _length(name, "interval", interval, 1)
+    slide = _length(name, "hopSize", hop, 1)
+    offset = _option(name, "offset", options.get("offset"), None)
+    if settings.timeout:
         strategy = WatermarkStrategy[T].forMonotonousTimestamps()
         stream = stream.assignTimestampsAndWatermarks(
-            withIdleAdvance(strategy, timeout, slide, (offset + size) % slide, lateness)
+            withIdleAdvance(
+                strategy, settings.timeout, slide, (offset + size) % slide, settings.lateness
+            )
         )
-    late: OutputTag[T] | None = (
-        OutputTag("dead letters") if options.get("deadLetterQueue") else None
-    )
-    assigner = _assigner(boundary, size, slide, offset)
+    assigner = _assigner(settings.boundary, size, slide, offset)
+    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+
+
+def _window_stage(
+    name: str,
+    stream: DataStream[T],
+    assigner: Any,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any,
+    settings: _Settings,
+) -> WindowStage[T, R]:
     windowed: Any = (
         stream.windowAll(assigner) if groupBy is None else stream.keyBy(groupBy).window(assigner)
     )
-    if lateness:
-        windowed.allowedLateness(lateness).trigger(AfterAllowedLatenessTrigger(lateness))
-    if late is not None:
-        windowed.sideOutputLateData(late)
+    if settings.lateness:
+        trigger = AfterAllowedLatenessTrigger(settings.lateness)
+        windowed.allowedLateness(settings.lateness).trigger(trigger)
+    if settings.late is not None:
+        windowed.sideOutputLateData(settings.late)
     results = pipeline(windowed)
     instance(
         f"{name}: what the pipeline returns",
@@ -261,7 +330,7 @@ def _stage(
         SingleOutputStreamOperator,
         f"Pass {_PIPELINE}.",
     )
-    return WindowStage(results, late, name)
+    return WindowStage(results, settings.late, name)
 
 
 _PIPELINE = (
@@ -279,14 +348,17 @@ def _refuse_unknown(name: str, options: WindowOptions) -> None:
             raise IllegalArgumentError(f"{name}: there is no option {option}. {fix}")
 
 
-def _option(name: str, option: str, interval: Interval | None, lowest: int | None) -> int:
+def _option(name: str, option: str, interval: IntervalLike | None, lowest: int | None) -> int:
     return 0 if interval is None else _length(name, option, interval, lowest)
 
 
-def _length(name: str, option: str, interval: Interval, lowest: int | None) -> int:
+def _length(name: str, option: str, interval: IntervalLike, lowest: int | None) -> int:
     """``interval`` in ms; refused if it is below ``lowest`` ms."""
     subject = f"{name}: {option}"
+    if isinstance(interval, Mapping) and set(interval) == {"size", "unit"}:
+        interval = Interval(interval["size"], interval["unit"])
     instance(subject, interval, Interval, 'Pass one, such as Interval(5, "minute").')
+    assert isinstance(interval, Interval)
     length = interval.toMillis()
     if lowest is not None and length < lowest:
         bound = "greater than zero" if lowest else "0 or more"

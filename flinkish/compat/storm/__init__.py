@@ -24,6 +24,7 @@ import flinkish.compat.storm.operator  # noqa: F401  # registers its operators
 from flinkish.compat.storm.topology import BaseWindowedBolt as BaseWindowedBolt
 from flinkish.compat.storm.topology import Duration as Duration
 from flinkish.compat.storm.topology import OutputCollector as OutputCollector
+from flinkish.compat.storm.topology import OutputFieldsDeclarer as OutputFieldsDeclarer
 from flinkish.compat.storm.topology import TupleWindow as TupleWindow
 from flinkish.compat.storm.topology import setBolt as setBolt
 from flinkish.compat.storm.watermarks import LagWatermarks as LagWatermarks
@@ -36,6 +37,7 @@ from flinkish.compat.storm.windows import EvictionContext as EvictionContext
 from flinkish.compat.storm.windows import EvictionPolicy as EvictionPolicy
 from flinkish.compat.storm.windows import Extent as Extent
 from flinkish.compat.storm.windows import PolicyWindow as PolicyWindow
+from flinkish.compat.storm.windows import PolicyWindowCollector as PolicyWindowCollector
 from flinkish.compat.storm.windows import PolicyWindowedStream as PolicyWindowedStream
 from flinkish.compat.storm.windows import PolicyWindowFunction as PolicyWindowFunction
 from flinkish.compat.storm.windows import PolicyWindowLike as PolicyWindowLike

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from flinkish.api.errors import MissingTimestampError
+from flinkish.api.errors import MissingTimestampError, NotSupportedError
 from flinkish.api.functions.adapt import results_of
+from flinkish.api.output_tag import OutputTag
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.compat.storm.windows import (
@@ -15,6 +16,7 @@ from flinkish.compat.storm.windows import (
     EvictionContext,
     EvictionPolicy,
     PolicyWindow,
+    PolicyWindowCollector,
     PolicyWindowDescription,
     TriggerPolicy,
     TriggerPolicyContext,
@@ -156,7 +158,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         self._event_time = description.triggerPolicy.isEventTime()
         self._late_tag = description.lateDataOutputTag
         self._table = context.backend.table("policy-windows")
-        self._collector = TimestampedCollector(self.output)
+        self._collector = WindowCollector(self.output)
         self._context = ManagerContext(self.timers)
         self._reached: set[Any] = set()
 
@@ -245,6 +247,15 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
             collector.collect(result)
 
 
+class WindowCollector(TimestampedCollector, PolicyWindowCollector[Any]):
+    """Emits with the end of the window as the timestamp."""
+
+    __slots__ = ()
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        self._output.collectSide(outputTag.getId(), value, self.timestamp)
+
+
 class ManagerContext(TriggerPolicyContext):
     """The context of a trigger policy: the timers of the current key, and its ``manager``."""
 
@@ -260,6 +271,12 @@ class ManagerContext(TriggerPolicyContext):
 
     # "No event before t will come" is Watermark(t - 1)
     def registerWatermarkTimer(self, time: int) -> None:
+        if time > MAX_TIMESTAMP:
+            raise NotSupportedError(
+                f"a window would end at {time} ms, after the largest timestamp, {MAX_TIMESTAMP}, so it would never"
+                " fire. Results of count windows and of global windows have that timestamp: give them another with"
+                " assignTimestampsAndWatermarks."
+            )
         self._timers.registerEventTimeTimer(None, time - 1)
 
     def registerProcessingTimeTimer(self, time: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Generic, Self, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
 
-from flinkish.api.arguments import length_from_zero, positive_length
+from flinkish.api.arguments import integer, length_from_zero, member, positive_length, text
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.functions import Collector, KeySelectorLike
 from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext
@@ -13,13 +13,14 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.time import durations as time
-from flinkish.api.time.durations import TimeLike
+from flinkish.api.time.durations import TimeLike, TimeUnit
 from flinkish.api.types.fields import Field, checked_field, field_getter
 from flinkish.compat.storm.watermarks import unionWithLag
 from flinkish.compat.storm.windows import (
     Count,
     Extent,
     PolicyWindow,
+    PolicyWindowCollector,
     PolicyWindowedStream,
     PolicyWindowFunction,
     PolicyWindowLike,
@@ -36,6 +37,7 @@ __all__ = [
     "Count",
     "Duration",
     "OutputCollector",
+    "OutputFieldsDeclarer",
     "TupleWindow",
     "setBolt",
 ]
@@ -46,7 +48,16 @@ TupleWindow: TypeAlias = PolicyWindow[T]
 
 
 class Duration(time.Duration):
-    """A length of time, as ``BaseWindowedBolt.Duration`` writes it."""
+    """A length of time, as ``BaseWindowedBolt.Duration`` writes it.
+
+    >>> Duration(5, TimeUnit.SECONDS) == Duration.seconds(5)
+    True
+    """
+
+    def __init__(self, value: int, timeUnit: TimeUnit = TimeUnit.MILLISECONDS) -> None:
+        """``value`` units. Raises IllegalArgumentError for what is no number or no unit."""
+        unit = member("Duration: timeUnit", timeUnit, TimeUnit)
+        super().__init__(unit.toMillis(integer("Duration: value", value)))
 
     @classmethod
     def of(cls, milliseconds: int) -> Duration:
@@ -74,15 +85,64 @@ class Duration(time.Duration):
         return cls.ofDays(days)
 
 
+class OutputFieldsDeclarer:
+    """Where a bolt says which streams it has (Storm: the same name)."""
+
+    def __init__(self) -> None:
+        self.streams: set[str] = set()
+
+    def declare(self, *fields: object) -> None:
+        """Accepted: tuples are what the bolt emits, and need no names."""
+
+    def declareStream(self, streamId: str, *fields: object) -> None:
+        """A stream besides the default one: read it with ``getSideOutput(OutputTag(streamId))``."""
+        self.streams.add(text("declareStream: streamId", streamId))
+
+
 class OutputCollector(Generic[R]):
     """Where a bolt puts its results (Storm: the same name). Spark does the anchoring and acks."""
 
-    def __init__(self, out: Collector[R]) -> None:
+    def __init__(self, bolt: str, out: Collector[R], streams: Collection[str] = ()) -> None:
+        self._bolt = bolt
         self._out = out
+        self._streams = streams
 
-    def emit(self, value: R) -> None:
-        """Emit ``value``, with the end of the window as its timestamp."""
-        self._out.collect(value)
+    @overload
+    def emit(self, value: R, /) -> None: ...
+
+    @overload
+    def emit(self, streamId: str, value: object, /) -> None: ...
+
+    @overload
+    def emit(self, anchors: object, value: R, /) -> None: ...
+
+    @overload
+    def emit(self, streamId: str, anchors: object, value: object, /) -> None: ...
+
+    def emit(self, *arguments: Any) -> None:
+        """Emit a value, with the end of the window as its timestamp: to the default stream, or to the one whose id comes
+        first and that ``declareOutputFields`` declares. Anchors, before the value, have no effect.
+
+        Raises InvalidProgramError for a stream that is not declared.
+        """
+        *before, value = arguments
+        stream = before[0] if before and isinstance(before[0], str) else _DEFAULT_STREAM
+        if stream == _DEFAULT_STREAM:
+            self._out.collect(value)
+        elif stream in self._streams and isinstance(self._out, PolicyWindowCollector):
+            self._out.output(OutputTag(stream), value)
+        else:
+            raise InvalidProgramError(
+                f"{self._bolt}: emit: no stream {shown(stream)} is declared. Write"
+                f" declarer.declareStream({stream!r}) in declareOutputFields(declarer); to anchor a value to a text,"
+                " leave the text out."
+            )
+
+    def ack(self, input: object) -> None:  # noqa: A002 - Storm's name
+        """Accepted, without effect: each tuple counts once."""
+
+
+_DEFAULT_STREAM = "default"
 
 
 class BaseWindowedBolt(PolicyWindowFunction[T, R]):
@@ -103,15 +163,22 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
         self._lag: TimeLike = 0
         self._interval: TimeLike = 1_000
         self._late_tag: OutputTag[T] | None = None
+        self._streams: frozenset[str] = frozenset()
 
     # ------------------------------------------------------------------ what a bolt does
 
     def prepare(self, context: RuntimeContext) -> None:
-        """Called before the first window: on Spark in every task of every batch, and so many times.
-        ``context`` has keyed state and metrics."""
+        """Called before the first window, once for as long as a worker keeps the task. ``context`` has keyed
+        state and metrics."""
 
-    def execute(self, inputWindow: TupleWindow[T], collector: OutputCollector[R]) -> None:
-        """Called with each window that has tuples."""
+    def execute(
+        self, inputWindow: TupleWindow[T], collector: OutputCollector[R]
+    ) -> Iterable[R] | None:
+        """Called with each window that has tuples. Emits to ``collector``, or returns or yields the results."""
+        return None
+
+    def declareOutputFields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare the streams that ``execute`` emits to, besides the default one."""
 
     def cleanup(self) -> None:
         """Called at the end, as often as ``prepare``."""
@@ -165,8 +232,8 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
         self.cleanup()
 
     def process(self, window: PolicyWindow[T], out: Collector[R]) -> Iterable[R] | None:
-        self.execute(window, OutputCollector(out))
-        return None
+        collector = OutputCollector(type(self).__name__, out, self._streams)
+        return self.execute(window, collector)
 
     def _windowed(
         self, streams: tuple[DataStream[T], ...], key: KeySelectorLike[T, K] | None
@@ -181,6 +248,9 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
                 f"setBolt: {type(self).__name__} has a late tuple stream but no timestamps, so no"
                 " tuple is late. Call withTimestampField on it."
             )
+        declarer = OutputFieldsDeclarer()
+        self.declareOutputFields(declarer)
+        self._streams = frozenset(declarer.streams)
         own = type(self).execute is not BaseWindowedBolt.execute
         if self._function is None and not own:
             raise InvalidProgramError(

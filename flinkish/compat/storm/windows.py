@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from time import time as clock
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar, Union
 
 from flinkish.api.arguments import instance, length_from_zero, positive, positive_length
@@ -177,7 +178,8 @@ class WatermarkCountEvictionPolicy(CountEvictionPolicy):
 class TimeEvictionPolicy(EvictionPolicy[object]):
     """The events of the last ``windowLength`` on the clock (Storm: the same name).
 
-    One that is just ``windowLength`` old has expired: a window is ``(end - length, end]``.
+    One that is just ``windowLength`` old has expired: a window is ``(end - length, end]``. Without a context the
+    reference time is the clock's.
     """
 
     def __init__(self, windowLength: TimeLike) -> None:
@@ -191,7 +193,8 @@ class TimeEvictionPolicy(EvictionPolicy[object]):
         self.referenceTime = context.referenceTime
 
     def evict(self, event: Event[object]) -> EvictionPolicy.Action:
-        if _known(self, self.referenceTime) - event.timestamp >= self.windowLength:
+        now = round(clock() * 1000) if self.referenceTime is None else self.referenceTime
+        if now - event.timestamp >= self.windowLength:
             return EvictionPolicy.Action.EXPIRE
         return EvictionPolicy.Action.PROCESS
 
@@ -504,6 +507,16 @@ class PolicyWindowFunction(RichFunction, ABC, Generic[T, R]):
     def process(self, window: PolicyWindow[T], out: Collector[R]) -> Iterable[R] | None:
         """Called when a window fires that has elements. May write to ``out``, or return or yield
         the results; they get the end of the window as their timestamp."""
+
+
+class PolicyWindowCollector(Collector[R]):
+    """The collector that a function of policy windows gets."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def output(self, outputTag: OutputTag[X], value: X) -> None:
+        """Emit ``value`` to a side output, with the end of the window as its timestamp."""
 
 
 PolicyWindowLike: TypeAlias = Union[

@@ -126,6 +126,8 @@ def timestampBy(
     the splits of the source count, if it has such (``withSplits``). ``over`` gives each of its values a watermark of its own; with
     ``independentSubstreams`` nothing else judges its events, and windows close later by the late
     arrival tolerance. Dropped events go to the side output ``deadLetters`` of the result.
+
+    Events go on in the order of their timestamps, those of one timestamp as they came, once the watermark has reached them.
     """
     instance("timestampBy", stream, DataStream, "Pass the stream first, then the timestamp.")
     instance("timestampBy: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
@@ -143,6 +145,7 @@ def timestampBy(
         substreamKey=over,
         independentSubstreams=independentSubstreams,
         inputPartition=inputPartition,
+        inOrder=True,
         deadLetters=deadLetters,
     )
     return stream.assignTimestampsAndWatermarks(strategy)
@@ -158,7 +161,10 @@ def byArrivalTime(
     or disordered events matters. While nothing comes the watermark keeps 5 seconds behind."""
     instance("byArrivalTime", stream, DataStream, "Pass the stream first.")
     strategy = ArrivalTimeStrategy[T](
-        arrivalTime=arrivalTime, lateArrivalTolerance=5_000, inputPartition=inputPartition
+        arrivalTime=arrivalTime,
+        lateArrivalTolerance=5_000,
+        inputPartition=inputPartition,
+        inOrder=True,
     )
     return stream.assignTimestampsAndWatermarks(strategy)
 

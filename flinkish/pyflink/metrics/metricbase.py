@@ -67,8 +67,7 @@ class MetricGroup:
 
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
         """The group of that name in this one; ``extra`` is the value of a group that is a variable."""
-        group = self._group.addGroup(name)
-        return MetricGroup(group if extra is None else group.addGroup(extra))
+        return MetricGroup(self._group.addGroup(name, extra))
 
     def counter(self, name: str) -> Counter:
         """The counter of that name."""

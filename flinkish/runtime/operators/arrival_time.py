@@ -21,8 +21,14 @@ from flinkish.api.eventtime.arrival_time import (
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.held_elements import HeldElements
 from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
-from flinkish.runtime.records.records import Records, Timestamps, visible_timestamp
+from flinkish.runtime.records.records import (
+    Records,
+    Timestamps,
+    timestamps_of,
+    visible_timestamp,
+)
 from flinkish.runtime.records.shapes import VALUE
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.watermarks import JoinedSplits
@@ -301,6 +307,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self._out_of_order = self.metrics.counter("outOfOrderElements")
         self._dropped = self.metrics.counter("droppedElements")
         self.metrics.gauge("watermarkDelay", self._watermark_delay)
+        self._holds = strategy.holdsElements
         self.restore(None)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
@@ -313,12 +320,14 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             one = {None: snapshot["order"]} if "order" in snapshot else None
             self._partitions = ArrivalPartitions(self._strategy, one or snapshot["partitions"])
             self._looked = snapshot["looked"]
+        self._held = HeldElements(snapshot and snapshot.get("held"))
 
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
             "partitions": self._partitions.snapshot(),
             "looked": self._looked,
+            "held": self._held.snapshot(),
         }
 
     # ------------------------------------------------------------------ elements
@@ -339,9 +348,11 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self.metrics.numRecordsIn += len(records)
         if not self._process_columns(records):
             value: Any = None
+            judged: tuple[list[Any], list[int]] = [], []
             with self.userCodeOf(lambda: value):
                 for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                    self._process_element(value, timestamp)
+                    self._process_element(value, timestamp, *judged)
+            self._held.add(Records(judged[0], timestamps_of(judged[1])))
         # After the run, or at the end of the slice, as of a periodic generator: no element is below the watermark, so
         # no window can tell, and downstream has a run and not as many as there are elements. A partition that begins
         # late in a slice is not behind what others have reached in it.
@@ -398,7 +409,9 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
                     letter = DeadLetter(records.values[i], visible, arrival, reason)
                     self.output.collectSide(self._dead_letters, letter, timestamp)
             judged = judged.kept(verdicts.dropped == 0)
-        if len(judged):
+        if self._holds:
+            self._held.add(judged)
+        elif len(judged):
             self.output.emitRecords(judged)
 
     def _partitions_of(self, records: Records) -> tuple[list[Any], NDArray[np.int32]] | None:
@@ -415,7 +428,9 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             return None
         return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
-    def _process_element(self, value: Any, came_with: int) -> None:
+    def _process_element(
+        self, value: Any, came_with: int, held: list[Any], times: list[int]
+    ) -> None:
         now = self.clock.getCurrentProcessingTime()
         arrival = self._time("arrivalTime", self._arrival_time, value, came_with, now)
         timestamp = self._time("timestampAssigner", self._extract, value, came_with, arrival)
@@ -425,7 +440,11 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self._late.inc(verdict.late)
         self._out_of_order.inc(verdict.outOfOrder)
         if verdict.dropped is None:
-            self.output.collect(value, verdict.timestamp)
+            if self._holds:
+                held.append(value)
+                times.append(verdict.timestamp)
+            else:
+                self.output.collect(value, verdict.timestamp)
             return
         self._early.inc(verdict.dropped is DeadLetterReason.EARLY)
         self._dropped.inc()
@@ -495,7 +514,19 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def _emit_watermark(self) -> None:
         watermark = self._partitions.watermark
         if watermark is not None:
+            self._emit_reached(watermark - 1)
             self.emitter.emitWatermark(Watermark(watermark - 1))
+
+    def emitEnd(self) -> None:
+        if self.inputEnded:
+            self._emit_reached(MAX_TIMESTAMP)
+        super().emitEnd()
+
+    def _emit_reached(self, watermark: int) -> None:
+        # The watermark that was emitted only rises, also where a partition that is new has one of its own below it
+        reached = self._held.reached(max(watermark, self.emitter.watermark))
+        if reached is not None:
+            self.output.emitRecords(reached)
 
     def _watermark_delay(self) -> float:
         watermark = self._partitions.watermark

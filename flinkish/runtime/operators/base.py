@@ -175,8 +175,9 @@ class StreamOperator(ABC):
 
     def attributeChanges(self) -> list[AttributeChange]:
         """The attributes that functions changed since they were opened and that are not kept, each
-        reported once."""
-        return self._attributes.changes()
+        reported once; not those that only a gauge reads."""
+        only_shown = self.metrics.isOnlyShown
+        return [c for c in self._attributes.changes() if not only_shown(c.owner, c.attribute)]
 
     def close(self) -> None:
         """Called once, at the end, also after an error, even of ``open``."""

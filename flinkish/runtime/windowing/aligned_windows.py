@@ -572,14 +572,16 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             return
         backend, function, contents_of = self.backend, self._function, self._contents.elements
         self._window_states.namespace = window
-        isLast = last and not self._windows.overlap
+        items = self._items(window)
+        # Elements of columns are made anew for each window that fires
+        own = window in self._columns or (last and not self._windows.overlap)
         key = None
         with self.userCodeOf(lambda: (key, window)):
-            for key, contents in self._items(window):
+            for key, contents in items:
                 backend.currentKey = key
                 elements = contents_of(contents)
                 if elements is not None:
-                    function.process(key, window, elements, isLast)
+                    function.process(key, window, elements, own)
                 if clears:
                     function.clear(window)
 

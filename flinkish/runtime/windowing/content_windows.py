@@ -6,8 +6,9 @@ from bisect import bisect_right, insort
 from operator import itemgetter
 from typing import Any
 
-from flinkish.api.errors import MissingTimestampError
+from flinkish.api.errors import MissingTimestampError, NotSupportedError
 from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.time.durations import fits_long
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.records.copies import handed_out
@@ -66,6 +67,12 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
         insort(elements, (timestamp, value), key=_timestamp)
         self._table.put(key, None, (elements, memory))
         for time in self._assigner.changes(timestamp):
+            if not fits_long(time):
+                raise NotSupportedError(
+                    f"{type(self._assigner).__name__}: the window of the element at {timestamp} ms would change at"
+                    f" {time} ms, which 64 bits do not hold. Results of count windows and of global windows have the"
+                    " largest timestamp: give them another with assignTimestampsAndWatermarks."
+                )
             self.timers.registerEventTimeTimer(None, time)
 
     def processWatermark(self, timestamp: int) -> None:

@@ -58,15 +58,15 @@ class WindowFunctionRunner:
         """Whether the function has a ``clear`` to call when a window is removed."""
         return self._clears
 
-    def process(self, key: Any, window: Any, elements: Sequence[Any], isLast: bool = False) -> None:
+    def process(self, key: Any, window: Any, elements: Sequence[Any], own: bool = False) -> None:
         """Call the function with the ``elements`` of a window that fires, and emit its results. It gets copies,
-        unless it ``isLast`` to see the elements as they are."""
+        unless they are its ``own``: nobody sees them after it."""
         if self._call is None:
             timestamp, collect = window.maxTimestamp(), self._output.collect
             for element in elements:
                 collect(element, timestamp)
             return
-        if not isLast:
+        if not own:
             if isinstance(elements, Sides):
                 elements = Sides(*map(list, map(handed_out, elements)))
             else:

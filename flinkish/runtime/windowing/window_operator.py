@@ -333,7 +333,7 @@ class EvictingWindowOperator(WindowOperator):
         elements = EvictableElements(remaining)
         self._evict("evictBefore", elements, window)
         values = [element.value for element in remaining]
-        self._function.process(self.backend.currentKey, window, self._fold(values), isLast=True)
+        self._function.process(self.backend.currentKey, window, self._fold(values), own=True)
         self._evict("evictAfter", elements, window)
         assert isinstance(self._contents, TimestampedContents)
         self._contents.replace(state_window, remaining)

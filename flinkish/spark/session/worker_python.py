@@ -15,14 +15,19 @@ from __future__ import annotations
 import atexit
 import os
 import shlex
+import shutil
+import subprocess
+import sys
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flinkish.api.errors import InvalidProgramError
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 
@@ -51,9 +56,12 @@ _QUIET_SOURCE_RUNNER = Path(__file__).with_name("source_runner.py")
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 
-def set_quiet_worker_python(session: SparkSession) -> None:
-    """Let the workers of a local ``session`` be started by a script that starts the Python they would
-    be started with, and keeps them from the screen."""
+def set_worker_python(session: SparkSession) -> None:
+    """Let the workers of a local ``session`` be started by a script that keeps them from the screen: with this Python,
+    or with the one that the user has set.
+
+    Raises InvalidProgramError if that one lacks what workers need.
+    """
     from pyspark import SparkContext
 
     context = SparkContext.getOrCreate()
@@ -64,7 +72,41 @@ def set_quiet_worker_python(session: SparkSession) -> None:
         and python not in _SCRIPTS
         and (context.master or "").startswith("local")
     ):
+        if _is_set(context):
+            _check(python)
+        else:
+            # An editor that runs a venv need not activate it, so that python3 is another one
+            python = sys.executable
         context.pythonExec = quiet_python(python)
+
+
+def _is_set(context: SparkContext) -> bool:
+    settings = ("spark.pyspark.python", "spark.pyspark.driver.python")
+    return "PYSPARK_PYTHON" in os.environ or any(context.getConf().get(s) for s in settings)
+
+
+def _check(python: str) -> None:
+    """Raise InvalidProgramError unless ``python`` has the packages that workers import."""
+    if shutil.which(python) in (None, sys.executable):
+        return  # Spark itself says that there is none
+    find = (
+        "import importlib.util as u, sys; print(*[n for n in sys.argv[1:] if not u.find_spec(n)])"
+    )
+    found = subprocess.run(
+        [python, "-c", find, *_PACKAGES], capture_output=True, text=True, check=False
+    )
+    if found.returncode == 0 and not found.stdout.strip():
+        return
+    lacking = found.stdout.strip() or found.stderr.strip()[-500:]
+    raise InvalidProgramError(
+        f"the workers of this SparkSession run {python}, which lacks {lacking}. Set"
+        f" PYSPARK_PYTHON={sys.executable} before the SparkSession is built, or leave it unset"
+        " (spark.pyspark.python too): the workers then run the Python of this program."
+    )
+
+
+_PACKAGES = ("cloudpickle", "pyarrow", "pandas", "numpy", "flinkish")
+"""What workers import; pyspark they have from Spark."""
 
 
 @lru_cache

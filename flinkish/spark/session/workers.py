@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flinkish.spark.session.package_archive import give_package
 from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone, session_for
 from flinkish.spark.session.worker_memory import set_worker_memory
-from flinkish.spark.session.worker_python import set_quiet_worker_python
+from flinkish.spark.session.worker_python import set_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ def prepared_session(sparkSession: SparkSession | None) -> SparkSession:
     session = session_for(sparkSession)
     if jvm_is_gone(session):
         raise jvm_gone_error()
-    set_quiet_worker_python(session)
+    set_worker_python(session)
     set_worker_memory()
     give_package(session)
     return session

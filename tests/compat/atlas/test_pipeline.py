@@ -12,6 +12,7 @@ from flinkish import (
     DataStream,
     DeadLetter,
     DeadLetterReason,
+    FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
     SingleOutputStreamOperator,
@@ -300,3 +301,89 @@ def test_the_examples_on_spark(env: StreamExecutionEnvironment) -> None:
         "late": [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])],
         "dead": [(at(4), DeadLetterReason.LATE)],
     }
+
+
+class TestSessions:
+    def windows(self, events: list[int], **options: Any) -> list[Closed]:
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.sessionWindow(
+                    timed(stream), gap={"size": 5, "unit": "minute"}, pipeline=collected, **options
+                ).results
+            )
+        )
+        for event in events:
+            harness.processElement(at(event))
+        harness.endInput()
+        return [record.value for record in records(harness)]
+
+    def test_an_event_just_the_gap_later_begins_another(self) -> None:
+        assert self.windows([0, 4, 9, 13]) == [(0, 9, [0, 4]), (9, 18, [9, 13])]
+
+    def test_an_event_between_two_sessions_makes_them_one(self) -> None:
+        lateness = Interval(10, "minute")
+        assert self.windows([0, 8, 4], allowedLateness=lateness) == [(0, 13, [0, 8, 4])]
+        assert self.windows([0, 8, 5], allowedLateness=lateness) == [(0, 5, [0]), (5, 13, [8, 5])]
+
+    def test_by_key(self) -> None:
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.sessionWindow(
+                    atlas.source(stream, lambda event, _: event[1]),
+                    gap=Interval(10, "ms"),
+                    groupBy=lambda event: event[0],
+                    pipeline=lambda windows: windows.sum(2),
+                ).results
+            )
+        )
+        for event in (("a", 1, 1), ("b", 5, 1), ("a", 10, 1), ("a", 20, 1)):
+            harness.processElement(event)
+        harness.endInput()
+        sums = sorted((r.value[0], r.value[2]) for r in records(harness))
+        assert sums == [("a", 1), ("a", 2), ("b", 1)]
+
+    def test_by_the_clock(self) -> None:
+        harness = StreamTestHarness(
+            lambda stream: (
+                atlas.sessionWindow(
+                    stream,
+                    gap=Interval(10, "ms"),
+                    boundary=Boundary.PROCESSING_TIME,
+                    pipeline=lambda windows: windows.reduce(lambda a, b: a + b),
+                ).results
+            )
+        )
+        for now in (0, 8, 18):
+            harness.setProcessingTime(now)
+            harness.processElement(1)
+        harness.setProcessingTime(40)
+        assert [record.value for record in records(harness)] == [2, 1]
+
+    @pytest.mark.parametrize("option", ["offset", "idleTimeout"])
+    def test_what_sessions_have_not_is_named(self, option: str) -> None:
+        with pytest.raises(IllegalArgumentError, match=f"sessionWindow: sessions have no {option}"):
+            self.windows([0], **{option: Interval(1, "ms")})
+
+
+def test_a_source_without_a_time_field_has_the_timestamps_of_the_stream() -> None:
+    harness = StreamTestHarness(
+        lambda stream: (
+            atlas.tumblingWindow(
+                atlas.source(stream),
+                interval={"size": 10, "unit": "ms"},
+                pipeline=lambda windows: windows.apply(lambda window, events: [list(events)]),
+            ).results
+        )
+    )
+    for event, timestamp in (("a", 1), ("b", 9), ("c", 10)):
+        harness.processElement(event, timestamp)
+    harness.endInput()
+    assert [record.value for record in records(harness)] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize("interval", [{"size": 5}, {"size": 5, "unit": "week"}, {"unit": "ms"}, 5])
+def test_an_interval_that_is_none_is_refused(interval: Any) -> None:
+    with pytest.raises(FlinkishError, match="Interval"):
+        StreamTestHarness(
+            lambda s: atlas.tumblingWindow(s, interval=interval, pipeline=collected).results
+        )

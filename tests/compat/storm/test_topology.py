@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import flinkish as fl
-from flinkish.compat.storm import BaseWindowedBolt, Count, Duration, setBolt
+from flinkish import FlinkishError, IllegalArgumentError, OutputTag, TimeUnit
+from flinkish.compat.storm import (
+    BaseWindowedBolt,
+    Count,
+    Duration,
+    Event,
+    EvictionPolicy,
+    TimeEvictionPolicy,
+    setBolt,
+)
 from flinkish.testing import StreamTestHarness
 from tests.compat.storm.example import (
     FIRST,
@@ -310,3 +321,88 @@ def test_the_example_on_spark(env):
     ]
     assert found == FIRST_WINDOWS + SECOND_WINDOWS + last
     assert dropped == [late]
+
+
+class Parts(BaseWindowedBolt):
+    """Emits to two streams, anchored and not."""
+
+    def declareOutputFields(self, declarer):
+        declarer.declare("n")
+        declarer.declareStream("odd", "n")
+
+    def execute(self, inputWindow, collector):
+        for number in inputWindow.get():
+            if number % 2:
+                collector.emit("odd", number)
+                collector.emit("odd", (number,), number + 10)
+            else:
+                collector.emit(number)
+                collector.emit((number,), number + 10)
+                collector.emit("default", number + 20)
+
+
+def test_a_bolt_emits_to_the_streams_that_it_declares():
+    odd = OutputTag("odd")
+    bolt = Parts().withTumblingWindow(Count(2))
+    harness = StreamTestHarness(lambda numbers: (s := setBolt(bolt, numbers), s.getSideOutput(odd)))
+    for number in (1, 2, 3, 4):
+        harness.processElement(number)
+    assert values(harness, 0) == [2, 12, 22, 4, 14, 24]
+    assert values(harness, 1) == [1, 11, 3, 13]
+
+
+def test_a_stream_that_is_not_declared_is_refused():
+    class Stray(BaseWindowedBolt):
+        def execute(self, inputWindow, collector):
+            collector.emit("stray", 1)
+
+    harness = StreamTestHarness(lambda s: setBolt(Stray().withTumblingWindow(Count(1)), s))
+    with pytest.raises(
+        FlinkishError, match=r"Stray: emit: no stream 'stray' is declared\. Write decl"
+    ):
+        harness.processElement(1)
+
+
+class Returns(BaseWindowedBolt):
+    def execute(self, inputWindow, collector):
+        return [sum(inputWindow.get())]
+
+
+class Yields(BaseWindowedBolt):
+    def execute(self, inputWindow, collector):
+        collector.emit(len(inputWindow.get()))
+        yield sum(inputWindow.get())
+
+
+class ReturnsANumber(BaseWindowedBolt):
+    def execute(self, inputWindow, collector):
+        return sum(inputWindow.get())
+
+
+@pytest.mark.parametrize(("bolt", "expected"), [(Returns, [3]), (Yields, [2, 3])])
+def test_a_bolt_may_return_or_yield_its_results(bolt, expected):
+    harness = StreamTestHarness(lambda s: setBolt(bolt().withTumblingWindow(Count(2)), s))
+    for number in (1, 2):
+        harness.processElement(number)
+    assert values(harness) == expected
+
+
+def test_a_result_that_is_none_of_a_list_is_refused():
+    harness = StreamTestHarness(lambda s: setBolt(ReturnsANumber().withTumblingWindow(Count(1)), s))
+    with pytest.raises(FlinkishError, match="returned 3"):
+        harness.processElement(3)
+
+
+def test_durations_have_units():
+    assert Duration(5, TimeUnit.SECONDS) == Duration.of(5_000) == Duration.seconds(5)
+    assert Duration(7).toMillis() == 7
+    for arguments in (("5", TimeUnit.SECONDS), (5, "fortnights")):
+        with pytest.raises(IllegalArgumentError, match="Duration: "):
+            Duration(*arguments)
+
+
+def test_eviction_by_the_clock_needs_no_context():
+    policy = TimeEvictionPolicy(Duration.seconds(10))
+    now = round(time.time() * 1000)
+    assert policy.evict(Event(1, now - 11_000)) is EvictionPolicy.Action.EXPIRE
+    assert policy.evict(Event(1, now - 1_000)) is EvictionPolicy.Action.PROCESS

@@ -8,7 +8,13 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.absent_methods import ABSENT_METHODS
-from flinkish.api.errors import IllegalStateError, NotSupportedError, UserFunctionError
+from flinkish.api.errors import (
+    ChangedAttributeWarning,
+    IllegalArgumentError,
+    IllegalStateError,
+    NotSupportedError,
+    UserFunctionError,
+)
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.runtime.metrics import EventRate, MetricsTotals, OperatorMetricGroup
 from flinkish.runtime.reports import OperatorReport
@@ -42,6 +48,43 @@ def test_metrics_of_a_group():
     metrics.reset()
     assert metrics.userCounts() == {"rides.all": 0, "rides.rate": 0, "rides.delay": 0}
     assert metrics.userHistograms() == {}
+
+
+def test_a_group_may_be_a_variable_with_a_value():
+    metrics = OperatorMetricGroup()
+    metrics.addGroup("city", "Bern").addGroup("rides").counter("all").inc()
+    assert metrics.userCounts() == {"city.Bern.rides.all": 1}
+    with pytest.raises(IllegalArgumentError, match="addGroup: value"):
+        metrics.addGroup("city", 7)
+
+
+class Shows(fl.RichMapFunction):
+    def open(self, openContext):
+        self.last = self.seen = 0
+        group = self.getRuntimeContext().getMetricGroup()
+        group.gauge("last", lambda: self.last)
+        group.gauge("seen", self.shown)
+
+    def shown(self):
+        return self.seen
+
+    def map(self, value):
+        self.last = value
+        return value
+
+
+class Counts(Shows):
+    def map(self, value):
+        self.seen += 1
+        return value
+
+
+def test_what_only_a_gauge_reads_may_change(recwarn):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    assert list(env.fromData(1, 2).map(Shows()).executeAndCollect()) == [1, 2]
+    assert not recwarn
+    with pytest.warns(ChangedAttributeWarning, match="Counts.seen was changed"):
+        list(env.fromData(1, 2).map(Counts()).executeAndCollect())
 
 
 def test_histograms_are_merged_over_tasks_and_batches():
