@@ -15,7 +15,6 @@ from flinkish.api.errors import (
 from flinkish.compat import atlas, streaminsight
 from flinkish.compat.storm.windows import (
     Event,
-    TimeEvictionPolicy,
     WatermarkCountEvictionPolicy,
     WatermarkTimeEvictionPolicy,
 )
@@ -98,7 +97,7 @@ def test_a_window_has_a_size(size):
 
 @pytest.mark.parametrize(
     "policy",
-    [TimeEvictionPolicy(5), WatermarkTimeEvictionPolicy(5), WatermarkCountEvictionPolicy(5)],
+    [WatermarkTimeEvictionPolicy(5), WatermarkCountEvictionPolicy(5)],
 )
 def test_a_policy_without_a_context_says_what_comes_first(policy):
     with pytest.raises(IllegalStateError, match="Call setContext"):

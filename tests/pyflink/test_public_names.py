@@ -45,7 +45,6 @@ DIFFERENT = {
     "datastream.state.StateTtlConfig.__init__": _BUILDER,
     "datastream.state.StateTtlConfig.Builder.__init__": "made by new_builder(ttl)",
     "datastream.state.StateTtlConfig.CleanupStrategies": _WORKER,
-    "datastream.window.TimeWindow.__init__": "the parameters are those of __new__",
     "datastream.window.ContinuousEventTimeTrigger.register_next_fire_timestamp": _WORKER,
     "datastream.window.ContinuousProcessingTimeTrigger.register_next_fire_timestamp": _WORKER,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -106,7 +107,8 @@ class States(fl.KeyedProcessFunction):
         for each in self.held():
             spoil(each, 1000)
         (self.aggregating.get() or []).clear()
-        self.list.get().clear()
+        listed: Any = self.list.get()
+        listed.clear()
 
     def emit(self, out, when):
         out.collect((self.key, when, *map(shown, self.held())))
@@ -278,7 +280,7 @@ elements = st.lists(
 
 
 def timed(build):
-    strategy = fl.WatermarkStrategy.forGenerator(lambda context: InEventTime())
+    strategy: Any = fl.WatermarkStrategy.forGenerator(lambda context: InEventTime())
     strategy = strategy.withTimestampAssigner(lambda element, _: element["at"])
     return lambda stream: build(stream.assignTimestampsAndWatermarks(strategy))
 
