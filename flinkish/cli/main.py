@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.environment.configuration import Configuration
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.name in _OPTIONS:
         _take_options_after_script(given)
         given.arguments += programs_own
+        if not os.path.isfile(given.script):
+            print(f"flinkish {given.name}: there is no file {given.script}.", file=sys.stderr)
+            return 1
     try:
         return int(given.command(given) or 0)
     except FlinkishError as error:
@@ -53,8 +57,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _called() -> str:
+    """How the user has called this: by the script or the module."""
+    return "flinkish" if os.path.basename(sys.argv[0]) == "flinkish" else "python -m flinkish"
+
+
+def _version() -> str:
+    try:
+        return version("flinkish")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m flinkish", description="Runs flinkish jobs.")
+    parser = argparse.ArgumentParser(prog=_called(), description="Runs flinkish jobs.")
+    parser.add_argument("--version", action="version", version=f"flinkish {_version()}")
     commands = parser.add_subparsers(dest="name", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the jobs of a program")
@@ -128,7 +145,7 @@ _WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
 def _take_options_after_script(given: argparse.Namespace) -> None:
     """Options of the command may also follow the script directly; what begins with another argument is
     the program's."""
-    parser = argparse.ArgumentParser(prog=f"python -m flinkish {given.name}", add_help=False)
+    parser = argparse.ArgumentParser(prog=f"{_called()} {given.name}", add_help=False)
     _OPTIONS[given.name](parser)
     arguments, taken = given.arguments, 0
     while taken < len(arguments):
@@ -179,8 +196,6 @@ def _run(given: argparse.Namespace) -> None:
 def _run_script(given: argparse.Namespace) -> None:
     """Run a file as ``python file`` does."""
     script = os.path.abspath(given.script)
-    if not os.path.exists(script):
-        raise IllegalStateError(f"there is no file {given.script}.")
     kept = sys.argv, sys.path[:]
     sys.argv = [given.script, *given.arguments]
     sys.path[0:0] = [os.path.dirname(script)]
