@@ -272,7 +272,9 @@ class SessionColumns:
     def takenAll(self) -> list[OpenSession]:
         """All sessions; they are removed."""
         self._table.openDue(MAX_TIMESTAMP)
-        found = [s for batch in self._table.rows() for s in OpenSessions(batch, self._fold).singly()]
+        found = [
+            s for batch in self._table.rows() for s in OpenSessions(batch, self._fold).singly()
+        ]
         self._table.replace([])
         return found
 
