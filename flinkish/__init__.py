@@ -308,6 +308,7 @@ from flinkish.api.streams.data_stream import DataStreamSource as DataStreamSourc
 from flinkish.api.streams.data_stream import (
     SingleOutputStreamOperator as SingleOutputStreamOperator,
 )
+from flinkish.api.streams.data_stream_utils import DataStreamUtils as DataStreamUtils
 from flinkish.api.streams.interval_join import IntervalJoin as IntervalJoin
 from flinkish.api.streams.interval_join import IntervalJoined as IntervalJoined
 from flinkish.api.streams.joined_streams import CoGroupedStreams as CoGroupedStreams

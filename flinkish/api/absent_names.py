@@ -220,10 +220,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "An operator of one's own sees Flink's internals. Derive from ProcessFunction, KeyedProcessFunction or"
         " KeyedCoProcessFunction, which have state, timers, side outputs and a life cycle.",
     ),
-    (
-        "DataStreamUtils",
-        "Write stream.executeAndCollect(), collectAsync() or stream.fullWindowPartition(); a stream that is keyed already is keyed again by keyBy.",
-    ),
     # ------------------------------------------------------------------ state and checkpoints
     ("ListCheckpointed", "Derive from CheckpointedFunction: initializeState and snapshotState."),
     (
