@@ -223,6 +223,8 @@ from flinkish.api.functions.runtime_context import KeyedStateStore as KeyedState
 from flinkish.api.functions.runtime_context import OpenContext as OpenContext
 from flinkish.api.functions.runtime_context import RuntimeContext as RuntimeContext
 from flinkish.api.functions.runtime_context import TaskInfo as TaskInfo
+from flinkish.api.functions.sink_function import RichSinkFunction as RichSinkFunction
+from flinkish.api.functions.sink_function import SinkFunction as SinkFunction
 from flinkish.api.functions.state import AggregatingState as AggregatingState
 from flinkish.api.functions.state import AggregatingStateDescriptor as AggregatingStateDescriptor
 from flinkish.api.functions.state import ListState as ListState

@@ -77,7 +77,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     # ------------------------------------------------------------------ sinks
     (
-        "SinkFunction RichSinkFunction TwoPhaseCommitSinkFunction StatefulSink StatefulSinkWriter SupportsWriterState"
+        "TwoPhaseCommitSinkFunction StatefulSink StatefulSinkWriter SupportsWriterState"
         " TwoPhaseCommittingSink GlobalCommitter InitContext AsyncSinkBase AsyncSinkBaseBuilder AsyncSinkWriter"
         " AsyncSinkWriterConfiguration AsyncSinkWriterStateSerializer Batch BatchCreator BufferedRequestState"
         " ElementConverter RequestBuffer RequestEntryWrapper ResultHandler AIMDScalingStrategy"
