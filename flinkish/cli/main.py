@@ -89,6 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     stop.add_argument("--cancel", action="store_true", help="do not wait for the end of the batch")
     stop.set_defaults(command=_stop, shows_traceback=False)
 
+    cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
+    cancel.add_argument("job", help="its id or the beginning of it, or its name")
+    cancel.set_defaults(command=_stop, cancel=True, shows_traceback=False)
+
     explain = commands.add_parser(
         "explain", help="show what a program would run, without running it"
     )
