@@ -70,6 +70,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self.restore(None)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
+        if snapshot is not None and "generators" not in snapshot:
+            snapshot = None  # of another operator, which kept no state under this uid
         super().restore(snapshot)
         if snapshot is None:
             self._nextEmit = self.clock.getCurrentProcessingTime() + self.autoWatermarkInterval
