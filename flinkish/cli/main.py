@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalStateError
+from flinkish.cli.doctor import examine
 from flinkish.cli.project import create
 from flinkish.cli.run_directory import Program, programs, registered
 from flinkish.deployment.savepoint.files import SavepointDirectory
@@ -88,6 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     stop.add_argument("--cancel", action="store_true", help="do not wait for the end of the batch")
     stop.set_defaults(command=_stop, shows_traceback=False)
 
+    cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
+    cancel.add_argument("job", help="its id or the beginning of it, or its name")
+    cancel.set_defaults(command=_stop, cancel=True, shows_traceback=False)
+
     explain = commands.add_parser(
         "explain", help="show what a program would run, without running it"
     )
@@ -100,6 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     savepoint.add_argument("--check", action="store_true", help="compare all checksums first")
     savepoint.add_argument("--json", action="store_true", help="as JSON")
     savepoint.set_defaults(command=_savepoint, shows_traceback=False)
+
+    doctor = commands.add_parser("doctor", help="try what jobs need on this machine")
+    doctor.add_argument(
+        "--checkpoint", metavar="DIR", help="a directory for checkpoints, to try too"
+    )
+    doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
+    doctor.set_defaults(command=_doctor, shows_traceback=False)
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
@@ -365,6 +377,15 @@ def _savepoint(given: argparse.Namespace) -> None:
         )
     summary = SavepointSummary.of(directory)
     print(json.dumps(summary.asDict(), indent=1) if given.json else "\n".join(summary.lines()))
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    failed = 0
+    for finding in examine(given.checkpoint, not given.no_job):
+        print(finding, flush=True)
+        failed += bool(finding.fix)
+    print(f"{failed} to mend." if failed else "All that jobs need is there.")
+    return 1 if failed else 0
 
 
 def _new(given: argparse.Namespace) -> None:

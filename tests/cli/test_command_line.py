@@ -204,6 +204,7 @@ def test_stop_says_what_it_cannot_do(server, capsys):
     assert "several jobs are 'a': a2, a1" in capsys.readouterr().err
     assert main(["stop", "a1", "--cancel"]) == 0
     assert client.asked == ["cancel"]
+    assert main(["cancel", "a2"]) == 0
 
 
 def test_the_run_directory_is_for_its_owner_only(server, tmp_path):

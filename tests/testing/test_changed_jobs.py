@@ -253,7 +253,7 @@ def test_elements_that_wait_for_the_watermark_are_not_lost(job, message):
     assert values(more) == ["a"]
 
 
-def windows(stream):
+def sessions_by_length(stream):
     return stream.keyBy(len).window(fl.EventTimeSessionWindows.withGap(10)).reduce(max).uid("times")
 
 
@@ -264,11 +264,11 @@ def windows(stream):
         (times(MONOTONOUS.withIdleness(fl.Duration.ofMillis(50))), times(MONOTONOUS)),
         (lambda stream: stream.map(str).uid("times"), times(MONOTONOUS)),
         (lambda stream: stream.map(str).uid("times"), times(IN_ORDER)),
-        (lambda stream: stream.map(str).uid("times"), windows),
-        (times(MONOTONOUS), windows),
+        (lambda stream: stream.map(str).uid("times"), sessions_by_length),
+        (times(MONOTONOUS), sessions_by_length),
         (times(MONOTONOUS), times(IN_ORDER)),
-        (windows, times(MONOTONOUS)),
-        (windows, lambda stream: stream.map(str).uid("times")),
+        (sessions_by_length, times(MONOTONOUS)),
+        (sessions_by_length, lambda stream: stream.map(str).uid("times")),
     ],
 )
 def test_a_uid_without_state_may_be_of_another_kind(before, after):

@@ -354,6 +354,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
                 f"execute: {shown(jobName)} is not a job's name. A StreamGraph cannot be run: call"
                 " execute(jobName) on the environment whose streams end in sinks."
             )
+        text("execute: jobName", jobName or "-")
         if not self._sinks:
             raise IllegalStateError(
                 "execute: the job has no sinks, so it would do nothing. End a stream in print(),"
