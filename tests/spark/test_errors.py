@@ -52,10 +52,10 @@ def test_what_of_a_source_or_a_sink_cannot_be_pickled_is_named(env, tmp_path):
 
     generator = fl.DataGeneratorSource(lambda n: (n, lock), 5)
     numbers = env.fromSource(generator, fl.WatermarkStrategy.noWatermarks(), "locked")
-    with pytest.raises(InvalidProgramError, match="locked: its function the lambda .* pickled"):
+    with pytest.raises(InvalidProgramError, match=r"locked: its function the lambda .* pickled"):
         list(numbers.executeAndCollect())
     env.fromElements(1).sinkTo(fl.FileSink.forRowFormat(str(tmp_path / "out"), Locked()).build())
-    with pytest.raises(InvalidProgramError, match="Writer: its encoder .*Locked cannot be"):
+    with pytest.raises(InvalidProgramError, match=r"Writer: its encoder .*Locked cannot be"):
         env.execute()
 
 
