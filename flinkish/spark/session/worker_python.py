@@ -111,7 +111,10 @@ def _fault(python: str) -> str | None:
     )
     if found.returncode:
         return f"fails: {found.stderr.strip()[-500:]}"
-    version, lacking = found.stdout.splitlines()[-2:]
+    said = found.stdout.splitlines()
+    if len(said) < 2:
+        return f"does not run Python code: asked for its version it prints {found.stdout!r}"
+    version, lacking = said[-2:]
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if version != own:
         return f"is Python {version}, where the program runs {own}"
