@@ -20,6 +20,7 @@ from flinkish.api.eventtime.arrival_time import (
 )
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, column_function
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.held_elements import HeldElements
 from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
@@ -32,7 +33,6 @@ from flinkish.runtime.records.records import (
 from flinkish.runtime.records.shapes import VALUE
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.watermarks import JoinedSplits
-from flinkish.runtime.tracing.column_function import ColumnFunction
 
 
 class SubstreamWatermarks:
@@ -299,9 +299,10 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self._arrival_time = description.arrivalCall
         self._key = description.substreamCall
         self._partition = description.partitionCall
-        self._timestamp_columns = self.traced(self._extract, 2)
-        self._arrival_columns = self.traced(self._arrival_time, 2)
-        self._partition_columns = self.traced(self._partition)
+        traces = self.tracesFunctions
+        self._timestamp_columns = column_function(self._extract, 2, traces=traces)
+        self._arrival_columns = column_function(self._arrival_time, 2, traces=traces)
+        self._partition_columns = column_function(self._partition, traces=traces)
         self.looksAhead = self._partition is not None
         tag = strategy.deadLetters
         self._dead_letters = None if tag is None else tag.getId()

@@ -28,6 +28,7 @@ from flinkish.api.time.elements import (
     earliest,
 )
 from flinkish.api.types.fields import field_read
+from flinkish.runtime.columns.tracing.column_function import column_function
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
 from flinkish.runtime.records.copies import copied, keeps_nothing
@@ -64,7 +65,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         )
         self._looked = False
         self._field = None if self._extract is None else field_read(self._extract)
-        self._columns = self.traced(self._extract, 2)
+        self._columns = column_function(self._extract, 2, traces=self.tracesFunctions)
         # In BATCH nothing is late, and the only watermark is the last
         self._strategy = WatermarkStrategy.noWatermarks() if context.batch else strategy
         self.restore(None)
