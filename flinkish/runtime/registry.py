@@ -53,6 +53,10 @@ from flinkish.runtime.columns.map_like import (
 )
 from flinkish.runtime.columns.process_columns import KeyedColumnProcess
 from flinkish.runtime.columns.session_windows import SessionWindowOperator
+from flinkish.runtime.columns.timestamps import (
+    ColumnSourceWatermarks,
+    ColumnTimestampsAndWatermarks,
+)
 from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
 from flinkish.runtime.operators.async_wait import AsyncWaitOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
@@ -61,10 +65,6 @@ from flinkish.runtime.operators.broadcast import (
     CoBroadcastWithNonKeyedOperator,
 )
 from flinkish.runtime.operators.one_input import StreamGroupedReduceOperator, StreamInOrder
-from flinkish.runtime.operators.timestamps import (
-    SourceWatermarksOperator,
-    TimestampsAndWatermarksOperator,
-)
 from flinkish.runtime.operators.two_input import (
     CoProcessOperator,
     CoStreamFlatMap,
@@ -117,8 +117,8 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (BroadcastProcessDescription, True): CoBroadcastWithKeyedOperator,
     (IntervalJoinDescription, True): ColumnIntervalJoin,
     (WindowOperatorDescription, True): _window_operator,
-    (TimestampsAndWatermarksDescription, False): TimestampsAndWatermarksOperator,
-    (SourceWatermarksDescription, False): SourceWatermarksOperator,
+    (TimestampsAndWatermarksDescription, False): ColumnTimestampsAndWatermarks,
+    (SourceWatermarksDescription, False): ColumnSourceWatermarks,
     (ArrivalTimeDescription, False): ArrivalTimeOperator,
     (AsyncWaitDescription, False): AsyncWaitOperator,
 }

@@ -31,6 +31,10 @@ Hashes = NDArray[np.uint32]
 Counts = NDArray[np.int64]
 
 
+Numbers = Sequence[int] | NDArray[np.integer[Any]]
+"""A number for each record of a run."""
+
+
 class Records:
     """A run of records. ``keys`` and ``hashes`` are set on the way to a keyed operator, else None.
 

@@ -14,8 +14,8 @@ from flinkish import Watermark, WatermarkGenerator, WatermarkStrategy
 from flinkish.api.errors import UserFunctionError
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.time.elements import WatermarkStatus
+from flinkish.runtime.columns.timestamps import ColumnTimestampsAndWatermarks
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.operators.timestamps import TimestampsAndWatermarksOperator
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
@@ -61,7 +61,7 @@ def seen(runs: list[list[tuple[int, int]]], traces: bool) -> tuple[list[Any], in
     context = operator_context("Timestamps/Watermarks", output, clock, tracesFunctions=traces)
     strategy = WatermarkStrategy.forGenerator(lambda context: Marked())
     timed = strategy.withTimestampAssigner(lambda row, timestamp: row.at * 2)
-    operator = TimestampsAndWatermarksOperator(context, TimestampsAndWatermarksDescription(timed))
+    operator = ColumnTimestampsAndWatermarks(context, TimestampsAndWatermarksDescription(timed))
     operator.open()
     for run in runs:
         columns = {

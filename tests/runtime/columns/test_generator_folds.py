@@ -17,12 +17,12 @@ from flinkish.api.plan.operators import (
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
 )
+from flinkish.runtime.columns.timestamps import (
+    ColumnSourceWatermarks,
+    ColumnTimestampsAndWatermarks,
+)
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.operators.timestamps import (
-    SourceWatermarksOperator,
-    TimestampsAndWatermarksOperator,
-)
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
@@ -183,13 +183,13 @@ class Seen:
 
         strategy = WatermarkStrategy.forGenerator(generator)
         timed = strategy.withTimestampAssigner(lambda row, timestamp: row.at * 2)
-        self.operator: TimestampsAndWatermarksOperator
+        self.operator: ColumnTimestampsAndWatermarks
         if splits:
-            self.operator = SourceWatermarksOperator(
+            self.operator = ColumnSourceWatermarks(
                 context, SourceWatermarksDescription(timed, splitOf=lambda row: row.name)
             )
         else:
-            self.operator = TimestampsAndWatermarksOperator(
+            self.operator = ColumnTimestampsAndWatermarks(
                 context, TimestampsAndWatermarksDescription(timed)
             )
         self.operator.open()
