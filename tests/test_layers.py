@@ -104,9 +104,6 @@ def test_spark_is_used_by_its_public_means_only() -> None:
 
 ARRAYS = ("numpy", "pyarrow", "pandas", "flinkish.runtime.columns")
 
-STILL_IN_COLUMNS = {"arrival_time.py", "held_elements.py"}
-"""Operators that have their columns woven in: those of ``ArrivalTimeStrategy``."""
-
 
 def test_what_operators_mean_is_said_without_columns() -> None:
     """A reader of Flink's operators meets no array; what computes over columns is in ``runtime/columns``."""
@@ -118,11 +115,7 @@ def test_what_operators_mean_is_said_without_columns() -> None:
         for name in _imported(node)
         if name.startswith(ARRAYS)
     ]
-    outside = [
-        line for line in found if line.rpartition("/")[2].partition(":")[0] not in STILL_IN_COLUMNS
-    ]
-    assert not outside
-    assert {line.rpartition("/")[2].partition(":")[0] for line in found} == STILL_IN_COLUMNS
+    assert not found
 
 
 def test_every_package_is_a_layer() -> None:

@@ -40,6 +40,7 @@ from flinkish.api.plan.windows import (
     WindowOperatorDescription,
 )
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
 from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
 from flinkish.runtime.columns.map_like import (
     ColumnFilter,
@@ -57,7 +58,6 @@ from flinkish.runtime.columns.timestamps import (
     ColumnSourceWatermarks,
     ColumnTimestampsAndWatermarks,
 )
-from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
 from flinkish.runtime.operators.async_wait import AsyncWaitOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.broadcast import (
@@ -119,7 +119,7 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (WindowOperatorDescription, True): _window_operator,
     (TimestampsAndWatermarksDescription, False): ColumnTimestampsAndWatermarks,
     (SourceWatermarksDescription, False): ColumnSourceWatermarks,
-    (ArrivalTimeDescription, False): ArrivalTimeOperator,
+    (ArrivalTimeDescription, False): ColumnArrivalTime,
     (AsyncWaitDescription, False): AsyncWaitOperator,
 }
 """By the class of the description, and whether it works under a key."""

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from flinkish import ArrivalTimeStrategy, OrderingPolicy, OutputTag
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
-from flinkish.runtime.operators.held_elements import HeldElements
+from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
 from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.held_elements import HeldElements
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
@@ -67,7 +67,7 @@ class Driver:
         output.connect(Recorder("dead", self.output), DEAD.getId())
         self.clock = ProcessingTimeService()
         context = operator_context("Arrival Time", output, self.clock, tracesFunctions=traces)
-        self.operator = ArrivalTimeOperator(context, ArrivalTimeDescription(strategy))
+        self.operator = ColumnArrivalTime(context, ArrivalTimeDescription(strategy))
         self.operator.open()
 
     def process(self, run: list[tuple[int, int, str]]) -> None:

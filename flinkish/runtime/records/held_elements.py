@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.records.keys import taken
-from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.records import Numbers, Records
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.shapes import shape_of, with_shape
 
@@ -77,10 +77,10 @@ class HeldElements:
             values = list(values)
         return values, held.timestamps.tobytes(), partitions.tobytes()
 
-    def add(self, records: Records, partitions: Partitions) -> None:
+    def add(self, records: Records, partitions: Numbers) -> None:
         """Hold a run; ``partitions``: the number of the input partition of each element."""
         if len(records):
-            self._runs.append(_Run(records, partitions))
+            self._runs.append(_Run(records, np.asarray(partitions, np.intp)))
             self._lowest = min(self._lowest, int(records.timestamps.min()))
 
     def reached(self, watermark: int) -> Records | None:
