@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -116,6 +116,12 @@ def test_gives_what_the_general_operator_gives(
     assert run(aligned, steps) == run(general, steps)
 
 
+SUMS = replace(
+    WindowOperatorDescription(SlidingEventTimeWindows.of(12, 6), EventTimeTrigger.create()),
+    **OF_COLUMNS[0],
+)
+"""What is drawn may be all of functions that no columns take, or too few elements: this one never is."""
+
 of_two_keys = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(-30, 70))
 many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
 
@@ -126,6 +132,7 @@ many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
     description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS]),
     steps=st.lists(many_a_key | steps, max_size=8),
 )
+@example(description=SUMS, steps=[[(key, n, n) for n in range(12) for key in "ab"], 30])
 def test_gives_the_same_of_columns_with_many_elements_a_key(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
@@ -167,6 +174,7 @@ def of_panes(draw: st.DrawFn) -> WindowOperatorDescription:
 @pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("paged", [False, True])
 @given(description=of_panes(), steps=st.lists(at_once | at_once | steps, max_size=8))
+@example(description=SUMS, steps=[[(key, n, n) for n in range(12) for key in "ab"], 30])
 def test_gives_the_same_of_what_was_folded_before_the_shuffle(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:

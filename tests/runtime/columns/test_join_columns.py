@@ -6,7 +6,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flinkish import OutputTag, Row
@@ -158,6 +158,7 @@ def rising(steps):
 @pytest.mark.takes_columns("PairFunction")
 @settings(max_examples=150)
 @given(st.integers(-9, 9), st.integers(-2, 9), st.lists(STEP, max_size=12), st.booleans())
+@example(0, 5, [("left", [(0, 1, 0), (1, 2, 3)]), ("right", [(0, 5, 2), (1, 6, 4)])], True)
 def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):
     for call in (pair, computed):
         columns, singly = both(lower, lower + length, list(rising(steps)), paged, call)
