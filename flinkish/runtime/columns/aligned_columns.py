@@ -1,0 +1,307 @@
+"""The path of aligned windows: their contents as columns, where the function that folds them only computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.errors import ElementsNeededError, shown
+from flinkish.api.functions.tagged import JoinCall
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.aligned_contents import WindowsByKey, each_block
+from flinkish.runtime.columns.element_runs import (
+    are_elements,
+    are_tagged,
+    elements_of,
+    key_column,
+    singly,
+)
+from flinkish.runtime.columns.panes import (
+    AlignedWindows,
+    PaneFold,
+    Positions,
+    accumulators_of,
+)
+from flinkish.runtime.columns.path import ColumnPath
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.column_function import may_be_traced
+from flinkish.runtime.columns.tracing.pair_function import PairMap
+from flinkish.runtime.columns.window_columns import WindowColumns
+from flinkish.runtime.columns.window_functions import WindowFunctionPath
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns, decoded, python_values
+from flinkish.runtime.windowing.window_contents import TABLE, part_join
+
+CallFunction = Callable[[TimeWindow, Iterable[tuple[Any, Any]]], None]
+"""Calls the window function for each key of a window with its elements."""
+
+
+class AlignedColumns(ColumnPath):
+    """The aligned windows of an operator that are columns; the others are kept key by key.
+
+    A window is in one place: here, or in ``by_key``. ``note`` is told of a window that has contents now.
+    """
+
+    def __init__(
+        self,
+        operator: KeyedOperator,
+        description: WindowOperatorDescription,
+        by_key: WindowsByKey,
+        note: Callable[[TimeWindow], None],
+        call: CallFunction,
+    ) -> None:
+        aggregation = description.aggregation
+        self._operator = operator
+        self._description = description
+        self._windows = AlignedWindows.of(description)
+        self._by_key = by_key
+        self._note = note
+        self._call = call
+        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._columns = WindowColumns(operator.backend.columnTable(TABLE), self._fold)
+        self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
+        self._pairs = self._pair_map(description.call)
+        self._function = WindowFunctionPath(operator, description)
+
+    def __contains__(self, window: TimeWindow) -> bool:
+        return window in self._columns
+
+    def windows(self) -> list[TimeWindow]:
+        """The windows that are columns."""
+        return self._columns.windows()
+
+    def size(self, window: TimeWindow) -> int:
+        """How many keys ``window`` has, or more: a key counts in each of its runs."""
+        return self._columns.size(window)
+
+    def remove(self, window: TimeWindow) -> None:
+        """Remove ``window`` with its contents."""
+        self._columns.remove(window)
+
+    def forget(self) -> None:
+        """Drop what was not settled."""
+        self._columns.forget()
+
+    # ------------------------------------------------------------------ elements
+
+    def process(self, records: Records) -> bool:
+        """Add the elements of windows that have not fired yet as columns."""
+        values, keys = records.values, records.keys
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+            return False
+        if self._panes is not None:
+            if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):
+                return False
+            folded = self._panes.of(records)
+            if folded is not None and self._all_take(folded):
+                self.processFolded(folded)
+                return True
+        rows: Records | None = None
+        for window, positions in self._windows.split(records.timestamps):
+            if window.maxTimestamp() <= self._operator.currentWatermark:
+                continue
+            if self._by_key.table.size(window):
+                rows = rows or of_rows(records)
+                self._by_key.add(window, rows, positions, self._by_key.copies(rows.values))
+                continue
+            members = values if positions is None else values.take(positions)
+            self._columns.add(window, members, keys.over(members))
+            self._note(window)
+        return True
+
+    def _all_take(self, folded: Records) -> bool:
+        """Whether every window that the panes are in keeps columns to which they can be added."""
+        assert isinstance(folded.values, RowColumns)
+        return all(
+            window.maxTimestamp() <= self._operator.currentWatermark
+            or self._takes(window, folded.values)
+            for window, _ in self._windows.split(folded.timestamps)
+        )
+
+    def _takes(self, window: TimeWindow, folded: RowColumns) -> bool:
+        """Whether ``window``, with all that came before, keeps columns to which a folded run can be added."""
+        self._settle(window)
+        if self._by_key.table.size(window):
+            return False
+        return self._columns.takes(window, decoded(folded.batch).schema)
+
+    def processFolded(self, records: Records) -> int:
+        """Add accumulators of panes to the windows that have not fired yet. Returns how many elements
+        were in windows that have all fired."""
+        values, counts, panes = records.values, records.counts, records.timestamps
+        assert isinstance(values, RowColumns)
+        assert counts is not None
+        watermark = self._operator.currentWatermark
+        for window, positions in self._windows.split(panes):
+            if window.maxTimestamp() <= watermark:
+                continue
+            folded = values if positions is None else _at(values, positions)
+            of_panes = panes if positions is None else panes[positions]
+            one_pane = int(of_panes.min()) == int(of_panes.max())
+            if not (
+                self._takes(window, folded) and self._columns.addFolded(window, folded, one_pane)
+            ):
+                self.giveBack(window)
+                numbers = counts if positions is None else counts[positions]
+                self._join(window, folded.batch, numbers.tolist())
+            self._note(window)
+        missed = panes + (self._windows.size - 1) <= watermark
+        return int(counts[missed].sum())
+
+    # ------------------------------------------------------------------ back to the operator
+
+    def giveBack(self, window: TimeWindow) -> None:
+        """Keep the contents of ``window`` key by key from now on, if it is columns."""
+        if window not in self._columns:
+            return
+        runs = self._columns.taken(window)
+        if runs and are_tagged(runs[0]):
+            self._add(window, *singly(runs))
+            return
+        for run in runs:
+            if are_elements(run):
+                self._add(window, python_values(run.column(key_column(run))), elements_of(run))
+            else:
+                self._join(window, run)
+
+    def _add(self, window: TimeWindow, keys: Sequence[Any], elements: Sequence[Any]) -> None:
+        hashes = self._by_key.hashes.column(keys)
+        self._by_key.add(window, Records(elements, no_timestamps(len(elements)), keys, hashes))
+
+    def _join(
+        self, window: TimeWindow, folded: pa.RecordBatch, counts: Sequence[int] | None = None
+    ) -> None:
+        """Add accumulators to a window that is kept key by key. ``counts``: of how many elements each was folded before the
+        shuffle; None: they are those of the window itself, whose elements nobody has.
+
+        This is the one place where state kept as objects meets what columns made. They are joined where that is proved to
+        be exact; else the elements have to come.
+        """
+        assert self._fold is not None
+        schema = accumulators_of(folded).schema
+        entries = list(self._columns.accumulators(folded))
+        keys = [key for key, _ in entries]
+        blocks, index = self._by_key.table.blocks(window, keys, self._by_key.hashes.column(keys))
+        for number, (block, (key, accumulator)) in enumerate(
+            zip(each_block(blocks, index), entries)
+        ):
+            kept = block.get(key)
+            if kept is not None:
+                joined = self._fold.joined(schema, kept, accumulator)
+                if joined is None and counts is None:
+                    joined = part_join(self._description.aggregation)(kept, accumulator)
+                if joined is None and counts is not None and counts[number] == 1:
+                    with self._operator.userCode(accumulator):
+                        joined = self._fold.reduced(kept, accumulator)
+                if joined is None:
+                    raise ElementsNeededError(
+                        f"{self._operator.name}: the window {window} keeps {shown(kept)} for the key {shown(key)}, to which"
+                        " elements that were folded before the shuffle cannot be added."
+                    )
+                accumulator = joined
+            block[key] = accumulator
+
+    def _settle(self, window: TimeWindow) -> bool:
+        """Fold what came to a window of columns; False if it is kept key by key now, or was before."""
+        if window not in self._columns:
+            return False
+        if self._columns.settle(window):
+            return True
+        self.giveBack(window)
+        return False
+
+    def isSettled(self) -> bool:
+        """Whether all that came is folded."""
+        return not self._columns.unsettled()
+
+    def settle(self) -> None:
+        """Fold what came since the last call, before a snapshot."""
+        for window in self._columns.unsettled():
+            self._settle(window)
+
+    # ------------------------------------------------------------------ time
+
+    def fire(self, window: TimeWindow, clears: bool) -> bool:
+        """Emit the results of a window. False if its contents are kept key by key, or if the function has to be called
+        for each key. ``clears``: the function is told of each key whose window ends."""
+        if self._pairs is not None and self._fire_pairs(window, self._pairs):
+            return True
+        return not clears and self._fire_columns(window)
+
+    def _fire_columns(self, window: TimeWindow) -> bool:
+        """Emit the results of a window as columns. False if its contents or results are none."""
+        if not (self._operator.tracesFunctions and self._settle(window)):
+            return False
+        folded = self._columns.folded(window)
+        results = None if folded is None else self._columns.results(folded)
+        if folded is None or results is None:
+            return False
+        starts, ends = (np.full(len(results), time, dtype=np.int64) for time in window)
+        emitted = self._function.process(results, folded.column(0), starts, ends)
+        if emitted is None:
+            return False
+        if emitted.results is not None:
+            timestamps = np.full(len(emitted.results), window.maxTimestamp(), dtype=np.int64)
+            self._operator.output.emitRecords(Records(emitted.results, timestamps))
+        return True
+
+    def _pair_map(self, call: object) -> PairMap | None:
+        """The function of a join, if it may run over columns."""
+        if not isinstance(call, JoinCall) or call.flat or not self._operator.tracesFunctions:
+            return None
+        return PairMap(call.pair) if may_be_traced(call.pair) else None
+
+    def _fire_pairs(self, window: TimeWindow, pairs: PairMap) -> bool:
+        """Join what is in a window of columns: as columns where the function runs over them, else with a call for each
+        pair. False if the window is kept key by key."""
+        sides = self._columns.sides(window) if self._settle(window) else None
+        if sides is None:
+            return False
+        computed = False
+        for part in sides.pairs():
+            results = pairs.results(*part.columns())
+            if results is not None:
+                timestamps = np.full(len(results), window.maxTimestamp(), dtype=np.int64)
+                self._operator.output.emitRecords(Records(results, timestamps))
+                computed = True
+            elif computed:
+                self._call(window, part.listed())
+            else:
+                self._call(window, sides.listed())
+                break
+        return True
+
+    def items(self, window: TimeWindow) -> Iterator[tuple[Any, Any]] | None:
+        """The keys of a window with their contents; None if it is kept key by key."""
+        if self._settle(window):
+            if self._fold is None:
+                listed = self._columns.listed(window)
+                if listed is not None:
+                    return listed
+            else:
+                folded = self._columns.folded(window)
+                if folded is not None:
+                    return self._columns.accumulators(folded)
+            self.giveBack(window)
+        return None
+
+
+def of_rows(records: Records) -> Records:
+    """Records with rows made of their columns once, as a row may be in several windows."""
+    return Records(
+        list(records.values), records.timestamps, list(records.keys or ()), records.hashes
+    )
+
+
+def _at(values: RowColumns, positions: Positions) -> RowColumns:
+    """The values at ascending ``positions``; no copy where these follow one another."""
+    first, last = int(positions[0]), int(positions[-1])
+    if last - first + 1 == len(positions):
+        return values.between(first, last + 1)
+    return values.take(positions)

@@ -1,0 +1,253 @@
+"""What aligned windows keep key by key: an accumulator, a reduced value or all elements of each key."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice, repeat
+from typing import Any
+
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.panes import Positions
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.records.copies import all_immutable, copied, copied_values
+from flinkish.runtime.records.keys import KeyHashes, KeyRuns, taken
+from flinkish.runtime.records.records import Hashes, Records
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
+from flinkish.runtime.state.backend import Block
+from flinkish.runtime.windowing.window_contents import TABLE
+
+
+def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
+    """The contents for the aggregation of ``description``."""
+    aggregation = description.aggregation
+    if aggregation is None:
+        return ListedElements(copies=description.allowedLateness > 0)
+    if isinstance(aggregation, AggregateFunction):
+        return Accumulators(aggregation)
+    return Reductions(reduce_call(aggregation))
+
+
+class AlignedContents(ABC):
+    """How elements are added to the blocks of a window, and read from them when it fires.
+
+    A block maps keys to contents; as in Flink, None means that there are none.
+    """
+
+    @abstractmethod
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        """Add each value to the contents of its key in its block."""
+
+    @abstractmethod
+    def addRuns(
+        self,
+        blocks: Iterable[Block],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        """For each key, add the next ``count`` of ``values`` to its contents in its block."""
+
+    @abstractmethod
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        """The values of one key's contents for the window function, None if there are none."""
+
+
+class Accumulators(AlignedContents):
+    """One accumulator a key."""
+
+    def __init__(self, function: AggregateFunction[Any, Any, Any]) -> None:
+        self._function = function
+        self._create = function.createAccumulator
+        self._add = function.add
+        self._result = function.getResult
+
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        add, create = self._add, self._create
+        for block, key, value in zip(blocks, keys, values):
+            kept = block.get(key)
+            kept = add(value, create() if kept is None else kept)
+            if kept is None:
+                check_no_accumulator(self._function, "add")
+            block[key] = kept
+
+    def addRuns(
+        self,
+        blocks: Iterable[Block],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        add, create = self._add, self._create
+        for block, key, count in zip(blocks, keys, counts):
+            kept = block.get(key)
+            if kept is None:
+                kept = create()
+            for value in islice(values, count):
+                kept = add(value, kept)
+                if kept is None:
+                    check_no_accumulator(self._function, "add")
+            block[key] = kept
+
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        result = None if contents is None else self._result(contents)
+        return None if result is None else (result,)
+
+
+class Reductions(AlignedContents):
+    """One reduced value a key."""
+
+    def __init__(self, reduce: Callable[[Any, Any], Any]) -> None:
+        self._reduce = reduce
+
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        reduce = self._reduce
+        for block, key, value in zip(blocks, keys, values):
+            so_far = block.get(key)
+            kept = value if so_far is None else reduce(so_far, value)
+            block[key] = kept
+            if kept is None:
+                check_no_reduction(so_far, value)
+
+    def addRuns(
+        self,
+        blocks: Iterable[Block],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        reduce = self._reduce
+        for block, key, count in zip(blocks, keys, counts):
+            kept = block.get(key)
+            for value in islice(values, count):
+                if kept is None:
+                    kept = value
+                else:
+                    so_far, kept = kept, reduce(kept, value)
+                    if kept is None:
+                        check_no_reduction(so_far, value)
+            block[key] = kept
+
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        return None if contents is None else (contents,)
+
+
+class ListedElements(AlignedContents):
+    """All elements of a key; ``copies`` says that they are needed again after the window fired."""
+
+    def __init__(self, copies: bool) -> None:
+        self._copies = copies
+
+    def add(self, blocks: Iterable[Block], keys: Iterable[Any], values: Iterable[Any]) -> None:
+        for block, key, value in zip(blocks, keys, values):
+            kept = block.get(key)
+            if kept is None:
+                block[key] = [value]
+            else:
+                kept.append(value)
+
+    def addRuns(
+        self,
+        blocks: Iterable[Block],
+        keys: Iterable[Any],
+        counts: Iterable[int],
+        values: Iterator[Any],
+    ) -> None:
+        for block, key, count in zip(blocks, keys, counts):
+            kept = block.get(key)
+            if kept is None:
+                kept = block[key] = []
+            kept.extend(islice(values, count))
+
+    def elements(self, contents: Any) -> Sequence[Any] | None:
+        listed: Sequence[Any] = contents
+        return list(listed) if self._copies and type(listed) is list else listed
+
+
+class WindowsByKey:
+    """The contents of aligned windows in state, key by key.
+
+    A window has blocks of its own, read when it fires and removed when it expires.
+    """
+
+    def __init__(self, operator: KeyedOperator, contents: AlignedContents, shares: bool) -> None:
+        self.table = operator.backend.windowTable(TABLE)
+        self.hashes = KeyHashes()
+        self.elements = contents.elements
+        self._contents = contents
+        self._operator = operator
+        self._shares = shares
+        """Whether several windows aggregate an element, and the function may change its arguments."""
+
+    def add(
+        self,
+        window: TimeWindow,
+        records: Records,
+        positions: Positions | None = None,
+        copies: bool = False,
+    ) -> None:
+        """Add the records at ``positions``, or all, to a window that has not fired yet; with ``copies``, a copy of
+        each."""
+        keys, values, hashes = records.keys, records.values, records.hashes
+        assert keys is not None
+        assert hashes is not None
+        if positions is not None:
+            keys, values, hashes = (
+                taken(keys, positions),
+                taken(values, positions),
+                hashes[positions],
+            )
+        if copies:
+            values = copied_values(values)
+        blocks, index = self.table.blocks(window, keys, hashes)
+        remaining = iter(values)
+        with self._naming(values, remaining):
+            self._contents.add(each_block(blocks, index), keys, remaining)
+
+    def addRuns(
+        self,
+        window: TimeWindow,
+        runs: KeyRuns,
+        values: Sequence[Any],
+        positions: Positions | None,
+        copies: bool,
+    ) -> None:
+        """Add the elements ``values`` of ``runs``, which are ordered by key, to a window key by key."""
+        keys, counts, hashes = runs.of(positions)
+        members = values if positions is None else taken(values, positions)
+        if copies:
+            members = copied_values(members)
+        blocks, index = self.table.blocks(window, keys, hashes)
+        remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
+        with self._naming(members, remaining):
+            self._contents.addRuns(each_block(blocks, index), keys, counts.tolist(), remaining)
+
+    def copies(self, values: Sequence[Any]) -> bool:
+        """Whether each window needs copies of its own of ``values``."""
+        return self._shares and not all_immutable(values)
+
+    def addOne(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
+        """Add one element. Returns the contents of its key."""
+        blocks, index = self.table.blocks(window, (key,), key_hash)
+        block = blocks[index[0]]
+        self._contents.add((block,), (key,), (copied(value) if self._shares else value,))
+        return block[key]
+
+    def _naming(
+        self, values: Sequence[Any], remaining: Iterator[Any]
+    ) -> AbstractContextManager[None]:
+        """Names the element in an error of a user function: the number of ``values`` that are left
+        tells which one it was."""
+        return self._operator.userCodeOf(
+            lambda: values[len(values) - sum(1 for _ in remaining) - 1]
+        )
+
+
+def each_block(blocks: Sequence[Block], index: Iterable[int]) -> Iterator[Block]:
+    """The block of every index."""
+    return repeat(blocks[0]) if len(blocks) == 1 else map(blocks.__getitem__, index)
