@@ -44,6 +44,7 @@ from flinkish.api.execution.client import (
     JobListener,
 )
 from flinkish.api.execution.executor import PipelineExecutor, Plan, WebUI
+from flinkish.api.execution.holds import warn_of_silence
 from flinkish.api.execution.notebook import graph_html
 from flinkish.api.execution.progress_bar import progress_bar
 from flinkish.api.plan.operators import SourceWatermarksDescription
@@ -384,6 +385,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         for web in (self._webUI, self.contextWebUI):
             if web is not None:
                 web.addJob(client)
+        warn_of_silence(client)
         for listener in self._listeners:
             listener.onJobSubmitted(client, None)
         return client
