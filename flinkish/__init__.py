@@ -225,6 +225,8 @@ from flinkish.api.functions.runtime_context import RuntimeContext as RuntimeCont
 from flinkish.api.functions.runtime_context import TaskInfo as TaskInfo
 from flinkish.api.functions.sink_function import RichSinkFunction as RichSinkFunction
 from flinkish.api.functions.sink_function import SinkFunction as SinkFunction
+from flinkish.api.functions.source_function import RichSourceFunction as RichSourceFunction
+from flinkish.api.functions.source_function import SourceFunction as SourceFunction
 from flinkish.api.functions.state import AggregatingState as AggregatingState
 from flinkish.api.functions.state import AggregatingStateDescriptor as AggregatingStateDescriptor
 from flinkish.api.functions.state import ListState as ListState
