@@ -392,10 +392,13 @@ from flinkish.api.windowing.windows import GlobalWindow as GlobalWindow
 from flinkish.api.windowing.windows import TimeWindow as TimeWindow
 from flinkish.api.windowing.windows import Window as Window
 
+_CLASHING = frozenset(("Counter", "Order", "Row", "Window"))
+"""What ``import *`` leaves out, as collections, typing and pyspark.sql have it too, or programs for classes of their own."""
+
 __all__ = sorted(
     name
     for name, value in vars().items()
-    if not (name.startswith("_") or isinstance(value, _ModuleType))
+    if not (name.startswith("_") or name in _CLASHING or isinstance(value, _ModuleType))
 )
 
 try:
