@@ -8,6 +8,7 @@ after the last element that was planned.
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
@@ -49,6 +50,8 @@ from flinkish.runtime.sources.source_functions import Cancelled, cancel_source, 
 if TYPE_CHECKING:
     from pyarrow import fs
 
+_LOG = logging.getLogger("flinkish")
+
 ELEMENTS_A_BATCH = 100_000
 """The most elements that a batch takes, unless the user says how many; so many are read ahead, too."""
 
@@ -79,7 +82,7 @@ class ReadAhead:
     """
 
     def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
-        self._name = source.name if isinstance(source, FunctionSource) else name
+        self.name = source.name if isinstance(source, FunctionSource) else name
         self._source = source
         self.bounded = source.bounded
         """Whether the source ends by itself."""
@@ -137,10 +140,10 @@ class ReadAhead:
     def _run(self, source: Source[Any]) -> None:
         try:
             if isinstance(source, FunctionSource):
-                with user_method_of(self._name, "run()"):
+                with user_method_of(self.name, "run()"):
                     run_source_function(source, self._append)
                 return
-            with user_method_of(self._name, "read()"):
+            with user_method_of(self.name, "read()"):
                 elements = iter(source.read(self._position))
                 try:
                     self._append_all(elements)
@@ -159,7 +162,7 @@ class ReadAhead:
                 raise UnfitElementError(
                     f"read() gave {shown(element)}, which is no pair. Write yield element, position,"
                     " where position is what read(position) gets to go on after that element.",
-                    self._name,
+                    self.name,
                 )
             value, position = element
             self._read_one(value, position)
@@ -296,6 +299,12 @@ class UserSourcePlanner(SourcePlanner):
         self._number += 1
         self._position = encoded_position(portion.position)
         self._ended = portion.last
+        if portion.last and not reading.bounded:
+            _LOG.warning(
+                "%s has ended. The job goes on, as the source does not say that it is bounded: let bounded be True, or pass"
+                " bounded=True to addSource, and the job ends with it.",
+                reading.name,
+            )
         some = len(portion.records) or len(portion.watermarks)
         frames = self._write(portion) if some else []
         return Step([(self._number, self._position), *frames], portion.last)
