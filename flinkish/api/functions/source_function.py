@@ -16,46 +16,6 @@ T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class SourceContext(ABC, Generic[T_contra]):
-    """What a SourceFunction emits to (Flink: ``SourceFunction.SourceContext``). Its methods wait while the job is behind,
-    and end ``run`` once the job is cancelled."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def collect(self, element: T_contra) -> None:
-        """Emit ``element`` without a timestamp."""
-
-    @abstractmethod
-    def collectWithTimestamp(self, element: T_contra, timestamp: int) -> None:
-        """Emit ``element`` with a timestamp in ms since the epoch.
-
-        Raises IllegalArgumentError unless ``timestamp`` is an int of 64 bits.
-        """
-
-    @abstractmethod
-    def emitWatermark(self, mark: Watermark) -> None:
-        """Emit a watermark: no element with its timestamp or an earlier one will come any more. A WatermarkStrategy behind
-        the source ignores it, as in Flink.
-
-        Raises IllegalArgumentError for what is no Watermark.
-        """
-
-    @abstractmethod
-    def getCheckpointLock(self) -> AbstractContextManager[Any]:
-        """A lock, for ported code that holds it while it emits; nothing else takes it."""
-
-    def markAsTemporarilyIdle(self) -> NoReturn:
-        """Not supported: a WatermarkStrategy with ``withIdleness`` finds out by itself."""
-        raise NotSupportedError(
-            "markAsTemporarilyIdle: a source cannot say that it is idle. Give the stream"
-            " assignTimestampsAndWatermarks(strategy.withIdleness(duration))."
-        )
-
-    def close(self) -> None:
-        """Does nothing; it exists for ported code that calls it."""
-
-
 class SourceFunction(Function, ABC, Generic[T_co]):
     """Emits the elements of a stream until there are no more, or ``cancel`` is called (Flink 1: ``SourceFunction``).
 
@@ -74,7 +34,44 @@ class SourceFunction(Function, ABC, Generic[T_co]):
     [3, 2, 1]
     """
 
-    SourceContext: TypeAlias = SourceContext
+    class SourceContext(ABC, Generic[T_contra]):
+        """What a SourceFunction emits to (Flink: ``SourceFunction.SourceContext``). Its methods wait while the job is behind,
+        and end ``run`` once the job is cancelled."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def collect(self, element: T_contra) -> None:
+            """Emit ``element`` without a timestamp."""
+
+        @abstractmethod
+        def collectWithTimestamp(self, element: T_contra, timestamp: int) -> None:
+            """Emit ``element`` with a timestamp in ms since the epoch.
+
+            Raises IllegalArgumentError unless ``timestamp`` is an int of 64 bits.
+            """
+
+        @abstractmethod
+        def emitWatermark(self, mark: Watermark) -> None:
+            """Emit a watermark: no element with its timestamp or an earlier one will come any more. A WatermarkStrategy behind
+            the source ignores it, as in Flink.
+
+            Raises IllegalArgumentError for what is no Watermark.
+            """
+
+        @abstractmethod
+        def getCheckpointLock(self) -> AbstractContextManager[Any]:
+            """A lock, for ported code that holds it while it emits; nothing else takes it."""
+
+        def markAsTemporarilyIdle(self) -> NoReturn:
+            """Not supported: a WatermarkStrategy with ``withIdleness`` finds out by itself."""
+            raise NotSupportedError(
+                "markAsTemporarilyIdle: a source cannot say that it is idle. Give the stream"
+                " assignTimestampsAndWatermarks(strategy.withIdleness(duration))."
+            )
+
+        def close(self) -> None:
+            """Does nothing; it exists for ported code that calls it."""
 
     @abstractmethod
     def run(self, ctx: SourceContext[Any]) -> object:
@@ -91,4 +88,6 @@ class RichSourceFunction(SourceFunction[T_co], RichFunction):
     task's information; state and metrics belong to the operators behind the source."""
 
 
-SourceFunctionLike: TypeAlias = Union[SourceFunction[T], Callable[[SourceContext[T]], object]]
+SourceFunctionLike: TypeAlias = Union[
+    SourceFunction[T], Callable[[SourceFunction.SourceContext[T]], object]
+]

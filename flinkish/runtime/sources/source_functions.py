@@ -12,7 +12,7 @@ from flinkish.api.connectors.source import Source
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext, TaskInfo
-from flinkish.api.functions.source_function import SourceContext
+from flinkish.api.functions.source_function import SourceFunction
 from flinkish.api.time.elements import StreamRecord, Watermark
 
 
@@ -45,7 +45,7 @@ def cancel_source(source: Source[Any]) -> None:
         source.cancel()
 
 
-class _Context(SourceContext[Any]):
+class _Context(SourceFunction.SourceContext[Any]):
     __slots__ = ("_emit", "_lock")
 
     def __init__(self, emit: Callable[[Any], None]) -> None:
