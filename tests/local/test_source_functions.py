@@ -226,3 +226,26 @@ def test_what_is_none_is_refused(local):
         local.addSource(Timed(), bounded=None)
     with pytest.raises(fl.FlinkishError, match="typeInfo"):
         local.addSource(Timed(), "timed", str)
+
+
+def test_it_runs_from_its_beginning_after_a_failure(local):
+    def run(ctx):
+        for number in range(1, 6):
+            ctx.collect(number)
+
+    def fails_once(number):
+        if number == 2 and "failed" not in CALLS:
+            CALLS.append("failed")
+            raise OSError("once")
+        return number
+
+    local.getConfig().setElementsPerBatch(1)
+    local.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(1, 0))
+    seen: list[int] = []
+    local.addSource(run, bounded=True).forEachBatch(
+        lambda numbers, _: seen.extend(map(fails_once, numbers))
+    )
+    local.execute()
+    assert CALLS == ["failed"]
+    # The batch that failed keeps its element, and then run() begins anew
+    assert seen == [1, 2, 1, 2, 3, 4, 5]
