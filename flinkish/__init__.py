@@ -225,6 +225,8 @@ from flinkish.api.functions.runtime_context import RuntimeContext as RuntimeCont
 from flinkish.api.functions.runtime_context import TaskInfo as TaskInfo
 from flinkish.api.functions.sink_function import RichSinkFunction as RichSinkFunction
 from flinkish.api.functions.sink_function import SinkFunction as SinkFunction
+from flinkish.api.functions.source_function import RichSourceFunction as RichSourceFunction
+from flinkish.api.functions.source_function import SourceFunction as SourceFunction
 from flinkish.api.functions.state import AggregatingState as AggregatingState
 from flinkish.api.functions.state import AggregatingStateDescriptor as AggregatingStateDescriptor
 from flinkish.api.functions.state import ListState as ListState
@@ -390,10 +392,13 @@ from flinkish.api.windowing.windows import GlobalWindow as GlobalWindow
 from flinkish.api.windowing.windows import TimeWindow as TimeWindow
 from flinkish.api.windowing.windows import Window as Window
 
+_CLASHING = frozenset(("Counter", "Order", "Row", "Window"))
+"""What ``import *`` leaves out, as collections, typing and pyspark.sql have it too, or programs for classes of their own."""
+
 __all__ = sorted(
     name
     for name, value in vars().items()
-    if not (name.startswith("_") or isinstance(value, _ModuleType))
+    if not (name.startswith("_") or name in _CLASHING or isinstance(value, _ModuleType))
 )
 
 try:

@@ -171,10 +171,6 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
         "getNumberOfExecutionRetries": "write getConfig().getRestartStrategy()",
         "getStreamTimeCharacteristic": "the window assigner says what time it works in",
         "isForceCheckpointing": "leave it out: every batch is a checkpoint",
-        "addSource": (
-            "Flink has deprecated SourceFunction. Use fromSource(DataGeneratorSource(function)),"
-            " fromSource(FileSource...), or fromDataFrame(spark.readStream...) with any of Spark's connectors"
-        ),
         "createInput": (
             "an InputFormat is a Java class. Use fromSource(FileSource...), or fromDataFrame with any of"
             " Spark's readers"

@@ -25,7 +25,7 @@ _DATA_SET = "Flink 2 has no DataSet either. Write DataStream: bounded sources en
 _GROUPS: tuple[tuple[str, str], ...] = (
     # ------------------------------------------------------------------ sources
     (
-        "SourceFunction RichSourceFunction ParallelSourceFunction RichParallelSourceFunction SourceReader"
+        "ParallelSourceFunction RichParallelSourceFunction SourceReader"
         " SplitEnumerator SourceSplit SourceReaderContext SourceReaderFactory SplitEnumeratorContext ReaderOutput"
         " SourceOutput ReaderInfo SourceEvent SplitsAssignment ExternallyInducedSourceReader ExternallyInducedSource"
         " DynamicFilteringInfo DynamicParallelismInference SupportsBatchSnapshot"

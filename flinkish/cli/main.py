@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs_own: list[str] = []
     if "--" in own:
         own, programs_own = own[: own.index("--")], own[own.index("--") + 1 :]
-    given = _parser().parse_args(own)
+    given = _parser().parse_args(_with_port(own))
     if given.name in _OPTIONS:
         _take_options_after_script(given)
         given.arguments += programs_own
@@ -150,8 +150,35 @@ def _add_explain_options(parser: argparse.ArgumentParser) -> None:
 _OPTIONS = {"run": _add_run_options, "explain": _add_explain_options}
 
 _WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
+_WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s")
 _WITH_NUMBER_OR_NONE = ("--web",)
 _WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
+
+
+def _with_port(arguments: list[str]) -> list[str]:
+    """``arguments`` where a ``--web`` before the script that no port follows has port 0; argparse would take the script
+    for the port."""
+    if not arguments or arguments[0] not in _OPTIONS:
+        return arguments
+    given, position = list(arguments), 1
+    while position < len(given) and given[position].startswith("-"):
+        option, assigned, _ = given[position].partition("=")
+        value = "".join(given[position + 1 : position + 2])
+        if not assigned and _names(option, _WITH_NUMBER_OR_NONE):
+            if value.isdecimal():
+                position += 1
+            else:
+                given[position] = f"{option}=0"
+        elif not assigned and _names(option, _WITH_VALUE_BEFORE_SCRIPT):
+            position += 1
+        position += 1
+    return given
+
+
+def _names(option: str, options: Sequence[str]) -> bool:
+    """Whether ``option`` is one of ``options``, or the beginning of one as argparse allows it."""
+    begins = len(option) > 2 and option.startswith("--")
+    return option in options or (begins and any(each.startswith(option) for each in options))
 
 
 def _take_options_after_script(given: argparse.Namespace) -> None:

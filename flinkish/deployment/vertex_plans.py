@@ -8,6 +8,7 @@ from typing import Any
 import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.function_source import FunctionSource
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
@@ -129,9 +130,12 @@ def shipped_source(source: Source[Any]) -> bytes:
     try:
         return bytes(cloudpickle.dumps(source))
     except Exception as error:
+        name, method = type(source).__name__, "read()"
+        if isinstance(source, FunctionSource):
+            name, method = source.name, "run(ctx)"
         raise InvalidProgramError(
-            f"{type(source).__name__}: the source cannot be pickled for the process that reads it:"
-            f" {error}. It probably has a lock, a file or a connection: open that in read()."
+            f"{name}: the source cannot be pickled for the process that reads it:"
+            f" {error}. It probably has a lock, a file or a connection: open that in {method}."
         ) from error
 
 

@@ -18,7 +18,7 @@ NODES = [node for tree in TREES for node in ast.walk(tree)]
 
 FUNCTIONS = [
     name
-    for name in fl.__all__
+    for name in (*fl.__all__, *fl._CLASHING)
     if inspect.isclass(getattr(fl, name)) and issubclass(getattr(fl, name), Function)
 ]
 

@@ -144,7 +144,7 @@ def public_names() -> dict[str, Callable[..., Any]]:
         importlib.import_module(f"flinkish.compat.{module.name}")
         for module in pkgutil.iter_modules(flinkish.compat.__path__)
     ]
-    found = {name: getattr(fl, name) for name in fl.__all__}
+    found = {name: getattr(fl, name) for name in (*fl.__all__, *fl._CLASHING)}
     for module in modules:
         for name, value in vars(module).items():
             own = getattr(value, "__module__", "").startswith(module.__name__)

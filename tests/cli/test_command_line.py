@@ -152,6 +152,30 @@ def test_run_says_where_the_page_is_if_it_is_asked_to(tmp_path, capsys):
     assert re.search(r"http://127\.0\.0\.1:\d+/#token=", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        (["--web", "SCRIPT"], []),
+        (["--web", "SCRIPT", "--web", "0", "x"], ["x"]),
+        (["--web", "SCRIPT", "x", "--web", "y"], ["x", "--web", "y"]),
+        (["--we", "SCRIPT", "8080"], ["8080"]),
+        (["--checkpoint", "dir", "-p", "2", "--web", "SCRIPT", "x"], ["x"]),
+        (["-s", "dir", "-n", "--web", "SCRIPT"], []),
+        (["--check", "dir", "--web", "SCRIPT"], []),
+        (["--web", "-p", "2", "SCRIPT"], []),
+        (["--web=0", "SCRIPT", "x"], ["x"]),
+        (["--web", "0", "--parallelism=2", "SCRIPT"], []),
+        (["--web", "SCRIPT", "--", "--web"], ["--web"]),
+    ],
+)
+def test_web_does_not_take_the_script_for_a_port(tmp_path, capsys, given, left):
+    file = script(tmp_path, "import sys; print(sys.argv[1:])")
+    assert main(["run", *(file if part == "SCRIPT" else part for part in given)]) == 0
+    told = capsys.readouterr()
+    assert told.out.strip() == str(left)
+    assert "The web page is at http://127.0.0.1:" in told.err
+
+
 def test_an_error_of_the_program_is_its_own(tmp_path):
     with pytest.raises(ZeroDivisionError):
         main(["run", script(tmp_path, "1 / 0")])

@@ -73,6 +73,7 @@ from flinkish import (
     RichMapFunction,
     RichReduceFunction,
     RichSinkFunction,
+    RichSourceFunction,
     RichWindowFunction,
     RuntimeContext,
     SessionWindowTimeGapExtractor,
@@ -82,13 +83,16 @@ from flinkish import (
     SinkWriter,
     SinkWriterContext,
     Source,
+    SourceFunction,
     StreamExecutionEnvironment,
     SupportsCommitter,
     Time,
     TimeWindow,
     TumblingEventTimeWindows,
+    Types,
     ValueState,
     ValueStateDescriptor,
+    Watermark,
     WindowContext,
     WindowFunction,
     WriterInitContext,
@@ -164,6 +168,27 @@ class RichDelay(Counted, RichMapFunction[Flight, float]):
 class Written(SinkFunction[Flight]):
     def invoke(self, value: Flight, context: SinkFunction.Context) -> None:
         assert_type(context.timestamp(), int | None)
+
+
+class Emitted(SourceFunction[int]):
+    def run(self, ctx: SourceFunction.SourceContext[int]) -> None:
+        ctx.collect(1)
+        ctx.collectWithTimestamp(2, 1_000)
+        ctx.emitWatermark(Watermark(1_000))
+
+    def cancel(self) -> None:
+        pass
+
+
+class RichEmitted(Counted, RichSourceFunction[int]):
+    def run(self, ctx: SourceFunction.SourceContext[int]) -> Iterator[int]:
+        yield 1
+
+
+def source_functions(env: StreamExecutionEnvironment) -> None:
+    assert_type(env.addSource(Emitted()), DataStreamSource[int])
+    rich = env.addSource(RichEmitted(), "numbers", Types.LONG(), bounded=True)
+    assert_type(rich, DataStreamSource[int])
 
 
 class RichWritten(Counted, RichSinkFunction[Flight]):

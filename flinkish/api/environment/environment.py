@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.connectors.function_source import FunctionSource
 from flinkish.api.connectors.sink import PrintSink
 from flinkish.api.connectors.source import (
     CollectionSource,
@@ -44,8 +45,10 @@ from flinkish.api.execution.client import (
     JobListener,
 )
 from flinkish.api.execution.executor import PipelineExecutor, Plan, WebUI
+from flinkish.api.execution.holds import warn_of_silence
 from flinkish.api.execution.notebook import graph_html
 from flinkish.api.execution.progress_bar import progress_bar
+from flinkish.api.functions.source_function import SourceFunctionLike
 from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.api.plan.transformations import (
     SinkTransformation,
@@ -208,6 +211,28 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
                 SourceWatermarksDescription(watermarkStrategy, source.splitOf)
             )
         return DataStreamSource(self, assigned.getTransformation(), transformation)
+
+    def addSource(
+        self,
+        function: SourceFunctionLike[T],
+        sourceName: str = "Custom Source",
+        typeInfo: TypeInformation[T] | None = None,
+        bounded: bool = False,
+    ) -> DataStreamSource[T]:
+        """A stream of what a SourceFunction or ``f(context)`` emits, which runs in one process.
+
+        ``bounded``: whether ``run`` ends by itself. A job on Spark ends with it only if so, and then reads full batches;
+        otherwise a batch takes what has come by then.
+
+        Deprecated, as in Flink: a SourceFunction has no position, so that it runs from its beginning after a failure or a
+        restart, and what had come before comes again. ``fromSource`` with a ``Source`` of your own goes on where it was.
+
+        Raises InvalidProgramError for what is neither, NotSupportedError for a CheckpointedFunction.
+        """
+        text("addSource: sourceName", sourceName)
+        if typeInfo is not None:
+            instance("addSource: typeInfo", typeInfo, TypeInformation, "Pass one, or leave it out.")
+        return self.fromSource(FunctionSource(function, bounded), None, sourceName, typeInfo)
 
     @overload
     def fromElements(
@@ -384,6 +409,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         for web in (self._webUI, self.contextWebUI):
             if web is not None:
                 web.addJob(client)
+        warn_of_silence(client)
         for listener in self._listeners:
             listener.onJobSubmitted(client, None)
         return client

@@ -47,6 +47,8 @@ class OperatorDetails:
     metrics: OperatorMetrics
     inputs: tuple[InputDetails, ...] = ()
     heldBackBy: WatermarkHold | None = None
+    waitsForEventTime: bool = False
+    """Whether it has windows open that only a watermark closes."""
 
 
 @dataclass(frozen=True)

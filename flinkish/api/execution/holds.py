@@ -1,52 +1,115 @@
-"""What event time waits for, in a sentence with the fix: the page, the notebook and the console say it."""
+"""What event time waits for, in a sentence with the fix: the page, the notebook, the console and the log say it."""
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from flinkish.api.execution.job_drawing import span, watermark
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
 if TYPE_CHECKING:
+    from flinkish.api.execution.client import JobClient
     from flinkish.api.execution.details import JobDetails, OperatorDetails, WatermarkHold
+
+_LOG = logging.getLogger("flinkish")
+
+_POLL_SECONDS = 2.0
 
 STUCK_MILLIS = 10_000
 """A watermark that has not moved for so long is worth a word."""
 
 
-def holds(details: JobDetails) -> list[WatermarkHold]:
+def holds(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> list[WatermarkHold]:
     """What keeps the watermark of some operator of a job that runs, each once."""
-    if details.status.isGloballyTerminalState():
-        return []
-    found = {
-        (hold.operator, hold.split): hold
-        for operator in details.operators.values()
-        if (hold := operator.heldBackBy) is not None
-        and details.now - hold.since >= STUCK_MILLIS
-        and _is_behind(operator, hold)
-    }
-    return list(found.values())
+    return [hold for hold, _ in _holds(details, stuckMillis)]
 
 
-def waits_for(details: JobDetails) -> str | None:
+def waits_for(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> str | None:
     """What event time waits for, and what to do about it; None if it goes on."""
+    found = _holds(details, stuckMillis)
     parts = [
         hold.operator
         + ("" if hold.split is None else f", split {hold.split}")
         + f", whose watermark ({watermark(hold.currentWatermark)}) has not moved for"
         f" {span(details.now - hold.since)}"
-        for hold in holds(details)
+        for hold, _ in found
     ]
     if not parts:
         return None
-    return (
-        " and ".join(parts)
-        + "; if it has nothing to say for now, give its strategy withIdleness(...)"
+    return f"{' and '.join(parts)}; {_fix(found)}"
+
+
+def warn_of_silence(client: JobClient) -> None:
+    """Follow a job in a thread, and log once what event time waits for when nothing has come out for ten seconds."""
+    threading.Thread(target=_follow, args=(client,), name="flinkish silence", daemon=True).start()
+
+
+def _follow(client: JobClient) -> None:
+    written, since = -1, 0
+    while not client.getJobStatus().isGloballyTerminalState():
+        details = client.getJobDetails()
+        if (now_written := _written(details)) != written:
+            written, since = now_written, details.now
+        silent = details.now - since >= STUCK_MILLIS and _has_timers(details)
+        waiting = waits_for(details, STUCK_MILLIS) if silent else None
+        if waiting is not None:
+            _LOG.warning(
+                "%s: nothing has come out for %s. Event time waits for %s.",
+                details.name,
+                span(details.now - since),
+                waiting,
+            )
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _has_timers(details: JobDetails) -> bool:
+    """Whether an operator that is held back has registered timers: without, nothing in it waits for event time."""
+    return any(o.metrics.timers and o.heldBackBy for o in details.operators.values())
+
+
+def _written(details: JobDetails) -> int:
+    """The records that sinks and SinkFunctions, which are operators, have received."""
+    called = (
+        operator.metrics.numRecordsIn
+        for operator in details.operators.values()
+        if operator.metrics.name.startswith("Sink: ")
     )
+    return sum(called) + sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSink)
+
+
+def _holds(details: JobDetails, stuckMillis: int) -> list[tuple[WatermarkHold, bool]]:
+    """What keeps the watermark of some operator, each with whether another input is ahead of it there."""
+    if details.status.isGloballyTerminalState():
+        return []
+    found: dict[tuple[str, str | None], tuple[WatermarkHold, bool]] = {}
+    for operator in details.operators.values():
+        hold = operator.heldBackBy
+        if hold is None or details.now - hold.since < stuckMillis or not _is_behind(operator, hold):
+            continue
+        key = hold.operator, hold.split
+        ahead = any(each.holdsBack for each in operator.inputs)
+        found[key] = hold, ahead or (key in found and found[key][1])
+    return list(found.values())
+
+
+def _fix(found: list[tuple[WatermarkHold, bool]]) -> str:
+    fixes = []
+    if any(ahead for _, ahead in found):
+        fixes.append("if it has nothing to say for now, give its strategy withIdleness(...)")
+    alone = [hold for hold, ahead in found if not ahead]
+    if any(hold.currentWatermark is None for hold in alone):
+        fixes.append("give it timestamps and watermarks with assignTimestampsAndWatermarks(...)")
+    if any(hold.currentWatermark is not None for hold in alone):
+        fixes.append("a later timestamp or the end of the input moves it")
+    return "; ".join(fixes)
 
 
 def _is_behind(operator: OperatorDetails, hold: WatermarkHold) -> bool:
     if hold.currentWatermark is None:
         # Without any watermark, and no input that is ahead, the job may have no event time at all
-        return any(each.holdsBack for each in operator.inputs)
+        return operator.waitsForEventTime or any(each.holdsBack for each in operator.inputs)
     return hold.currentWatermark != MAX_TIMESTAMP

@@ -21,14 +21,20 @@ _CELL = 80
 class Elements(list[T]):
     """A list of elements that a notebook shows as a table.
 
-    ``isComplete``: whether these are all the elements of the stream.
+    ``isComplete``: whether these are all the elements of the stream. ``waitsFor``: what event time waited for, where
+    none had come.
     """
 
     def __init__(
-        self, elements: Iterable[T] = (), names: list[str] | None = None, isComplete: bool = True
+        self,
+        elements: Iterable[T] = (),
+        names: list[str] | None = None,
+        isComplete: bool = True,
+        waitsFor: str | None = None,
     ) -> None:
         super().__init__(elements)
         self.isComplete = isComplete
+        self.waitsFor = waitsFor
         self._names = names
 
     @property
@@ -68,10 +74,12 @@ class Elements(list[T]):
         )
         return (
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<p>{self._summary()}</p>"
+            f"<p>{escape(self._summary())}</p>"
         )
 
     def _summary(self) -> str:
+        if self.waitsFor is not None:
+            return f"no elements yet: event time waits for {self.waitsFor}"
         count = "1 element" if len(self) == 1 else f"{len(self)} elements"
         return count if self.isComplete else f"the first {count}"
 

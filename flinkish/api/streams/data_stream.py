@@ -33,6 +33,7 @@ from flinkish.api.execution.client import (
     CollectResultIterator,
     JobClient,
 )
+from flinkish.api.execution.holds import STUCK_MILLIS, waits_for
 from flinkish.api.execution.notebook import in_notebook
 from flinkish.api.execution.tables import Elements
 from flinkish.api.functions.adapt import (
@@ -541,20 +542,21 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
     def preview(self, n: int = 20, seconds: float = 10.0) -> Elements[T_co]:
         """The first ``n`` elements, or those that come in ``seconds`` after the first batch, of an
         unbounded stream too. A job of its own brings them, which is then stopped: other sinks and the
-        checkpoint of the environment have no part in it."""
+        checkpoint of the environment have no part in it. Where none has come, the table says what event time
+        waits for."""
         positive("preview: n", n)
         if number("preview: seconds", seconds) <= 0:
             raise IllegalArgumentError(f"preview: seconds is {seconds}, but must be above 0.")
         with self._environment._alone():
             iterator = self.collectAsync()
             client = self._environment.executeAsync("preview")
-        timed_out = threading.Event()
-        watch = threading.Thread(target=_stop_after, args=(client, seconds, timed_out), daemon=True)
-        watch.start()
+        stop = _StopAfter(client, seconds)
+        threading.Thread(target=stop.run, daemon=True).start()
         with iterator:
             elements = list(islice(iterator, n))
-            complete = len(elements) < n and not timed_out.is_set()
-        return Elements(elements, self._columns(), complete)
+            complete = len(elements) < n and not stop.timedOut.is_set()
+        waitsFor = None if elements or complete else stop.waitsFor
+        return Elements(elements, self._columns(), complete, waitsFor)
 
     def display(self, n: int = 20, seconds: float = 10.0) -> None:
         """Show the elements of ``preview`` as a table: in the cell of a notebook, else as text."""
@@ -640,17 +642,29 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
 _SAME_ELEMENTS = (FilterDescription, InOrderDescription, TimestampsAndWatermarksDescription)
 
 
-def _stop_after(client: JobClient, seconds: float, timedOut: threading.Event) -> None:
-    """Cancel the job ``seconds`` after its first batch, unless it has ended by then."""
-    until: float | None = None
-    while not client.getJobStatus().isGloballyTerminalState():
-        if until is None and client.getJobDetails().completedBatches:
-            until = time.monotonic() + seconds
-        if until is not None and time.monotonic() >= until:
-            timedOut.set()
-            client.cancelSoon()
-            return
-        time.sleep(_POLL_SECONDS)
+class _StopAfter:
+    """Cancels a job ``seconds`` after its first batch, unless it has ended by then."""
+
+    def __init__(self, client: JobClient, seconds: float) -> None:
+        self.timedOut = threading.Event()
+        self.waitsFor: str | None = None
+        """What event time waited for then."""
+        self._client = client
+        self._seconds = seconds
+
+    def run(self) -> None:
+        until: float | None = None
+        while not self._client.getJobStatus().isGloballyTerminalState():
+            details = self._client.getJobDetails()
+            if until is None and details.completedBatches:
+                until = time.monotonic() + self._seconds
+            if until is not None and time.monotonic() >= until:
+                stuck = min(STUCK_MILLIS, round(self._seconds * 1000 / 2))
+                self.waitsFor = waits_for(details, stuck)
+                self.timedOut.set()
+                self._client.cancelSoon()
+                return
+            time.sleep(_POLL_SECONDS)
 
 
 _POLL_SECONDS = 0.1

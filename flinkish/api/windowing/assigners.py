@@ -39,6 +39,7 @@ from flinkish.api.windowing.triggers import (
     ProcessingTimeTrigger,
     Trigger,
 )
+from flinkish.api.windowing.window_lengths import window_length
 from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window, window_start
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -152,7 +153,7 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
         windowStagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> None:
         name = type(self).__name__
-        size, offset = milliseconds(f"{name}: size", size), milliseconds(f"{name}: offset", offset)
+        size, offset = window_length(f"{name}: size", size), milliseconds(f"{name}: offset", offset)
         if abs(offset) >= size:
             raise IllegalArgumentError(
                 f"{name}: size is {size} ms and offset {offset} ms, but abs(offset) <"
@@ -277,7 +278,7 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
 
     def __init__(self, size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> None:
         name = type(self).__name__
-        size, slide = milliseconds(f"{name}: size", size), milliseconds(f"{name}: slide", slide)
+        size, slide = window_length(f"{name}: size", size), window_length(f"{name}: slide", slide)
         offset = milliseconds(f"{name}: offset", offset)
         if abs(offset) >= slide or size <= 0:
             raise IllegalArgumentError(
@@ -316,10 +317,11 @@ class SlidingEventTimeWindows(SlidingWindows):
     """Windows of one size, a new one every slide, by the timestamps of elements (Flink:
     ``SlidingEventTimeWindows``). Results carry the last ms of their window as timestamp.
 
-    >>> from flinkish import SlidingEventTimeWindows
+    >>> from flinkish import SlidingEventTimeWindows, Time
     >>> from flinkish.testing import StreamTestHarness
     >>> harness = StreamTestHarness(
-    ...     lambda clicks: clicks.keyBy(0).window(SlidingEventTimeWindows.of(1_000, 500)).sum(1)
+    ...     lambda clicks: clicks.keyBy(0)
+    ...     .window(SlidingEventTimeWindows.of(Time.seconds(1), Time.milliseconds(500))).sum(1)
     ... )
     >>> harness.processElement(("ada", 1), 700)
     >>> harness.processWatermark(2_000)
@@ -410,7 +412,8 @@ class _FixedGap(SessionWindows[object]):
     """The same gap after every element."""
 
     def __init__(self, sessionTimeout: TimeLike) -> None:
-        self.sessionTimeout = positive_length(f"{type(self).__name__}: gap", sessionTimeout)
+        gap = f"{type(self).__name__}: gap"
+        self.sessionTimeout = positive_length(gap, window_length(gap, sessionTimeout))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.sessionTimeout})"

@@ -20,11 +20,11 @@ class AfterAllowedLatenessTrigger(Trigger[object, TimeWindow]):
     the end and another for each late element. Use it with ``allowedLateness`` of the same length;
     Flink has no such trigger.
 
-    >>> from flinkish import TumblingEventTimeWindows
+    >>> from flinkish import Time, TumblingEventTimeWindows
     >>> from flinkish.compat.atlas import AfterAllowedLatenessTrigger
     >>> from flinkish.testing import StreamTestHarness
     >>> harness = StreamTestHarness(
-    ...     lambda numbers: numbers.windowAll(TumblingEventTimeWindows.of(10))
+    ...     lambda numbers: numbers.windowAll(TumblingEventTimeWindows.of(Time.milliseconds(10)))
     ...     .allowedLateness(5).trigger(AfterAllowedLatenessTrigger.of(5))
     ...     .reduce(lambda a, b: a + b)
     ... )

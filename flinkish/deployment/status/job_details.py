@@ -21,6 +21,7 @@ from flinkish.api.execution.details import (
     WatermarkHold,
 )
 from flinkish.api.plan.partitioning import Partitioning
+from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
@@ -152,6 +153,9 @@ class JobDetailsView:
             found,
             (*_inputs(vertex, inputs, split=False), *_inputs(vertex, inputs, split=True)),
             None if vertex.head.isSource else self._hold(vertex),
+            found.timers > 0
+            and isinstance(node.operator, WindowOperatorDescription)
+            and node.operator.assigner.isEventTime(),
         )
 
     def _hold(self, vertex: JobVertex) -> WatermarkHold | None:

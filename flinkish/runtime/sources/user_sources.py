@@ -8,17 +8,20 @@ after the last element that was planned.
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
 import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.connectors.function_source import FunctionSource
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import (
     CorruptCheckpointError,
@@ -42,9 +45,12 @@ from flinkish.runtime.records.frames import (
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
+from flinkish.runtime.sources.source_functions import Cancelled, cancel_source, run_source_function
 
 if TYPE_CHECKING:
     from pyarrow import fs
+
+_LOG = logging.getLogger("flinkish")
 
 ELEMENTS_A_BATCH = 100_000
 """The most elements that a batch takes, unless the user says how many; so many are read ahead, too."""
@@ -76,7 +82,8 @@ class ReadAhead:
     """
 
     def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
-        self._name = name
+        self.name = source.name if isinstance(source, FunctionSource) else name
+        self._source = source
         self.bounded = source.bounded
         """Whether the source ends by itself."""
         self._position = position
@@ -126,10 +133,17 @@ class ReadAhead:
         """Read no further."""
         self._closed = True
         self._room.set()
+        if not self._ended:
+            with suppress(Exception):  # nobody waits for what is read any more
+                cancel_source(self._source)
 
     def _run(self, source: Source[Any]) -> None:
         try:
-            with user_method_of(self._name, "read()"):
+            if isinstance(source, FunctionSource):
+                with user_method_of(self.name, "run()"):
+                    run_source_function(source, self._append)
+                return
+            with user_method_of(self.name, "read()"):
                 elements = iter(source.read(self._position))
                 try:
                     self._append_all(elements)
@@ -139,7 +153,8 @@ class ReadAhead:
                         close()
         except BaseException as error:
             self._error = error
-        self._ended = True
+        finally:
+            self._ended = True
 
     def _append_all(self, elements: Iterator[Any]) -> None:
         for element in elements:
@@ -147,24 +162,35 @@ class ReadAhead:
                 raise UnfitElementError(
                     f"read() gave {shown(element)}, which is no pair. Write yield element, position,"
                     " where position is what read(position) gets to go on after that element.",
-                    self._name,
+                    self.name,
                 )
             value, position = element
-            timestamp = NO_TIMESTAMP
-            if type(value) is StreamRecord:
-                value, given = value.value, value.timestamp
-                timestamp = NO_TIMESTAMP if given is None else given
-            # As it is now: the generator may go on changing it
-            value = value if type(value) in ATOMS else copied(value)
-            position = position if type(position) in ATOMS else copied(position)
-            self._read.append((value, timestamp, position))
-            if len(self._read) >= self._most:
-                self._room.clear()
-                # Taken between the two
-                if len(self._read) >= self._most:
-                    self._room.wait()
+            self._read_one(value, position)
             if self._closed:
                 return
+
+    def _append(self, value: Any) -> None:
+        """Take an element that has no position."""
+        if self._closed:
+            raise Cancelled
+        self._read_one(value, None)
+        if self._closed:
+            raise Cancelled
+
+    def _read_one(self, value: Any, position: Any) -> None:
+        timestamp = NO_TIMESTAMP
+        if type(value) is StreamRecord:
+            value, given = value.value, value.timestamp
+            timestamp = NO_TIMESTAMP if given is None else given
+        # As it is now: the generator may go on changing it
+        value = value if type(value) in ATOMS else copied(value)
+        position = position if type(position) in ATOMS else copied(position)
+        self._read.append((value, timestamp, position))
+        if len(self._read) >= self._most:
+            self._room.clear()
+            # Taken between the two
+            if len(self._read) >= self._most and not self._closed:
+                self._room.wait()
 
 
 @dataclass(frozen=True)
@@ -273,6 +299,12 @@ class UserSourcePlanner(SourcePlanner):
         self._number += 1
         self._position = encoded_position(portion.position)
         self._ended = portion.last
+        if portion.last and not reading.bounded:
+            _LOG.warning(
+                "%s has ended. The job goes on, as the source does not say that it is bounded: let bounded be True, or pass"
+                " bounded=True to addSource, and the job ends with it.",
+                reading.name,
+            )
         some = len(portion.records) or len(portion.watermarks)
         frames = self._write(portion) if some else []
         return Step([(self._number, self._position), *frames], portion.last)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
+import threading
+import time
 from dataclasses import replace
 
 import pytest
 
+import flinkish as fl
 from flinkish import JobStatus
+from flinkish.api.execution import holds
 from flinkish.api.execution.holds import waits_for
 from flinkish.api.execution.notebook import facts, job_html
 from tests.web.jobs import Client, details
@@ -88,3 +94,155 @@ def test_an_operator_without_a_watermark_shows_none():
     )
     shown = facts(replace(job, vertices=vertices))["watermark"]
     assert shown.startswith("none yet at ")
+
+
+@pytest.mark.parametrize(
+    ("watermark", "fix"),
+    [(None, "assignTimestampsAndWatermarks"), (3_999, "the end of the input moves it")],
+)
+def test_the_fix_where_no_other_input_is_ahead(watermark, fix):
+    job = held(currentWatermark=watermark)
+    vertices = tuple(
+        replace(
+            vertex,
+            operators=tuple(
+                replace(
+                    o,
+                    waitsForEventTime=True,
+                    inputs=tuple(replace(each, holdsBack=False) for each in o.inputs),
+                )
+                for o in vertex.operators
+            ),
+        )
+        for vertex in job.vertices
+    )
+    said = waits_for(replace(job, vertices=vertices))
+    assert said is not None
+    assert said.endswith(fix) or f"with {fix}" in said
+    assert "withIdleness" not in said
+
+
+class Waits(fl.Source[tuple[str, int]]):
+    """Elements up to 4 s, and then the last one's repetitions."""
+
+    @property
+    def bounded(self):
+        return False
+
+    def read(self, position):
+        for second in itertools.count(position or 0):
+            time.sleep(0.01 if second > 4 else 0)
+            yield fl.StreamRecord(("a", 1), min(second, 4) * 1000), second + 1
+
+
+def windows(env, strategy):
+    return (
+        env.fromSource(Waits(), strategy, "slow")
+        .keyBy(lambda e: e[0])
+        .window(fl.TumblingEventTimeWindows.of(fl.Time.minutes(1)))
+        .sum(1)
+    )
+
+
+class Records(logging.Handler):
+    """Keeps what is logged, and says when something has been."""
+
+    def __init__(self):
+        super().__init__()
+        self.messages: list[str] = []
+        self.came = threading.Event()
+
+    def emit(self, record):
+        if "Event time waits" in record.getMessage():
+            self.messages.append(record.getMessage())
+            self.came.set()
+
+
+@pytest.fixture
+def logged(monkeypatch):
+    monkeypatch.setattr(holds, "STUCK_MILLIS", 300)
+    monkeypatch.setattr(holds, "_POLL_SECONDS", 0.05)
+    records = Records()
+    logging.getLogger("flinkish").addHandler(records)
+    yield records
+    logging.getLogger("flinkish").removeHandler(records)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fix"),
+    [
+        (fl.WatermarkStrategy.forMonotonousTimestamps(), "the end of the input moves it."),
+        (None, "assignTimestampsAndWatermarks(...)."),
+    ],
+)
+def test_a_silent_job_logs_it_once(logged, strategy, fix):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    windows(env, strategy).print()
+    client = env.executeAsync("quiet")
+    try:
+        assert logged.came.wait(20)
+    finally:
+        client.cancel()
+    (message,) = logged.messages
+    assert message.startswith("quiet: nothing has come out for")
+    assert "Event time waits for Source: slow, whose watermark (" in message
+    assert message.endswith(fix)
+
+
+def following(jobs):
+    """What is logged of a job that is in these states one after the other."""
+    told = iter(jobs)
+
+    class Goes(Client):
+        def getJobStatus(self):
+            self.now = next(told, details(status=JobStatus.FINISHED))
+            return self.now.status
+
+        def getJobDetails(self):
+            return self.now
+
+    holds._follow(Goes(details()))
+
+
+def without_timers(job):
+    """The job where nothing waits for the watermark."""
+    return replace(
+        job,
+        vertices=tuple(
+            replace(
+                vertex,
+                operators=tuple(
+                    replace(o, metrics=replace(o.metrics, timers=0)) for o in vertex.operators
+                ),
+            )
+            for vertex in job.vertices
+        ),
+    )
+
+
+def test_a_job_with_output_or_a_short_one_logs_nothing(logged):
+    job = details()
+    short = [replace(job, now=job.now + 250 * step) for step in range(2)]
+    following(short)
+
+    def written(step):
+        vertices = tuple(replace(v, numRecordsIn=v.numRecordsIn + step) for v in job.vertices)
+        return replace(job, now=job.now + 1_000 * step, vertices=vertices)
+
+    following([written(step) for step in range(5)])
+    following([replace(without_timers(job), now=job.now + 250 * step) for step in range(5)])
+    assert logged.messages == []
+    following([replace(job, now=job.now + 250 * step) for step in range(5)])
+    assert len(logged.messages) == 1
+
+
+def test_an_empty_preview_says_it():
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    strategy: fl.WatermarkStrategy[tuple[str, int]] = fl.WatermarkStrategy.forMonotonousTimestamps()
+    shown = windows(env, strategy).preview(3, seconds=0.5)
+    assert (shown, shown.isComplete) == ([], False)
+    said = "no elements yet: event time waits for Source: slow, whose watermark ("
+    assert said in shown.toText()
+    assert said in shown._repr_html_()
+    first = env.fromSource(Waits(), strategy, "slow").preview(1)
+    assert first.toText().splitlines()[-1] == "the first 1 element"

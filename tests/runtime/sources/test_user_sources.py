@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 import flinkish as fl
+from flinkish.api.connectors.function_source import FunctionSource
 from flinkish.api.errors import (
     CorruptCheckpointError,
     InvalidProgramError,
@@ -320,3 +321,15 @@ def test_what_a_source_keeps_while_it_reads_is_its_own(recwarn):
 
     assert list(local(Connected(), 1).executeAndCollect()) == [1, 2]
     assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_the_end_of_a_source_that_is_not_bounded_is_logged_once(tmp_path, caplog, bounded):
+    source = FunctionSource(lambda ctx: ctx.collect(1), bounded)
+    planning = planner(source, tmp_path)
+    while not awaited(planning.plan).last:
+        pass
+    assert planning.plan() is None
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == (0 if bounded else 1)
+    assert all("<lambda> has ended. The job goes on" in message for message in said)
