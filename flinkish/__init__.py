@@ -392,8 +392,9 @@ from flinkish.api.windowing.windows import GlobalWindow as GlobalWindow
 from flinkish.api.windowing.windows import TimeWindow as TimeWindow
 from flinkish.api.windowing.windows import Window as Window
 
-_CLASHING = frozenset(("Counter", "Order", "Row", "Window"))
-"""What ``import *`` leaves out, as collections, typing and pyspark.sql have it too, or programs for classes of their own."""
+_CLASHING = frozenset(("Counter", "Order", "Window"))
+"""What ``import *`` leaves out, as collections, typing and pyspark.sql have it too, or programs for classes of their own.
+Row stays, which most jobs of Flink's need."""
 
 __all__ = sorted(
     name
