@@ -223,6 +223,8 @@ from flinkish.api.functions.runtime_context import KeyedStateStore as KeyedState
 from flinkish.api.functions.runtime_context import OpenContext as OpenContext
 from flinkish.api.functions.runtime_context import RuntimeContext as RuntimeContext
 from flinkish.api.functions.runtime_context import TaskInfo as TaskInfo
+from flinkish.api.functions.sink_function import RichSinkFunction as RichSinkFunction
+from flinkish.api.functions.sink_function import SinkFunction as SinkFunction
 from flinkish.api.functions.state import AggregatingState as AggregatingState
 from flinkish.api.functions.state import AggregatingStateDescriptor as AggregatingStateDescriptor
 from flinkish.api.functions.state import ListState as ListState
@@ -308,6 +310,7 @@ from flinkish.api.streams.data_stream import DataStreamSource as DataStreamSourc
 from flinkish.api.streams.data_stream import (
     SingleOutputStreamOperator as SingleOutputStreamOperator,
 )
+from flinkish.api.streams.data_stream_utils import DataStreamUtils as DataStreamUtils
 from flinkish.api.streams.interval_join import IntervalJoin as IntervalJoin
 from flinkish.api.streams.interval_join import IntervalJoined as IntervalJoined
 from flinkish.api.streams.joined_streams import CoGroupedStreams as CoGroupedStreams

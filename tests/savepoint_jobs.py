@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import flinkish as fl
+from flinkish.cep import CEP, AfterMatchSkipStrategy, Pattern
 
 BY_TIME = fl.WatermarkStrategy.forBoundedOutOfOrderness(3).withTimestampAssigner(lambda n, at: n)
 
@@ -98,8 +99,35 @@ def priced(numbers: fl.DataStream[int]) -> fl.DataStream[Any]:
     return numbers.keyBy(lambda n: n % 9).connect(rules).process(Priced()).uid("priced")
 
 
+def matched(numbers: fl.DataStream[int]) -> fl.DataStream[Any]:
+    """Patterns whose matches are open for some time, and those that took too long."""
+    late: fl.OutputTag[Any] = fl.OutputTag("too late")
+    steps: Pattern[int, int] = (
+        Pattern[int, int]
+        .begin("first", AfterMatchSkipStrategy.skipToNext())
+        .where(lambda n: n % 3 == 0)
+        .followedBy("more")
+        .where(lambda n: n % 3 == 1)
+        .oneOrMore()
+        .followedBy("last")
+        .where(lambda n: n % 5 == 0)
+        .within(fl.Duration.ofMillis(40))
+    )
+    found = (
+        CEP.pattern(numbers.keyBy(lambda n: n % 4), steps)
+        .select(
+            late,
+            lambda match, time: ("too late", time, sorted(match.items())),
+            lambda match: ("matched", sorted(match.items())),
+        )
+        .uid("matched")
+    )
+    return found.union(found.getSideOutput(late))
+
+
 PARTS: dict[str, Callable[[fl.DataStream[int]], fl.DataStream[Any]]] = {
-    part.__name__: part for part in (totals, tumbling, sliding, sessions, counted, twice, priced)
+    part.__name__: part
+    for part in (totals, tumbling, sliding, sessions, counted, twice, priced, matched)
 }
 
 

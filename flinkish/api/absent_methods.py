@@ -62,10 +62,6 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
             " KeyedProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs and a"
             " life cycle"
         ),
-        "addSink": (
-            "a SinkFunction writes element by element, so that a batch which is run again would write"
-            " twice. Use sinkTo(FileSink...), or forEachBatch(function), which is called with the batch's id"
-        ),
         "writeToSocket": (
             "use forEachBatch(function) and send the elements there, with the batch's id so that the"
             " receiver can drop a batch that comes again"

@@ -77,7 +77,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     # ------------------------------------------------------------------ sinks
     (
-        "SinkFunction RichSinkFunction TwoPhaseCommitSinkFunction StatefulSink StatefulSinkWriter SupportsWriterState"
+        "TwoPhaseCommitSinkFunction StatefulSink StatefulSinkWriter SupportsWriterState"
         " TwoPhaseCommittingSink GlobalCommitter InitContext AsyncSinkBase AsyncSinkBaseBuilder AsyncSinkWriter"
         " AsyncSinkWriterConfiguration AsyncSinkWriterStateSerializer Batch BatchCreator BufferedRequestState"
         " ElementConverter RequestBuffer RequestEntryWrapper ResultHandler AIMDScalingStrategy"
@@ -219,10 +219,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         " InputTypeConfigurable",
         "An operator of one's own sees Flink's internals. Derive from ProcessFunction, KeyedProcessFunction or"
         " KeyedCoProcessFunction, which have state, timers, side outputs and a life cycle.",
-    ),
-    (
-        "DataStreamUtils",
-        "Write stream.executeAndCollect(), collectAsync() or stream.fullWindowPartition(); a stream that is keyed already is keyed again by keyBy.",
     ),
     # ------------------------------------------------------------------ state and checkpoints
     ("ListCheckpointed", "Derive from CheckpointedFunction: initializeState and snapshotState."),

@@ -96,6 +96,12 @@ def text(subject: str, value: str) -> str:
         raise IllegalArgumentError(
             f"{subject}: {shown(value)} will not do. Pass a string that is not empty."
         )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise IllegalArgumentError(
+            f"{subject}: {value!r} has half a surrogate pair, which nothing outside Python takes. Pass another string."
+        ) from None
     return value
 
 

@@ -162,6 +162,17 @@ def tests_in(condition: Condition) -> Iterable[UserCondition]:
         yield from tests_in(condition.of)
 
 
+def asks_types(condition: Condition) -> bool:
+    """Whether there is an ``InstanceOf`` in ``condition``."""
+    if isinstance(condition, (And, Or)):
+        return asks_types(condition.left) or asks_types(condition.right)
+    return (
+        asks_types(condition.of)
+        if isinstance(condition, Not)
+        else isinstance(condition, InstanceOf)
+    )
+
+
 def test_of(method: str, stage: str, condition: object) -> UserCondition:
     """``condition``, as the user gave it to ``method`` of the stage.
 

@@ -20,6 +20,9 @@ from flinkish.cep.conditions import (
 from flinkish.cep.shared_buffer import SharedBuffer
 from flinkish.runtime.records.user_code import is_interrupt
 
+Verdicts: TypeAlias = "Sequence[bool | None]"
+"""What the conditions on an event alone have said, None for those that were not asked."""
+
 
 class Event:
     """An event on its way through the NFA. ``verdicts`` holds what the conditions on the event alone

@@ -8,14 +8,16 @@ buffer belong to which.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple, NoReturn
 
 from flinkish.api.errors import IllegalStateError, MalformedPatternError
 from flinkish.api.time.durations import to_long
 from flinkish.cep.after_match import AfterMatchSkipStrategy, EventId
 from flinkish.cep.computation_state import ComputationState, increased
-from flinkish.cep.conditions import UserCondition, tests_in
-from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext
+from flinkish.cep.conditions import UserCondition, asks_types, tests_in
+from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext, Verdicts
 from flinkish.cep.priority_queue import MatchQueue
 from flinkish.cep.shared_buffer import BufferContents, Match, SharedBuffer
 from flinkish.cep.states import Action, CompiledPattern, State
@@ -146,9 +148,44 @@ class NFA:
 
     # ------------------------------------------------------------------ events
 
-    def process(self, state: NFAState, value: Any, timestamp: int) -> list[Values]:
-        """The matches that the next event completes."""
-        event = Event(value, timestamp, [None] * len(self._conditions))
+    @property
+    def conditions(self) -> tuple[UserCondition, ...]:
+        """The user's conditions, in the order of verdicts."""
+        return self._conditions
+
+    @cached_property
+    def leavesOut(self) -> bool:
+        """Whether events that are ``inert`` need not be processed at all: nothing but the event and the clock of the whole
+        match tells what becomes of a match."""
+        states = self._compiled.states
+        times = self._compiled.windowTimes or any(state.isPending for state in states)
+        types = any(asks_types(edge.condition) for state in states for edge in state.transitions)
+        return len(self._alike) == len(self._states) and not times and not types
+
+    def isInert(self, verdicts: Verdicts) -> bool:
+        """Whether an event with these verdicts leaves every match as it is: it begins none, and all others leave it
+        out."""
+        # The conditions on the event alone have been asked, so neither it nor the match is looked at
+        context = MatchContext(
+            Event(None, 0, list(verdicts)), _NOWHERE, SharedBuffer(), self._clock
+        )
+        for state in self._compiled.states:
+            if state.isFinal or state.isStop:
+                continue
+            edges = self._open_edges(state.name, context)
+            if state.isStart:
+                if edges:
+                    return False
+            elif len(edges) != 1 or not _leaves_out(edges[0], state):
+                return False
+        return True
+
+    def process(
+        self, state: NFAState, value: Any, timestamp: int, verdicts: Verdicts | None = None
+    ) -> list[Values]:
+        """The matches that the next event completes. ``verdicts``: what its conditions are known to say."""
+        asked = repeat(None, len(self._conditions)) if verdicts is None else verdicts
+        event = Event(value, timestamp, list(asked))
         buffer, matches = state.buffer, state.partial.heap
         step = _Step(buffer, event)
         known: dict[str, list[_Edge]] = {}
@@ -433,6 +470,14 @@ class _Step:
         """Leave the event to the partial matches that have accepted it."""
         if self._id is not None:
             self.buffer.releaseEvent(self._id)
+
+
+_NOWHERE = ComputationState("", None, (1,))
+"""For conditions that ask the event alone."""
+
+
+def _leaves_out(edge: _Edge, state: State) -> bool:
+    return edge.action is Action.IGNORE and edge.target is state
 
 
 def _branches(ignores: int, takes: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cmp_to_key
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import itemgetter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from flinkish.api.errors import (
     IllegalArgumentError,
@@ -19,10 +19,11 @@ from flinkish.api.errors import (
 )
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import RuntimeContext
-from flinkish.api.functions.state import ValueStateDescriptor
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.time.durations import to_long
+from flinkish.cep.condition_columns import ConditionColumns
 from flinkish.cep.description import CepDescription
+from flinkish.cep.evaluation import Verdicts
 from flinkish.cep.functions import MatchCall, PatternContext
 from flinkish.cep.nfa import NFA, NFAState, TimedOut, Values
 from flinkish.runtime.operators.base import (
@@ -33,6 +34,7 @@ from flinkish.runtime.operators.base import (
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
+from flinkish.runtime.records.copies import handed_out
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import is_interrupt
 from flinkish.runtime.registry import register_operator
@@ -40,6 +42,10 @@ from flinkish.runtime.state.backend import Timer
 
 NFA_STATE, EVENT_QUEUE = "nfaStateName", "eventQueuesStateName"
 """The names of the states, as in Flink."""
+
+Waiting: TypeAlias = tuple[Any, ...]
+"""A timestamp and an event, with what its conditions have said, if that is known."""
+
 
 _timestamp = itemgetter(0)
 
@@ -59,7 +65,9 @@ class CepOperator(TimerOperator, OneInputOperator):
         super().__init__(context)
         self._description = description
         self._late_tag = description.lateDataOutputTag
-        self._compare = description.comparator
+        self._compare = compare = description.comparator
+        if compare is not None:
+            self._order = cmp_to_key(lambda one, two: compare(one[1], two[1]))  # type: ignore[index]
         self._event_time = not description.inProcessingTime
         calls = description.calls
         self._on_match, self._on_timeout = calls.onMatch, calls.onTimeout
@@ -73,9 +81,12 @@ class CepOperator(TimerOperator, OneInputOperator):
         self._collector = TimestampedCollector(self.output)
         self._context = MatchOutputContext(self, self.timers, self._event_time)
 
+        self._verdicts = ConditionColumns(self._nfa, self.traced)
+
     def open(self) -> None:
-        self._state = self.states.getState(ValueStateDescriptor(NFA_STATE))
-        self._queue = self.states.getState(ValueStateDescriptor(EVENT_QUEUE))
+        # Not as states of the user's, which keep and hand out copies
+        self._state = self.backend.table(NFA_STATE)
+        self._queue = self.backend.table(EVENT_QUEUE)
         for function in self._description.userFunctions:
             self.openFunction(function)
 
@@ -90,7 +101,7 @@ class CepOperator(TimerOperator, OneInputOperator):
             self._enqueue_run(records)
         elif self._compare is not None:
             now = self.timers.currentProcessingTime()
-            queued: dict[Any, list[tuple[int, Any]]] = {}
+            queued: dict[Any, list[Waiting]] = {}
             for key, value, _ in keyed_elements(records):
                 queued.setdefault(key, []).append((now, value))
             self._enqueue(queued)
@@ -100,13 +111,19 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     def _enqueue_run(self, records: Records) -> None:
         watermark = self.currentWatermark
-        queued: dict[Any, list[tuple[int, Any]]] = {}
-        for key, value, timestamp in keyed_elements(records):
+        known = self._verdicts.of(records, watermark)
+        if known is not None:
+            records = known.records
+        verdicts = repeat(None) if known is None else known.verdicts
+        queued: dict[Any, list[Waiting]] = {}
+        for (key, value, timestamp), verdict in zip(keyed_elements(records), verdicts):
             if timestamp > watermark:
                 events = queued.get(key)
                 if events is None:
                     events = queued[key] = []
-                events.append((timestamp, value))
+                events.append(
+                    (timestamp, value) if verdict is None else (timestamp, value, verdict)
+                )
             elif timestamp == NO_TIMESTAMP:
                 raise MissingTimestampError(self.name, value)
             elif self._late_tag is not None:
@@ -115,22 +132,22 @@ class CepOperator(TimerOperator, OneInputOperator):
                 self.metrics.numLateRecordsDropped += 1
         self._enqueue(queued)
 
-    def _enqueue(self, queued: dict[Any, list[tuple[int, Any]]]) -> None:
+    def _enqueue(self, queued: dict[Any, list[Waiting]]) -> None:
         """Append to the queues of the keys, and set a timer where a queue begins earlier than
         before."""
         queue = self._queue
         for key, events in queued.items():
             self.backend.currentKey = key
             first = min(map(_timestamp, events))
-            waiting = queue.value()
+            waiting = queue.get(key, None)
             if waiting is None:
-                queue.update(events)
+                queue.put(key, None, events)
                 self._register(first)
                 continue
             if first < min(map(_timestamp, waiting)):
                 self._register(first)
             waiting.extend(events)
-            queue.update(waiting)
+            queue.put(key, None, waiting)
 
     def _process_at_once(self, records: Records) -> None:
         now = self.timers.currentProcessingTime()
@@ -154,7 +171,7 @@ class CepOperator(TimerOperator, OneInputOperator):
         self._advance(state, watermark)
         if len(state.partial) == 1 and not len(state.completed):
             # Nothing has begun: as in Flink, the key starts anew
-            self._state.clear()
+            self._state.remove(self.backend.currentKey, None)
         else:
             self._keep(state)
 
@@ -168,42 +185,42 @@ class CepOperator(TimerOperator, OneInputOperator):
     def _process_queue(self, state: NFAState, until: int | None) -> None:
         """Match the waiting elements up to ``until``, those that have the same time as the comparator
         orders them."""
-        waiting = self._queue.value()
+        key = self.backend.currentKey
+        waiting: list[Waiting] | None = self._queue.get(key, None)
         if waiting is None:
             return
         waiting.sort(key=_timestamp)
         due = len(waiting) if until is None else bisect_right(waiting, until, key=_timestamp)
         later = waiting[due:]
         if later:
-            self._queue.update(later)
+            self._queue.put(key, None, later)
             self._register(later[0][0])
         else:
-            self._queue.clear()
+            self._queue.remove(key, None)
         reached = None
-        for timestamp, value in (
+        for timestamp, value, *verdict in (
             waiting[:due] if self._compare is None else self._sorted(waiting[:due])
         ):
             if timestamp != reached:
                 self._advance(state, timestamp)
                 reached = timestamp
-            self._process(state, value, timestamp)
+            self._process(state, value, timestamp, self._verdicts.known(verdict))
 
-    def _sorted(self, waiting: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    def _sorted(self, waiting: list[Waiting]) -> Iterator[Waiting]:
         """``waiting``, which is in the order of time, with those of one time as the comparator orders
         them."""
-        assert self._compare is not None
-        for timestamp, group in groupby(waiting, _timestamp):
-            values = [value for _, value in group]
+        for _, group in groupby(waiting, _timestamp):
+            of_one_time = list(group)
             try:
-                values.sort(key=cmp_to_key(self._compare))
+                of_one_time.sort(key=self._order)
             except BaseException as error:
                 if is_interrupt(error):
                     raise
+                values = [each[1] for each in of_one_time]
                 raise UserFunctionError(
                     self.name, shown(values), said_by(error), "the comparator of events"
                 ) from error
-            for value in values:
-                yield timestamp, value
+            yield from of_one_time
 
     def _register(self, timestamp: int) -> None:
         if self._event_time:
@@ -216,15 +233,17 @@ class CepOperator(TimerOperator, OneInputOperator):
     # ------------------------------------------------------------------ matching
 
     def _nfa_state(self) -> NFAState:
-        kept = self._state.value()
+        kept = self._state.get(self.backend.currentKey, None)
         return self._nfa.initialState() if kept is None else NFAState.restored(kept)
 
     def _keep(self, state: NFAState) -> None:
         if state.changed:
-            self._state.update(state.kept())
+            self._state.put(self.backend.currentKey, None, state.kept())
 
-    def _process(self, state: NFAState, value: Any, timestamp: int) -> None:
-        matches = self._nfa.process(state, value, timestamp)
+    def _process(
+        self, state: NFAState, value: Any, timestamp: int, verdicts: Verdicts | None = None
+    ) -> None:
+        matches = self._nfa.process(state, value, timestamp, verdicts)
         if state.started and self._nfa.windowTime > 0:
             self._register(to_long(timestamp + self._nfa.windowTime))
         self._emit(matches, timestamp)
@@ -253,6 +272,8 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     def _call(self, call: MatchCall, match: Values) -> None:
         collector = self._collector
+        # Copies, as later matches have some of the events too
+        match = {stage: list(handed_out(events)) for stage, events in match.items()}
         with self.userCodeOf(lambda: match):
             returned = call(match, self._context, collector)
             if returned is not None:

@@ -11,11 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalStateError
+from flinkish.cli.doctor import examine
 from flinkish.cli.project import create
 from flinkish.cli.run_directory import Program, programs, registered
 from flinkish.deployment.savepoint.files import SavepointDirectory
@@ -44,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.name in _OPTIONS:
         _take_options_after_script(given)
         given.arguments += programs_own
+        if not os.path.isfile(given.script):
+            print(f"flinkish {given.name}: there is no file {given.script}.", file=sys.stderr)
+            return 1
     try:
         return int(given.command(given) or 0)
     except FlinkishError as error:
@@ -53,8 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _called() -> str:
+    """How the user has called this: by the script or the module."""
+    return "flinkish" if os.path.basename(sys.argv[0]) == "flinkish" else "python -m flinkish"
+
+
+def _version() -> str:
+    try:
+        return version("flinkish")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m flinkish", description="Runs flinkish jobs.")
+    parser = argparse.ArgumentParser(prog=_called(), description="Runs flinkish jobs.")
+    parser.add_argument("--version", action="version", version=f"flinkish {_version()}")
     commands = parser.add_subparsers(dest="name", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the jobs of a program")
@@ -71,6 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     stop.add_argument("--cancel", action="store_true", help="do not wait for the end of the batch")
     stop.set_defaults(command=_stop, shows_traceback=False)
 
+    cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
+    cancel.add_argument("job", help="its id or the beginning of it, or its name")
+    cancel.set_defaults(command=_stop, cancel=True, shows_traceback=False)
+
     explain = commands.add_parser(
         "explain", help="show what a program would run, without running it"
     )
@@ -83,6 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     savepoint.add_argument("--check", action="store_true", help="compare all checksums first")
     savepoint.add_argument("--json", action="store_true", help="as JSON")
     savepoint.set_defaults(command=_savepoint, shows_traceback=False)
+
+    doctor = commands.add_parser("doctor", help="try what jobs need on this machine")
+    doctor.add_argument(
+        "--checkpoint", metavar="DIR", help="a directory for checkpoints, to try too"
+    )
+    doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
+    doctor.set_defaults(command=_doctor, shows_traceback=False)
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
@@ -128,7 +157,7 @@ _WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
 def _take_options_after_script(given: argparse.Namespace) -> None:
     """Options of the command may also follow the script directly; what begins with another argument is
     the program's."""
-    parser = argparse.ArgumentParser(prog=f"python -m flinkish {given.name}", add_help=False)
+    parser = argparse.ArgumentParser(prog=f"{_called()} {given.name}", add_help=False)
     _OPTIONS[given.name](parser)
     arguments, taken = given.arguments, 0
     while taken < len(arguments):
@@ -179,8 +208,6 @@ def _run(given: argparse.Namespace) -> None:
 def _run_script(given: argparse.Namespace) -> None:
     """Run a file as ``python file`` does."""
     script = os.path.abspath(given.script)
-    if not os.path.exists(script):
-        raise IllegalStateError(f"there is no file {given.script}.")
     kept = sys.argv, sys.path[:]
     sys.argv = [given.script, *given.arguments]
     sys.path[0:0] = [os.path.dirname(script)]
@@ -350,6 +377,15 @@ def _savepoint(given: argparse.Namespace) -> None:
         )
     summary = SavepointSummary.of(directory)
     print(json.dumps(summary.asDict(), indent=1) if given.json else "\n".join(summary.lines()))
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    failed = 0
+    for finding in examine(given.checkpoint, not given.no_job):
+        print(finding, flush=True)
+        failed += bool(finding.fix)
+    print(f"{failed} to mend." if failed else "All that jobs need is there.")
+    return 1 if failed else 0
 
 
 def _new(given: argparse.Namespace) -> None:

@@ -60,6 +60,12 @@ def _parts(operators: Sequence[StreamNode], content: object) -> Iterator[tuple[s
                 )
             if exit_.window is not None:
                 yield from _of_description(exit_.window.name, exit_.window)
+            if exit_.buckets is not None:
+                yield exit_.buckets.sink, "bucket assigner", exit_.buckets.assigner
+            if exit_.files is not None:
+                yield exit_.files.writer.sink, "encoder", exit_.files.writer.encoder
+        if plan.sourceName and isinstance(content, tuple):  # what reads the source goes with it
+            yield plan.sourceName, "function", [part for part in content if part is not plan]
 
 
 def _of_description(

@@ -201,6 +201,13 @@ def of_another_form(
     return found
 
 
+def begun_anew(earlier: Identities, now: Identities) -> set[str]:
+    """The uids of the nodes that go on with nothing but a watermark: their state, which is gone, was of another form, or
+    a node that kept none had the uid. ``earlier`` is empty in what a version wrote that noted none."""
+    new = (uid for uid in now if uid not in earlier) if earlier else ()
+    return {*of_another_form(earlier, now), *new}
+
+
 def that_keep_none(
     earlier: Identities, kept: Iterable[str], keepers: Iterable[str], uids: Iterable[str]
 ) -> Iterator[str]:

@@ -39,6 +39,7 @@ from flinkish.graph.identities import (
     NO_IDENTITIES,
     Identities,
     NodeIdentity,
+    begun_anew,
     missing,
     of_another_form,
     that_keep_none,
@@ -414,17 +415,13 @@ def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[
         graph.identities(),
         lambda uid: not _TIMERS.isdisjoint(held.get(uid, ())),
     )
-    emptied = {}
-    for uid, problem in changed.items():
-        if uid in stateful:
-            problems.append(problem)
-        elif uid in operators:
-            emptied[uid] = operators[uid]["watermark"]
+    problems += [problem for uid, problem in changed.items() if uid in stateful]
     if problems:
         raise IncompatibleCheckpointError(
             f"the job cannot go on from the snapshot: {'; '.join(problems)}."
         )
-    return emptied
+    anew = begun_anew(earlier, graph.identities())
+    return {uid: operators[uid]["watermark"] for uid in anew if uid in operators}
 
 
 def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:

@@ -34,6 +34,7 @@ from flinkish import (
     WatermarkStrategy,
     WindowContext,
 )
+from flinkish.cep import CEP, AfterMatchSkipStrategy, Pattern
 from tests.benchmarks.inputs import END, LATE_ARRIVAL, LATENESS
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 MINUTE = 60_000
 LAST = 2**62
+SMALL, LARGE = 50, 950
+"""Of 1,000 values a twentieth is below, and a twentieth from there on."""
 
 BOUNDED: Any = WatermarkStrategy.forBoundedOutOfOrderness(LATENESS).withTimestampAssigner(
     lambda row, timestamp: row.at
@@ -203,6 +206,25 @@ def _minutes(functions: Any) -> Any:
 
 def keyed_process(read: StreamReader) -> DataStream[Any]:
     return read("events").keyBy(lambda row: row.key).process(Totals())
+
+
+def patterns(read: StreamReader) -> DataStream[Any]:
+    """A small, then a middle, then a large value of a key, the first of each, within ten seconds."""
+    steps: Pattern[Row, Row] = (
+        Pattern[Row, Row]
+        .begin("small", AfterMatchSkipStrategy.skipPastLastEvent())
+        .where(lambda row: row.value < SMALL)
+        .followedBy("middle")
+        .where(lambda row: SMALL * 2 <= row.value < SMALL * 3)
+        .followedBy("large")
+        .where(lambda row: row.value >= LARGE)
+        .within(Time.seconds(10))
+    )
+    keyed = read("events").keyBy(lambda row: row.key)
+    # Files are read side by side, so only the comparator says which of two events of one time comes first
+    return CEP.pattern(keyed, steps, lambda one, two: one.value - two.value).select(
+        lambda match: (match["small"][0].key, match["small"][0].at, match["large"][0].at)
+    )
 
 
 class Totals(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
@@ -397,6 +419,13 @@ JOBS: Mapping[str, Job] = {
             ("events",),
             "key string, time long, value long",
             keyed_process,
+        ),
+        Job(
+            "patterns",
+            "CEP, three steps within 10 s, 1,000 keys",
+            ("events",),
+            "key string, first long, last long",
+            patterns,
         ),
         Job(
             "rows",

@@ -73,6 +73,16 @@ def of_result(key: Any, context: Any, elements: Iterable[fl.Row]) -> list[fl.Row
     return [fl.Row(key=key, value=element.value, at=0)]
 
 
+class Cleared(fl.ProcessWindowFunction):
+    """Has to be told of windows that are removed."""
+
+    def process(self, key, context, elements):
+        yield from of_result(key, context, elements)
+
+    def clear(self, context):
+        assert context.window().maxTimestamp() > 0
+
+
 @dataclass(frozen=True)
 class Fold:
     """What is called on a keyed or a windowed stream. ``by``: the reduce or the ``add`` in it, if it can switch."""
@@ -89,6 +99,7 @@ FOLDS = {
         Fold("reduce(+)", "value", lambda s: s.reduce(plus), plus),
         Fold("reduce(max)", "value", lambda s: s.reduce(larger), larger),
         Fold("reduce(+, process)", "value", lambda s: s.reduce(plus, of_result), plus),
+        Fold("reduce(+, clear)", "value", lambda s: s.reduce(plus, Cleared()), plus),
         Fold("sum", "value", lambda s: s.sum("value"), plus),
         Fold("max", "value", lambda s: s.max("value"), larger),
         Fold("min", "value", lambda s: s.min("value"), smaller),
@@ -155,6 +166,7 @@ WINDOWS: dict[str, Any] = {
     "sliding": lambda: fl.SlidingEventTimeWindows.of(MS(400), MS(100)),
     "longer sliding": lambda: fl.SlidingEventTimeWindows.of(MS(600), MS(100)),
     "session": lambda: fl.EventTimeSessionWindows.withGap(MS(100)),
+    "dynamic session": lambda: fl.EventTimeSessionWindows.withDynamicGap(lambda e: 100 + e.value),
     "longer session": lambda: fl.EventTimeSessionWindows.withGap(MS(150)),
     "global": lambda: fl.GlobalWindows.create(),
     "processing time": lambda: fl.TumblingProcessingTimeWindows.of(MS(200)),
@@ -480,6 +492,11 @@ CHANGES: dict[str, Change] = {
             "rich map": "ValueState",
         }
     ),
+    "clear added": lambda job: (
+        replace(job, function="reduce(+, clear)")
+        if job.windows and job.function == "reduce(+)"
+        else None
+    ),
     "narrower": _function({"join within 100": "join within 50"}),
     "function renamed": _function({"ValueState": "ValueState, another class"}),
     "class moved": _function({"ValueState of a class": "ValueState of a class that moved"}),
@@ -509,7 +526,10 @@ CHANGES: dict[str, Change] = {
         }
     ),
     "other size": _piece("windows", LARGER),
-    "like windows": _piece("windows", {"tumbling": "sliding", "sliding": "tumbling"}),
+    "like windows": _piece(
+        "windows",
+        {"tumbling": "sliding", "sliding": "tumbling", "session": "dynamic session"},
+    ),
     "other windows": _piece("windows", KIND),
     "other clock": _piece("windows", CLOCK),
     "trigger added": lambda job: (

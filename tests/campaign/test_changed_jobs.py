@@ -278,7 +278,7 @@ WINDOWED = [
 
 
 @pytest.mark.slow("up to 800 runs")
-@pytest.mark.thorough("5,746 runs in all")
+@pytest.mark.thorough("10,584 runs in all")
 @pytest.mark.parametrize("windowed", WINDOWED, ids=lambda pieces: pieces.name)
 def test_every_pair_of_functions_goes_on_or_is_refused(windowed: Pieces, directory: Path) -> None:
     """It goes on where both keep the same of the elements; with an evictor, all keep the elements themselves."""

@@ -156,8 +156,18 @@ def test_an_error_of_the_program_is_its_own(tmp_path):
     with pytest.raises(ZeroDivisionError):
         main(["run", script(tmp_path, "1 / 0")])
     assert list(programs()) == []
-    with pytest.raises(fl.FlinkishError, match=r"there is no file no\.py"):
-        main(["run", "no.py"])
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_file_that_is_not_there_is_one_line(command, capsys):
+    assert main([command, "no.py"]) == 1
+    assert capsys.readouterr().err == f"flinkish {command}: there is no file no.py.\n"
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.startswith("flinkish ")
 
 
 def test_list_shows_the_jobs_that_run(server, capsys):
@@ -194,6 +204,7 @@ def test_stop_says_what_it_cannot_do(server, capsys):
     assert "several jobs are 'a': a2, a1" in capsys.readouterr().err
     assert main(["stop", "a1", "--cancel"]) == 0
     assert client.asked == ["cancel"]
+    assert main(["cancel", "a2"]) == 0
 
 
 def test_the_run_directory_is_for_its_owner_only(server, tmp_path):

@@ -82,6 +82,11 @@ class Rules(Locked, fl.BroadcastProcessFunction):
         pass
 
 
+class Buckets(Locked, fl.BucketAssigner):
+    def getBucketId(self, element, context):
+        return "one"
+
+
 def own(value):
     return value
 
@@ -169,7 +174,7 @@ def _by_value(monkeypatch):
     """The functions above are pickled by value, as those of a script are."""
     for function in (closed, closed_pair, own):
         monkeypatch.setattr(function, "__module__", "__main__")
-    for kind in (Total, Locks, Evicts, Assigns, Rules):
+    for kind in (Total, Locks, Evicts, Assigns, Rules, Buckets):
         monkeypatch.setattr(kind, "__module__", "__main__")
 
 
@@ -179,3 +184,11 @@ def test_it_is_named(name):
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     with pytest.raises(fl.InvalidProgramError, match=f"{text}.* pickled .*open\\(\\)"):
         list(build(env.fromData(1, 2)).executeAndCollect())
+
+
+def test_a_bucket_assigner_is_named(tmp_path):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    sink = fl.FileSink.forRowFormat(str(tmp_path / "out"), fl.SimpleStringEncoder())
+    env.fromData(1, 2).sinkTo(sink.withBucketAssigner(Buckets()).build())
+    with pytest.raises(fl.InvalidProgramError, match="Writer: its bucket assigner Buckets cannot"):
+        env.execute()

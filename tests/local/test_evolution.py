@@ -185,6 +185,18 @@ def test_a_source_may_be_removed_only_where_that_is_allowed(begun):
     assert len(after) == COUNT
 
 
+def test_a_uid_of_a_source_that_an_operator_has_now_is_no_source(begun):
+    """It would read its input again from the beginning."""
+    env = begun.env()
+    numbers = env.fromSource(fl.NumberSequenceSource(0, COUNT - 1), BY_TIME, "s").uid("numbers")
+    with pytest.raises(
+        fl.IncompatibleCheckpointError,
+        match=r"\(numbers\) with its position is gone, as 'Timestamps/Watermarks' has that uid now: .*"
+        r"fromSource\(source\)\.uid\('numbers'\)\.assign",
+    ):
+        begun.run(env, sums(by_three(numbers)))
+
+
 def test_a_source_of_another_kind_is_refused(begun):
     env = begun.env()
     other = env.fromCollection(range(COUNT)).uid("numbers").assignTimestampsAndWatermarks(BY_TIME)

@@ -92,6 +92,10 @@ BY_TIME = (
 
 
 BY_ARRIVAL = fl.ArrivalTimeStrategy(arrivalTime=lambda element, at: element[1])
+IN_ORDER = fl.ArrivalTimeStrategy(
+    arrivalTime=lambda element, at: element[1], outOfOrderTolerance=9, inOrder=True
+)
+"""Elements wait in the operator for the watermark."""
 
 
 def windows(env, results, strategy, holdAt=None, oneKeyGroup=False):
@@ -117,7 +121,9 @@ def windows(env, results, strategy, holdAt=None, oneKeyGroup=False):
     return reached, goOn
 
 
-@pytest.mark.parametrize("strategy", [BY_TIME, BY_ARRIVAL], ids=["time", "arrival"])
+@pytest.mark.parametrize(
+    "strategy", [BY_TIME, BY_ARRIVAL, IN_ORDER], ids=["time", "arrival", "in order"]
+)
 @pytest.mark.parametrize(
     ("parallelism", "oneKeyGroup", "then"),
     [(1, False, 4), (2, True, 2), (2, False, 1), (2, False, 2), (2, False, 4)],
@@ -136,6 +142,7 @@ def test_a_source_of_splits_goes_on_with_the_watermark_of_each(
     before: list[object] = []
     env = local(parallelism)
     env.getConfig().setElementsPerBatch(7)
+    holdAt = holdAt // 2 if strategy is IN_ORDER else holdAt  # as many have come, and wait
     reached, goOn = windows(env, before, strategy, holdAt, oneKeyGroup)
     client = env.executeAsync()
     assert reached.wait(30)

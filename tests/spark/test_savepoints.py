@@ -15,7 +15,7 @@ from tests.savepoint_jobs import Run, gone_on, stopped
 
 pytestmark = pytest.mark.recovery
 
-PARTS = ["totals", "sliding", "sessions", "twice", "priced"]
+PARTS = ["totals", "sliding", "sessions", "twice", "priced", "matched"]
 COUNT = 150
 
 

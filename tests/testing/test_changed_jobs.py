@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cloudpickle
 import pytest
 
@@ -206,6 +208,76 @@ def test_a_watermark_strategy_that_was_changed_counts_at_once():
     second.processElement("b", 101)
     second.setProcessingTime(400)
     assert second.getOutput()[-1].timestamp == 95
+
+
+IN_ORDER = fl.ArrivalTimeStrategy(
+    arrivalTime=lambda value, at: at, outOfOrderTolerance=50, inOrder=True
+)
+MONOTONOUS = fl.WatermarkStrategy.forMonotonousTimestamps()
+
+
+def times(strategy):
+    return lambda stream: stream.assignTimestampsAndWatermarks(strategy).uid("times")
+
+
+def values(harness):
+    return [record.value for record in harness.getOutput() if hasattr(record, "value")]
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        (times(MONOTONOUS), "ArrivalTime of one watermark, and would keep none"),
+        (lambda stream: stream.map(str).uid("times"), "and would keep none"),
+        (
+            times(replace(IN_ORDER, inputPartition=lambda value: value)),
+            "would keep it as ArrivalTime of one watermark for each input partition",
+        ),
+        (
+            times(replace(IN_ORDER, substreamKey=lambda value: value)),
+            "would keep it as ArrivalTime of one watermark for each substream",
+        ),
+    ],
+)
+def test_elements_that_wait_for_the_watermark_are_not_lost(job, message):
+    first = StreamTestHarness(times(IN_ORDER))
+    first.processElement("a", 100)
+    first.setProcessingTime(200)
+    assert values(first) == []
+    with pytest.raises(IncompatibleCheckpointError, match=message):
+        StreamTestHarness.restore(job, first.snapshot())
+    more = StreamTestHarness.restore(
+        times(replace(IN_ORDER, outOfOrderTolerance=5)), first.snapshot()
+    )
+    more.processElement("b", 110)
+    assert values(more) == ["a"]
+
+
+def sessions_by_length(stream):
+    return stream.keyBy(len).window(fl.EventTimeSessionWindows.withGap(10)).reduce(max).uid("times")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (times(MONOTONOUS), times(MONOTONOUS.withIdleness(fl.Duration.ofMillis(50)))),
+        (times(MONOTONOUS.withIdleness(fl.Duration.ofMillis(50))), times(MONOTONOUS)),
+        (lambda stream: stream.map(str).uid("times"), times(MONOTONOUS)),
+        (lambda stream: stream.map(str).uid("times"), times(IN_ORDER)),
+        (lambda stream: stream.map(str).uid("times"), sessions_by_length),
+        (times(MONOTONOUS), sessions_by_length),
+        (times(MONOTONOUS), times(IN_ORDER)),
+        (sessions_by_length, times(MONOTONOUS)),
+        (sessions_by_length, lambda stream: stream.map(str).uid("times")),
+    ],
+)
+def test_a_uid_without_state_may_be_of_another_kind(before, after):
+    harness = StreamTestHarness(before)
+    harness.processWatermark(10)
+    restored = StreamTestHarness.restore(after, harness.snapshot())
+    restored.processElement("a", 100)
+    restored.endInput()
+    assert values(restored) == ["a"]
 
 
 class Lists(fl.KeyedProcessFunction, fl.CheckpointedFunction):

@@ -72,11 +72,13 @@ from flinkish import (
     RichJoinFunction,
     RichMapFunction,
     RichReduceFunction,
+    RichSinkFunction,
     RichWindowFunction,
     RuntimeContext,
     SessionWindowTimeGapExtractor,
     SingleOutputStreamOperator,
     Sink,
+    SinkFunction,
     SinkWriter,
     SinkWriterContext,
     Source,
@@ -157,6 +159,22 @@ class Counted(RichFunction):
 class RichDelay(Counted, RichMapFunction[Flight, float]):
     def map(self, value: Flight) -> float:
         return value.delay
+
+
+class Written(SinkFunction[Flight]):
+    def invoke(self, value: Flight, context: SinkFunction.Context) -> None:
+        assert_type(context.timestamp(), int | None)
+
+
+class RichWritten(Counted, RichSinkFunction[Flight]):
+    def invoke(self, value: Flight, context: SinkFunction.Context) -> None:
+        print(value.delay)
+
+
+def written(flights: DataStream[Flight]) -> None:
+    assert_type(flights.addSink(Written()), DataStreamSink[Flight])
+    assert_type(flights.addSink(RichWritten()), DataStreamSink[Flight])
+    assert_type(flights.addSink(lambda flight: print(flight.delay)), DataStreamSink[Flight])
 
 
 class RichIsLate(Counted, RichFilterFunction[Flight]):

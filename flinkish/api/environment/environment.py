@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import re
+import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -39,7 +43,7 @@ from flinkish.api.execution.client import (
     JobExecutionResult,
     JobListener,
 )
-from flinkish.api.execution.executor import PipelineExecutor, WebUI
+from flinkish.api.execution.executor import PipelineExecutor, Plan, WebUI
 from flinkish.api.execution.notebook import graph_html
 from flinkish.api.execution.progress_bar import progress_bar
 from flinkish.api.plan.operators import SourceWatermarksDescription
@@ -110,6 +114,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
             )
         self._sparkSession = sparkSession
         self._sinks: list[SinkTransformation] = []
+        self._planned = False
+        """Whether the program has asked what the job would be."""
+        self._cells: dict[tuple[str, int], int] = {}
+        """Where the cells of a notebook have added sinks, and which run of a cell that was."""
         self._listeners: list[JobListener] = []
         self._collecting: list[CollectResultIterator[Any]] = []
         self._webUI: WebUI | None = None
@@ -346,6 +354,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
                 f"execute: {shown(jobName)} is not a job's name. A StreamGraph cannot be run: call"
                 " execute(jobName) on the environment whose streams end in sinks."
             )
+        text("execute: jobName", jobName or "-")
         if not self._sinks:
             raise IllegalStateError(
                 "execute: the job has no sinks, so it would do nothing. End a stream in print(),"
@@ -428,7 +437,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
 
     def getExecutionPlan(self) -> str:
         """The plan of the job as JSON, similar to Flink's."""
-        return self._executor().plan(self, self._sinks).asJson()
+        return self._plan().asJson()
 
     def explain(self) -> str:
         """The plan of the job as text: stages, operators, and the edges between them.
@@ -436,12 +445,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         A line for each function of the user's says whether it runs over columns, where its input is
         columns (rows of files and tables, and what such functions make of them), and if not, why.
         """
-        return self._executor().plan(self, self._sinks).asText()
+        return self._plan().asText()
 
     def _repr_html_(self) -> str:
         if not self._sinks:
             return "<p>The job has no sinks yet.</p>"
-        return graph_html(self._executor().plan(self, self._sinks).asSvg())
+        return graph_html(self._plan().asSvg())
+
+    def _plan(self) -> Plan:
+        self._planned = True
+        return self._executor().plan(self, self._sinks)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -468,7 +481,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         return loader()
 
     def _add_sink(self, sink: SinkTransformation) -> None:
+        _warn_of_a_cell_run_again(self, sink.name)
         self._sinks.append(sink)
+        _with_sinks.add(self)
 
     def _to_data_frame(self, stream: DataStream[Any], schema: Any) -> DataFrame:
         return self._executor().toDataFrame(self, stream, schema)
@@ -476,3 +491,43 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
 
 def _is_type(value: object) -> bool:
     return isinstance(value, (type, TypeInformation))
+
+
+_with_sinks: weakref.WeakSet[StreamExecutionEnvironment] = weakref.WeakSet()
+
+
+@atexit.register
+def _warn_of_forgotten_sinks() -> None:
+    if hasattr(sys, "last_value"):
+        return  # an error has ended the program
+    for environment in _with_sinks:
+        names = [sink.name for sink in environment._sinks]
+        if names and not environment._planned:
+            _LOG.warning(
+                "The job was not run: execute() was not called after %s was added. End the program in env.execute().",
+                ", ".join(names),
+            )
+
+
+def _warn_of_a_cell_run_again(environment: StreamExecutionEnvironment, sink: str) -> None:
+    """A notebook's cell that is run again adds its sinks once more, to those that no job has taken yet."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != "__main__":
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return
+    if not environment._sinks:
+        environment._cells.clear()
+    # IPython alone numbers the runs in the name, a kernel does not
+    place = (re.sub(r"-input-\d+-", "-input-", frame.f_code.co_filename), frame.f_lineno)
+    count = shell.execution_count
+    if environment._cells.setdefault(place, count) != count:
+        environment._cells[place] = count
+        _LOG.warning(
+            "%s was added again, as its cell was run again: the next execute() runs both. Make a new environment in the cell"
+            " to begin anew.",
+            sink,
+        )

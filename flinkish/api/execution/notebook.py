@@ -8,6 +8,7 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.execution.holds import waits_for
 from flinkish.api.execution.job_drawing import (
     JOB_STYLE,
     batch_chart,
@@ -77,6 +78,9 @@ def facts(details: JobDetails) -> dict[str, str]:
         "late dropped": f"{late:,}",
         "watermark": _watermark(details),
     }
+    waiting = waits_for(details)
+    if waiting is not None:
+        told["waits for"] = waiting
     if last is not None:
         told["last batch"] = f"{span(last.duration)}, {last.recordsIn:,} records"
     if details.numRestarts:
@@ -143,6 +147,13 @@ def _watermark(details: JobDetails) -> str:
     watermarks = [watermark for watermark in known if watermark is not None]
     if not watermarks:
         return "none"
+    without = [
+        o.metrics.name
+        for o in details.operators.values()
+        if o.metrics.currentWatermark is None and any(each.holdsBack for each in o.inputs)
+    ]
+    if without:
+        return f"none yet at {without[0]}"
     lowest = min(watermarks)
     if lowest == MAX_TIMESTAMP:
         return "end of input"

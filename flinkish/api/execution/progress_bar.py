@@ -53,4 +53,5 @@ def _follow(client: JobClient, ended: threading.Event) -> None:
             read = sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSource)
             bar.update(read - bar.n)
             told = facts(details)
-            bar.set_postfix_str(f"batch {told['batches']}, watermark {told['watermark']}")
+            waiting = f", waits for {told['waits for']}" if "waits for" in told else ""
+            bar.set_postfix_str(f"batch {told['batches']}, watermark {told['watermark']}{waiting}")

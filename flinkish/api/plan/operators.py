@@ -475,6 +475,16 @@ class ArrivalTimeDescription(OperatorDescription):
         return True
 
     @property
+    def stateContents(self) -> str:
+        strategy = self.strategy
+        given = {
+            "input partition": strategy.inputPartition is not None,
+            "substream": strategy.substreamKey is not None,
+        }
+        each = " and ".join(name for name, is_given in given.items() if is_given)
+        return f"one watermark for each {each}" if each else "one watermark"
+
+    @property
     def splits(self) -> Splits | None:
         partition = self.partitionCall
         if partition is None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, number, positive, text, whole_number
 from flinkish.api.connectors.sink import (
+    DiscardingSink,
     ForEachBatchDataFrameSink,
     ForEachBatchSink,
     PrintSink,
@@ -51,6 +52,7 @@ from flinkish.api.functions.functions import (
     PartitionerLike,
 )
 from flinkish.api.functions.process import ProcessLike
+from flinkish.api.functions.sink_function import SinkCall, SinkFunction, SinkFunctionLike
 from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.operators import (
@@ -461,6 +463,16 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
                 " or call forEachBatch(function)."
             )
         return self._sink("Writer", sink)
+
+    def addSink(self, sinkFunction: SinkFunctionLike[T_co]) -> DataStreamSink[T_co]:
+        """Call a SinkFunction, ``f(value)`` or ``f(value, context)`` with each element, in the worker that has it.
+
+        Deprecated, as in Flink: a batch that is run again after a failure calls it again, so that each element comes at least
+        once. ``sinkTo`` with a ``Sink`` of your own can do better.
+        """
+        called = self._transform(process_description(SinkCall(sinkFunction)))
+        kind = type(sinkFunction).__name__ if isinstance(sinkFunction, SinkFunction) else "Function"
+        return called.name(f"Sink: {kind}")._sink("Sink", DiscardingSink())
 
     def print(self, sinkIdentifier: str = "") -> DataStreamSink[T_co]:
         """Print the elements in the driver, each with ``sinkIdentifier> `` in front if given."""

@@ -270,14 +270,23 @@ def check_begins(
 def _lost(
     metadata: SavepointMetadata, graph: JobGraph, stateful: Mapping[str, str]
 ) -> Iterator[str]:
-    present = {node.uid for vertex in graph.vertices for node in vertex.nodes}
+    nodes = {node.uid: node for vertex in graph.vertices for node in vertex.nodes}
     names = metadata.names
     for uid, what in stateful.items():
-        if uid not in present:
+        if uid not in nodes:
             yield f"the operator {names.get(uid, uid)!r} ({uid}) with {what} is gone"
     for uid, source in metadata.fields["sources"].items():
-        if uid not in present and (source["position"] is not None or source["offset"] is not None):
-            yield f"the source {names.get(uid, uid)!r} ({uid}) with its position is gone"
+        now = nodes.get(uid)
+        if (now and now.isSource) or source["position"] is source["offset"] is None:
+            continue
+        found = f"the source {names.get(uid, uid)!r} ({uid}) with its position is gone"
+        if now is not None:
+            # fromSource(source, strategy).uid(...) is the uid of the strategy
+            found += (
+                f", as {now.name!r} has that uid now: for a source with a strategy write"
+                f" fromSource(source).uid({uid!r}).assignTimestampsAndWatermarks(strategy)"
+            )
+        yield found
 
 
 def _changed(

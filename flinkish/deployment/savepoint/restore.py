@@ -8,7 +8,7 @@ from typing import Any
 
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, check_begins
 from flinkish.deployment.vertex_plans import vertex_plan
-from flinkish.graph.identities import of_another_form
+from flinkish.graph.identities import begun_anew
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.savepoint.redistribution import (
     distributed,
@@ -90,7 +90,7 @@ class Restoration:
             self._add(saved)
         check_begins(metadata, graph, self._stateful(), self._uids, allowNonRestoredState, where)
         earlier = metadata.identitiesBy(self._uids)
-        self._other = set(of_another_form(earlier, graph.identities()))
+        self._other = begun_anew(earlier, graph.identities())
         """The operators of another kind than they were, of which nothing but the watermark was left."""
 
     @property

@@ -111,10 +111,13 @@ _FAR = 1 << 61
 class ArrivalOrder:
     """Holds one element after another against the watermark, which only rises. All times in ms.
 
-    It goes on from ``snapshot``, or begins if that is None.
+    ``number`` is that of its input partition. It goes on from ``snapshot``, or begins if that is None.
     """
 
-    def __init__(self, strategy: ArrivalTimeStrategy[Any], snapshot: Any = None) -> None:
+    def __init__(
+        self, strategy: ArrivalTimeStrategy[Any], number: int = 0, snapshot: Any = None
+    ) -> None:
+        self.number = number
         # __post_init__ has made them ms
         self._early: Any = strategy.earlyArrivalTolerance
         self._late: Any = strategy.lateArrivalTolerance
@@ -240,8 +243,8 @@ class ArrivalPartitions:
     def __init__(self, strategy: ArrivalTimeStrategy[Any], snapshot: Any = None) -> None:
         self._strategy = strategy
         self._orders: dict[Any, ArrivalOrder] = {
-            partition: ArrivalOrder(strategy, order)
-            for partition, order in (snapshot or {}).items()
+            partition: ArrivalOrder(strategy, number, order)
+            for number, (partition, order) in enumerate((snapshot or {}).items())
         }
 
     def snapshot(self) -> Any:
@@ -252,7 +255,7 @@ class ArrivalPartitions:
         """The order of ``partition``, which counts from now on."""
         order = self._orders.get(partition)
         if order is None:
-            order = self._orders[partition] = ArrivalOrder(self._strategy)
+            order = self._orders[partition] = ArrivalOrder(self._strategy, len(self._orders))
         return order
 
     def __len__(self) -> int:
@@ -348,11 +351,17 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self.metrics.numRecordsIn += len(records)
         if not self._process_columns(records):
             value: Any = None
-            judged: tuple[list[Any], list[int]] = [], []
+            judged: list[Any] = []
+            times: list[int] = []
+            partitions: list[int] = []
             with self.userCodeOf(lambda: value):
                 for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                    self._process_element(value, timestamp, *judged)
-            self._held.add(Records(judged[0], timestamps_of(judged[1])))
+                    kept = self._process_element(value, timestamp)
+                    if kept is not None:
+                        judged.append(value)
+                        times.append(kept[0])
+                        partitions.append(kept[1])
+            self._held.add(Records(judged, timestamps_of(times)), np.array(partitions, np.intp))
         # After the run, or at the end of the slice, as of a periodic generator: no element is below the watermark, so
         # no window can tell, and downstream has a run and not as many as there are elements. A partition that begins
         # late in a slice is not behind what others have reached in it.
@@ -387,12 +396,19 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             verdicts = orders[0].arriveInOrder(timestamps, arrivals, now)
         else:
             verdicts = _of_partitions(orders, numbers, timestamps, arrivals, now)
-        self._emit_judged(records, timestamps, arrivals, verdicts)
+        judged = self._judged(records, timestamps, arrivals, verdicts)
+        if self._holds:
+            number_of = np.array([order.number for order in orders], np.intp)
+            of_each = np.zeros(len(records), np.intp) if numbers is None else numbers
+            self._held.add(judged, number_of[of_each[verdicts.dropped == 0]])
+        elif len(judged):
+            self.output.emitRecords(judged)
         return True
 
-    def _emit_judged(
+    def _judged(
         self, records: Records, timestamps: Timestamps, arrivals: Timestamps, verdicts: Verdicts
-    ) -> None:
+    ) -> Records:
+        """The elements that are not dropped, with the timestamps that they have now."""
         dropped = np.flatnonzero(verdicts.dropped)
         self._late.inc(int(verdicts.late.sum()))
         self._out_of_order.inc(int(verdicts.outOfOrder.sum()))
@@ -409,10 +425,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
                     letter = DeadLetter(records.values[i], visible, arrival, reason)
                     self.output.collectSide(self._dead_letters, letter, timestamp)
             judged = judged.kept(verdicts.dropped == 0)
-        if self._holds:
-            self._held.add(judged)
-        elif len(judged):
-            self.output.emitRecords(judged)
+        return judged
 
     def _partitions_of(self, records: Records) -> tuple[list[Any], NDArray[np.int32]] | None:
         """The partitions of a run in the order in which they come first, and for each element the number
@@ -428,29 +441,28 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             return None
         return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
-    def _process_element(
-        self, value: Any, came_with: int, held: list[Any], times: list[int]
-    ) -> None:
+    def _process_element(self, value: Any, came_with: int) -> tuple[int, int] | None:
+        """Judge an element. If it is to be held, its timestamp and the number of its partition."""
         now = self.clock.getCurrentProcessingTime()
         arrival = self._time("arrivalTime", self._arrival_time, value, came_with, now)
         timestamp = self._time("timestampAssigner", self._extract, value, came_with, arrival)
         key = None if self._key is None else self._key(value)
         partition = None if self._partition is None else self._partition(value)
-        verdict = self._order_of(value, partition).arrive(key, timestamp, arrival, now)
+        order = self._order_of(value, partition)
+        verdict = order.arrive(key, timestamp, arrival, now)
         self._late.inc(verdict.late)
         self._out_of_order.inc(verdict.outOfOrder)
         if verdict.dropped is None:
             if self._holds:
-                held.append(value)
-                times.append(verdict.timestamp)
-            else:
-                self.output.collect(value, verdict.timestamp)
-            return
+                return verdict.timestamp, order.number
+            self.output.collect(value, verdict.timestamp)
+            return None
         self._early.inc(verdict.dropped is DeadLetterReason.EARLY)
         self._dropped.inc()
         if self._dead_letters is not None:
             letter = DeadLetter(value, visible_timestamp(timestamp), arrival, verdict.dropped)
             self.output.collectSide(self._dead_letters, letter, timestamp)
+        return None
 
     def _order_of(self, value: Any, partition: Any) -> ArrivalOrder:
         try:

@@ -37,6 +37,7 @@ from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.time.seconds import warn_of_seconds
 from flinkish.runtime.time.watermarks import (
     DeferredOutput,
     ImmediateOutput,
@@ -61,6 +62,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self._extract = (
             assigner.extractTimestamp if isinstance(assigner, TimestampAssigner) else assigner
         )
+        self._looked = False
         self._field = None if self._extract is None else field_read(self._extract)
         self._columns = self.traced(self._extract, 2)
         # In BATCH nothing is late, and the only watermark is the last
@@ -68,6 +70,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self.restore(None)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
+        if snapshot is not None and "generators" not in snapshot:
+            snapshot = None  # of another operator, which kept no state under this uid
         super().restore(snapshot)
         if snapshot is None:
             self._nextEmit = self.clock.getCurrentProcessingTime() + self.autoWatermarkInterval
@@ -130,6 +134,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         before the next one gets its timestamp."""
         column = self._timestamp_column(records)
         if column is not None:
+            self._look_at(column)
             return records.timed(column)
         assert self._extract is not None
         values, extracted = self._extracted(self._extract, records)
@@ -139,6 +144,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             timestamps = timestamps_of(extracted)
         except OverflowError:
             timestamps = timestamps_of([self._checked(timestamp) for timestamp in extracted])
+        self._look_at(timestamps)
         if values is records.values:
             return records.timed(timestamps)
         return Records(values, timestamps)
@@ -150,7 +156,10 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         if self._columns is not None and self._columns.readsVariables(records.values):
             return None  # The generator may write them as it sees an element
         column = self._timestamp_column(records)
-        return None if column is None else records.timed(column)
+        if column is None:
+            return None
+        self._look_at(column)
+        return records.timed(column)
 
     def _timestamp_column(self, records: Records) -> Timestamps | None:
         """The timestamps of a run, if they are known without a call of the assigner for each element."""
@@ -182,6 +191,12 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                 append(timestamp)
         return values, extracted
 
+    def _look_at(self, timestamps: Timestamps | tuple[int]) -> None:
+        """Warn once if the first timestamp looks like one in seconds."""
+        if not self._looked and len(timestamps):
+            self._looked = True
+            warn_of_seconds(self.name, self._extract, int(timestamps[0]))
+
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
         as in Flink: a watermark that it emits comes after the element."""
@@ -201,6 +216,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                         timestamp = self._checked(timestamp)
                 collect(value, timestamp)
                 noted(i, value, timestamp)
+                if not self._looked:
+                    self._look_at((timestamp,))
         self.output.flush()
 
     def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:

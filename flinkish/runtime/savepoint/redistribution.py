@@ -139,10 +139,11 @@ def _restore_windows(
 
 
 def has_operator_state(snapshot: Mapping[str, Any]) -> bool:
-    """Whether the snapshot of an operator holds lists of functions or broadcast state."""
+    """Whether the snapshot of an operator holds lists of functions, broadcast state, or elements."""
     functions = snapshot.get("functions") or ()
     lists = (values for state in functions for _, values in state["lists"].values())
-    return any(lists) or any((snapshot.get(BROADCAST) or {}).values())
+    broadcast = (snapshot.get(BROADCAST) or {}).values()
+    return any(lists) or any(broadcast) or snapshot.get("held") is not None
 
 
 def redistributed(

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.runtime.operators.held_elements import HeldElements
 
 
 def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:
     """What a snapshot holds of each split; None if its operator tells no splits apart."""
     if "order" in snapshot:
-        return {None: snapshot["order"]}
+        return {None: (snapshot["order"], None)}
     if "partitions" in snapshot:
-        return dict(snapshot["partitions"])
+        held = HeldElements(snapshot.get("held")).byPartition()
+        partitions = enumerate(snapshot["partitions"].items())
+        return {partition: (order, held.get(number)) for number, (partition, order) in partitions}
     generators = snapshot.get("generators")
     if generators is None or not isinstance(generators[0], dict):
         return None
@@ -28,7 +31,10 @@ def with_split_states(snapshot: Mapping[str, Any], states: Mapping[Any, Any]) ->
     changed = {**snapshot, "emitter": (MIN_TIMESTAMP, False)}
     if "generators" not in snapshot:
         changed.pop("order", None)
-        return {**changed, "partitions": dict(states)}
+        partitions = {partition: order for partition, (order, _) in states.items()}
+        held = {number: waits for number, (_, waits) in enumerate(states.values())}
+        together = HeldElements.ofPartitions(held).snapshot()
+        return {**changed, "partitions": partitions, "held": together}
     generations = {split: kept for split, (kept, *_) in states.items()}
     watermarks = [at for _, at, _, _ in states.values()]
     idle = [rests for _, _, rests, _ in states.values()]

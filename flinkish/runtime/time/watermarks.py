@@ -191,7 +191,7 @@ class WatermarkGeneration:
         else:
             generator, idleness = snapshot
             self._generator = clock_references.loads(generator, clock)
-            if self.idleness is not None:
+            if self.idleness is not None and idleness is not None:
                 self.idleness.restore(idleness)
         self.emitsOnlyPeriodically = emits_only_periodically(self._generator)
         """Whether ``onEvent`` only notes the highest timestamp, so that one call per run is enough."""

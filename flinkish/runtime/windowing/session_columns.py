@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
@@ -266,6 +267,15 @@ class SessionColumns:
             kept.append(sessions.where(~mask).rows)
         if found:
             self._table.replace(kept)
+        return found
+
+    def takenAll(self) -> list[OpenSession]:
+        """All sessions; they are removed."""
+        self._table.openDue(MAX_TIMESTAMP)
+        found = [
+            s for batch in self._table.rows() for s in OpenSessions(batch, self._fold).singly()
+        ]
+        self._table.replace([])
         return found
 
     # ------------------------------------------------------------------ time

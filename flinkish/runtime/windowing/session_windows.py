@@ -25,7 +25,12 @@ from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.tracing.column_fold import ColumnFold
 from flinkish.runtime.tracing.emissions import Emitted
 from flinkish.runtime.windowing.panes import Positions
-from flinkish.runtime.windowing.session_columns import FARTHEST, OpenSessions, SessionColumns
+from flinkish.runtime.windowing.session_columns import (
+    FARTHEST,
+    OpenSession,
+    OpenSessions,
+    SessionColumns,
+)
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
@@ -94,23 +99,27 @@ class SessionWindowOperator(WindowOperator):
         self._woken = False
         """Whether the current element extended a session that had fired already."""
         aggregation, assigner = description.aggregation, description.assigner
-        self._fold = None
-        if aggregation is not None and type(assigner) is EventTimeSessionWindows:
-            self._fold = ColumnFold(aggregation)
+        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._gap = None
+        if type(assigner) is EventTimeSessionWindows:
             self._gap = assigner.sessionTimeout
 
     def open(self) -> None:
         super().open()
         self._columns = None
-        if self._fold is not None and not self._function.clears:
+        if self._fold is not None:
             rows = self.backend.keyedColumnTable(TABLE)
             self._columns = SessionColumns(
-                rows, self._fold, self._gap, self._description.allowedLateness
+                rows, self._fold, self._gap or 0, self._description.allowedLateness
             )
+        self._adds_columns = self._gap is not None and not self._function.clears
         self._firing: list[_Firing] = []
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
+        if self._columns is not None and len(self._columns) and not self._adds_columns:
+            # The job before this one had a fixed gap, or a function without clear()
+            self._keep_singly(self._columns.takenAll())
         count = 0 if snapshot is None else snapshot["timers"]
         # None after a change of the key groups: a session has one timer at least
         self._timer_count = self.timers.numEventTimeTimers() if count is None else count
@@ -150,15 +159,18 @@ class SessionWindowOperator(WindowOperator):
 
     def _process_columns(self, records: Records) -> Positions | None:
         """Add elements as columns. Returns the positions of those that are left; None if all are."""
-        if self._columns is None or not self.tracesFunctions or not len(records):
+        columns, gap = self._columns, self._gap
+        if columns is None or gap is None or not (self._adds_columns and self.tracesFunctions):
+            return None
+        if not len(records):
             return None
         lowest, highest = int(records.timestamps.min()), int(records.timestamps.max())
-        margin = self._gap + self._description.allowedLateness
+        margin = gap + self._description.allowedLateness
         if lowest < -FARTHEST or highest + margin > FARTHEST:
             return None
         sets = self._merging_sets
         assert sets is not None
-        added = self._columns.add(
+        added = columns.add(
             records,
             self.currentWatermark,
             (lambda key: sets.get(key, None) is not None) if len(sets) else None,
@@ -176,10 +188,14 @@ class SessionWindowOperator(WindowOperator):
     def _keep_apart(self, keys: Set[Any], hashes: Hashes | None) -> None:
         """Keep the sessions of ``keys`` one by one from now on; ``hashes`` are theirs, and may be others too."""
         assert self._columns is not None
-        assert self._merging_sets is not None
         assert hashes is not None
+        self._keep_singly(self._columns.taken(keys, hashes))
+
+    def _keep_singly(self, taken: Sequence[OpenSession]) -> None:
+        """Keep sessions that were columns one by one."""
+        assert self._merging_sets is not None
         sessions: dict[Any, list[Any]] = {}
-        for session in self._columns.taken(keys, hashes):
+        for session in taken:
             key, window = session.key, session.window
             self.backend.currentKey = key
             sessions.setdefault(key, []).append((window, window))

@@ -73,7 +73,7 @@ def set_worker_python(session: SparkSession) -> None:
         and (context.master or "").startswith("local")
     ):
         if _is_set(context):
-            _check(python)
+            check_worker_python(python)
         else:
             # An editor that runs a venv need not activate it, so that python3 is another one
             python = sys.executable
@@ -85,7 +85,7 @@ def _is_set(context: SparkContext) -> bool:
     return "PYSPARK_PYTHON" in os.environ or any(context.getConf().get(s) for s in settings)
 
 
-def _check(python: str) -> None:
+def check_worker_python(python: str) -> None:
     """Raise InvalidProgramError unless ``python`` has the packages that workers import."""
     if shutil.which(python) in (None, sys.executable):
         return  # Spark itself says that there is none

@@ -1,4 +1,6 @@
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkGenerator;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
@@ -12,6 +14,12 @@ import org.apache.flink.api.java.tuple.Tuple;
 import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.api.java.tuple.Tuple3;
 import org.apache.flink.api.java.tuple.Tuple5;
+import org.apache.flink.cep.CEP;
+import org.apache.flink.cep.EventComparator;
+import org.apache.flink.cep.PatternSelectFunction;
+import org.apache.flink.cep.nfa.aftermatch.AfterMatchSkipStrategy;
+import org.apache.flink.cep.pattern.Pattern;
+import org.apache.flink.cep.pattern.conditions.SimpleCondition;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
@@ -31,6 +39,8 @@ final class Jobs {
     private static final long LATE_ARRIVAL = 4_000;
     private static final long MINUTE = 60_000;
     private static final long LAST = 1L << 62;
+    private static final long SMALL = 50;
+    private static final long LARGE = 950;
 
     private Jobs() {}
 
@@ -53,6 +63,8 @@ final class Jobs {
                 return keyed(events(bench, "events")).window(minutes).process(new Summary());
             case "keyed_process":
                 return keyed(events(bench, "events")).process(new Totals());
+            case "patterns":
+                return CEP.pattern(keyed(events(bench, "events")), steps(), new ByValue()).select(new FirstAndLast());
             case "rows":
                 return events(bench, "events", WatermarkStrategy.noWatermarks())
                         .map(row -> Tuple3.of(row.f0, row.f1 * 3 + 1, row.f2 / 1_000))
@@ -164,6 +176,31 @@ final class Jobs {
                 most = Math.max(most, element.f1);
             }
             out.collect(key + "," + context.window().getEnd() + "," + count + "," + sum + "," + (most - least));
+        }
+    }
+
+    private static Pattern<Tuple3<String, Long, Long>, ?> steps() {
+        return Pattern.<Tuple3<String, Long, Long>>begin("small", AfterMatchSkipStrategy.skipPastLastEvent())
+                .where(SimpleCondition.of(row -> row.f1 < SMALL))
+                .followedBy("middle")
+                .where(SimpleCondition.of(row -> SMALL * 2 <= row.f1 && row.f1 < SMALL * 3))
+                .followedBy("large")
+                .where(SimpleCondition.of(row -> row.f1 >= LARGE))
+                .within(Duration.ofSeconds(10));
+    }
+
+    private static class ByValue implements EventComparator<Tuple3<String, Long, Long>> {
+        @Override
+        public int compare(Tuple3<String, Long, Long> one, Tuple3<String, Long, Long> two) {
+            return Long.compare(one.f1, two.f1);
+        }
+    }
+
+    private static class FirstAndLast implements PatternSelectFunction<Tuple3<String, Long, Long>, String> {
+        @Override
+        public String select(Map<String, List<Tuple3<String, Long, Long>>> match) {
+            Tuple3<String, Long, Long> first = match.get("small").get(0);
+            return first.f0 + "," + first.f2 + "," + match.get("large").get(0).f2;
         }
     }
 

@@ -33,13 +33,13 @@ def bare(tmp_path_factory):
 def test_a_python_that_lacks_packages_is_named_with_the_fix(bare, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
     with pytest.raises(InvalidProgramError) as raised:
-        worker_python._check(str(bare))
+        worker_python.check_worker_python(str(bare))
     assert f"run {bare}, which lacks cloudpickle pyarrow pandas numpy" in str(raised.value)
     assert f"Set PYSPARK_PYTHON={sys.executable}" in str(raised.value)
 
 
 def test_this_python_lacks_nothing():
-    worker_python._check(sys.executable)
+    worker_python.check_worker_python(sys.executable)
 
 
 @pytest.mark.processes

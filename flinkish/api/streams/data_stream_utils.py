@@ -1,0 +1,62 @@
+"""``DataStreamUtils``: what ported jobs call on a stream from outside."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from flinkish.api.arguments import instance, text
+from flinkish.api.execution.client import CloseableIterator
+from flinkish.api.functions.functions import KeySelectorLike
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.types.type_info import TypeInformation
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+class DataStreamUtils:
+    """Keys a stream again, or collects it (Flink: ``DataStreamUtils``)."""
+
+    @staticmethod
+    def reinterpretAsKeyedStream(
+        stream: DataStream[T],
+        keySelector: KeySelectorLike[T, K],
+        typeInfo: TypeInformation[K] | None = None,
+    ) -> KeyedStream[T, K]:
+        """``stream`` keyed by ``keySelector``. In Flink its elements have to be where those of their key belong already, and
+        stay there; here they are sent there, so the results are right in any case.
+
+        >>> from flinkish.testing import StreamTestHarness
+        >>> harness = StreamTestHarness(
+        ...     lambda s: DataStreamUtils.reinterpretAsKeyedStream(
+        ...         s.keyBy(lambda word: word).map(str.upper), lambda word: word
+        ...     ).reduce(lambda a, b: a + b)
+        ... )
+        >>> for word in ("a", "a"):
+        ...     harness.processElement(word)
+        >>> [record.value for record in harness.getOutput()]
+        ['A', 'AA']
+        """
+        _check("reinterpretAsKeyedStream", stream)
+        return (
+            stream.keyBy(keySelector) if typeInfo is None else stream.keyBy(keySelector, typeInfo)
+        )
+
+    @staticmethod
+    def collect(stream: DataStream[T]) -> CloseableIterator[T]:
+        """Run the job, and return an iterator over the elements of ``stream``: ``stream.executeAndCollect()``."""
+        return _check("collect", stream).executeAndCollect()
+
+    @staticmethod
+    def collectBoundedStream(stream: DataStream[T], jobName: str) -> list[T]:
+        """Run the job, and return all elements of ``stream``, which must have an end."""
+        name = text("collectBoundedStream: jobName", jobName)
+        with _check("collectBoundedStream", stream).executeAndCollect(name) as elements:
+            return list(elements)
+
+
+def _check(method: str, stream: DataStream[T]) -> DataStream[T]:
+    return instance(
+        f"DataStreamUtils.{method}", stream, DataStream, "Pass the stream first, then the rest."
+    )

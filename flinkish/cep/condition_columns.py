@@ -1,0 +1,91 @@
+"""``ConditionColumns``: asks conditions about a whole run of events at once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flinkish.cep.evaluation import Verdicts
+from flinkish.cep.nfa import NFA
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.tracing.column_function import ColumnFunction
+
+_MOST_CONDITIONS = 16
+"""Verdicts of so many conditions are the bits of a number."""
+
+
+@dataclass(frozen=True)
+class KnownVerdicts:
+    """The events of a run that can matter, with what is known of each."""
+
+    records: Records
+    verdicts: Iterable[tuple[str, Verdicts]]
+
+
+class ConditionColumns:
+    """The conditions of a pattern that only compute, over columns.
+
+    An event takes what they say with it as it waits for the watermark. That counts only for the object that asked: after a
+    restart the conditions may be others. Events that leave all matches as they are, whatever these are, go no further.
+    """
+
+    def __init__(
+        self, nfa: NFA, traced: Callable[[Callable[..., bool]], ColumnFunction | None]
+    ) -> None:
+        self._nfa = nfa
+        self._columns = [
+            None if condition.iterative else traced(condition.call) for condition in nfa.conditions
+        ]
+        self._any = any(self._columns) and len(self._columns) <= _MOST_CONDITIONS
+        self._mine = uuid.uuid4().hex
+        self._inert: dict[int, bool] = {}
+
+    def of(self, records: Records, watermark: int) -> KnownVerdicts | None:
+        """What is known of the events of a run; None if nothing is."""
+        values, keys = records.values, records.keys
+        if not self._any or not isinstance(values, RowColumns) or not len(values):
+            return None
+        truths = [None if each is None else each.truths(values) for each in self._columns]
+        if not any(truth is not None for truth in truths):
+            return None
+        codes = np.zeros(len(values), np.int64)
+        for number, truth in enumerate(truths):
+            if truth is not None:
+                codes |= truth.astype(np.int64) << number
+        complete = all(truth is not None for truth in truths)
+        if complete and self._nfa.leavesOut and isinstance(keys, ColumnKeys):
+            inert = self._are_inert(codes) & (records.timestamps > watermark)
+            if inert.any():
+                places = np.flatnonzero(~inert)
+                codes, values = codes[places], values.take(places)
+                records = Records(values, records.timestamps[places], keys.over(values))
+        known = [truth is not None for truth in truths]
+        of_codes = {
+            code: (self._mine, _verdicts(code, known)) for code in np.unique(codes).tolist()
+        }
+        return KnownVerdicts(records, [of_codes[code] for code in codes.tolist()])
+
+    def known(self, verdicts: Sequence[tuple[str, Verdicts]]) -> Verdicts | None:
+        """What was said of an event that has waited; None if it counts no longer."""
+        return verdicts[0][1] if verdicts and verdicts[0][0] == self._mine else None
+
+    def _are_inert(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        distinct, positions = np.unique(codes, return_inverse=True)
+        every = [True] * len(self._columns)
+        for code in distinct.tolist():
+            if code not in self._inert:
+                self._inert[code] = self._nfa.isInert(_verdicts(code, every))
+        inert: NDArray[np.bool_] = np.array([self._inert[c] for c in distinct.tolist()])[positions]
+        return inert
+
+
+def _verdicts(code: int, known: Sequence[bool]) -> Verdicts:
+    return tuple(
+        bool(code >> number & 1) if is_known else None for number, is_known in enumerate(known)
+    )

@@ -1,0 +1,146 @@
+"""``flinkish doctor``: tries what a job needs on this machine, and says what to mend."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.errors import FlinkishError
+from flinkish.spark.session.session import check_java
+from flinkish.spark.session.worker_python import check_worker_python
+
+_LEAST_FREE = 1 << 30
+"""Bytes that a job has left for its state and its files."""
+
+_MOST_SKEW = 5.0
+"""Seconds by which the clock of a file system may differ."""
+
+_OLDEST_PYSPARK, _NEWEST_PYSPARK = (4, 1), (5, 0)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check has found. ``fix``: what to mend, empty if nothing."""
+
+    subject: str
+    said: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"{'ok  ' if not self.fix else 'FAIL'}  {self.subject}: {self.said}" + (
+            f"\n      {self.fix}" if self.fix else ""
+        )
+
+
+def examine(checkpoint: str | None, runsJob: bool) -> Iterator[Finding]:
+    """What is found, one after another. ``checkpoint``: a directory that jobs are to keep checkpoints in."""
+    yield Finding("Python", f"{sys.version.split()[0]}, {sys.executable}")
+    yield _java()
+    yield _pyspark()
+    yield _worker_python()
+    yield _port()
+    temporary = tempfile.gettempdir()
+    yield _disk(temporary)
+    yield _directory("temporary files", temporary)
+    if checkpoint is not None:
+        yield _checkpoint(checkpoint)
+    if runsJob:
+        yield _job()
+
+
+def _java() -> Finding:
+    return _tried("Java", check_java, os.environ.get("JAVA_HOME") or shutil.which("java") or "")
+
+
+def _pyspark() -> Finding:
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        return Finding("pyspark", "is not installed", "Install it: pip install flinkish")
+    numbers = tuple(map(int, found.split(".")[:2]))
+    if _OLDEST_PYSPARK <= numbers < _NEWEST_PYSPARK:
+        return Finding("pyspark", found)
+    return Finding("pyspark", found, "flinkish runs on 4.1 up to 5: pip install 'pyspark>=4.1,<5'")
+
+
+def _worker_python() -> Finding:
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return _tried("Python of the workers", lambda: check_worker_python(python), python)
+
+
+def _port() -> Finding:
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", 0))
+        except OSError as error:
+            fix = "Allow programs to listen on 127.0.0.1: Spark and the web page do."
+            return Finding("ports", f"none on loopback can be opened ({error})", fix)
+        return Finding("ports", f"loopback is open, {taken.getsockname()[1]} for one")
+
+
+def _disk(directory: str) -> Finding:
+    free = shutil.disk_usage(directory).free
+    said = f"{free / 2**30:.1f} GiB free in {directory}"
+    fix = "Free some, or set TMPDIR to a directory with more: the state of a job lies there."
+    return Finding("disk", said, fix if free < _LEAST_FREE else "")
+
+
+def _checkpoint(directory: str) -> Finding:
+    if "://" in directory:
+        return Finding(
+            "checkpoints",
+            f"{directory} is left to Spark, which knows its file system",
+        )
+    return _directory("checkpoints", directory)
+
+
+def _directory(subject: str, directory: str) -> Finding:
+    probe = Path(directory) / f".flinkish-{uuid.uuid4().hex}"
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"flinkish")
+        skew = probe.stat().st_mtime - time.time()
+        probe.unlink()
+    except OSError as error:
+        fix = f"Let this user create, write and remove files in {directory}, or take another directory."
+        return Finding(subject, f"{directory} cannot be written ({error.strerror})", fix)
+    if abs(skew) > _MOST_SKEW:
+        fix = "Set the clocks of this machine and of the file server by NTP: windows by the clock go by it."
+        return Finding(subject, f"the clock of {directory} differs by {skew:.0f} s", fix)
+    return Finding(subject, f"{directory} can be written, and has the time of this machine")
+
+
+def _job() -> Finding:
+    began = time.monotonic()
+
+    def run() -> None:
+        environment = StreamExecutionEnvironment.getExecutionEnvironment()
+        counts = (
+            environment.fromSequence(0, 999)
+            .keyBy(lambda number: number % 7)
+            .reduce(lambda one, two: one + two)
+        )
+        counts.executeAndCollect(1)
+
+    found = _tried("a job on Spark", run, "")
+    return found if found.fix else Finding(found.subject, f"{time.monotonic() - began:.1f} s")
+
+
+def _tried(subject: str, attempt: Callable[[], object], said: str) -> Finding:
+    try:
+        attempt()
+    except FlinkishError as error:
+        return Finding(subject, type(error).__name__, str(error))
+    except Exception as error:
+        return Finding(subject, type(error).__name__, str(error).strip().split("\n")[0])
+    return Finding(subject, said)

@@ -1,0 +1,80 @@
+"""`flinkish doctor` names what a job would fail on, with the fix."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from flinkish.cli import doctor
+from flinkish.cli.doctor import examine
+from flinkish.cli.main import main
+
+
+def findings(checkpoint=None):
+    return {finding.subject: finding for finding in examine(checkpoint, runsJob=False)}
+
+
+def test_nothing_is_wrong_here(tmp_path, capsys):
+    assert main(["doctor", "--no-job", "--checkpoint", str(tmp_path / "new")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "All that jobs need is there."
+    assert len(lines) == 9
+    assert all(line.startswith("ok    ") for line in lines[:-1])
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_job_runs(spark):
+    *_, last = examine(None, runsJob=True)
+    assert (last.subject, last.fix) == ("a job on Spark", "")
+    assert last.said.endswith(" s")
+
+
+def test_a_java_that_is_not_there(monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert "there is none in JAVA_HOME=/nowhere" in findings()["Java"].fix
+
+
+def test_a_python_of_the_workers_without_packages(monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho pyarrow\n")
+    python.chmod(0o700)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+    found = findings()["Python of the workers"]
+    assert "which lacks pyarrow" in found.fix
+    assert f"PYSPARK_PYTHON={sys.executable}" in found.fix
+
+
+def test_a_directory_that_is_a_file(tmp_path, capsys):
+    (tmp_path / "taken").write_text("")
+    assert main(["doctor", "--no-job", "--checkpoint", str(tmp_path / "taken")]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL  checkpoints" in out
+    assert out.endswith("1 to mend.\n")
+
+
+@pytest.mark.parametrize("seconds", [-60, 60])
+def test_a_clock_that_differs(monkeypatch, tmp_path, seconds):
+    written = Path.write_bytes
+
+    def later(path, data):
+        written(path, data)
+        time = path.stat().st_mtime + seconds
+        os.utime(path, (time, time))
+
+    monkeypatch.setattr(Path, "write_bytes", later)
+    found = findings(str(tmp_path))["checkpoints"]
+    assert f"differs by {seconds} s" in found.said
+    assert "NTP" in found.fix
+
+
+def test_a_disk_that_is_full(monkeypatch):
+    monkeypatch.setattr(doctor, "_LEAST_FREE", 1 << 60)
+    assert "TMPDIR" in findings()["disk"].fix
+
+
+def test_a_pyspark_that_is_too_old(monkeypatch):
+    monkeypatch.setattr(doctor, "version", lambda name: "3.5.1")
+    assert "4.1 up to 5" in findings()["pyspark"].fix
