@@ -10,6 +10,13 @@ from flinkish.compat.atlas.closing_trigger import (
 )
 from flinkish.compat.atlas.idle_advance import IdleAdvance as IdleAdvance
 from flinkish.compat.atlas.idle_advance import withIdleAdvance as withIdleAdvance
+from flinkish.compat.atlas.pipeline import Pipeline as Pipeline
+from flinkish.compat.atlas.pipeline import pipeline as pipeline
+from flinkish.compat.atlas.session_windows import (
+    ExclusiveSessionWindows as ExclusiveSessionWindows,
+)
+from flinkish.compat.atlas.values import Int64 as Int64
+from flinkish.compat.atlas.values import ObjectId as ObjectId
 from flinkish.compat.atlas.window_stages import Boundary as Boundary
 from flinkish.compat.atlas.window_stages import Interval as Interval
 from flinkish.compat.atlas.window_stages import IntervalLike as IntervalLike
@@ -20,6 +27,3 @@ from flinkish.compat.atlas.window_stages import hoppingWindow as hoppingWindow
 from flinkish.compat.atlas.window_stages import sessionWindow as sessionWindow
 from flinkish.compat.atlas.window_stages import source as source
 from flinkish.compat.atlas.window_stages import tumblingWindow as tumblingWindow
-from flinkish.compat.atlas.session_windows import (
-    ExclusiveSessionWindows as ExclusiveSessionWindows,
-)

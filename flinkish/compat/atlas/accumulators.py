@@ -151,8 +151,10 @@ def _double_of(state: list[Any]) -> float:
         return high
     if ints == 0:
         return high + low
-    return math.fsum((high, low, float(ints))) if abs(ints) < 1 << 53 else float(
-        int(high) + ints if high == int(high) and low == 0 else high + low + ints
+    return (
+        math.fsum((high, low, float(ints)))
+        if abs(ints) < 1 << 53
+        else float(int(high) + ints if high == int(high) and low == 0 else high + low + ints)
     )
 
 
@@ -273,7 +275,9 @@ class Arrays(Push):
 
     def check(self, value: Any) -> None:
         if not is_null(value) and not isinstance(value, (list, tuple)):
-            raise DocumentError(f"$concatArrays requires array inputs, but found {type_name(value)}")
+            raise DocumentError(
+                f"$concatArrays requires array inputs, but found {type_name(value)}"
+            )
 
     def add(self, state: list[Any], value: Any) -> list[Any]:
         if not is_null(value):
@@ -381,7 +385,9 @@ class Merged(Accumulator):
 
     def check(self, value: Any) -> None:
         if not is_null(value) and not isinstance(value, Mapping):
-            raise DocumentError(f"$mergeObjects requires object inputs, but found {type_name(value)}")
+            raise DocumentError(
+                f"$mergeObjects requires object inputs, but found {type_name(value)}"
+            )
 
     def create(self) -> dict[str, Any]:
         return {}
@@ -427,7 +433,9 @@ def _plain(accumulator: Accumulator) -> Callable[[Any, Place], Accumulation]:
         if isinstance(argument, (list, tuple)) and len(argument) == 1:
             (argument,) = argument
         elif isinstance(argument, (list, tuple)):
-            raise place.error("takes one expression here, not a list; write {$literal: [...]} for an array.")
+            raise place.error(
+                "takes one expression here, not a list; write {$literal: [...]} for an array."
+            )
         return Accumulation(accumulator, compile_expression(argument, place))
 
     return compiled
@@ -444,7 +452,9 @@ def _n(named: Mapping[str, Any], place: Place) -> int:
     try:
         return count_of("n", compile_expression(named["n"], where)({}, {}))
     except DocumentError:
-        raise where.error("is a whole number above 0; one that depends on a document is not supported.") from None
+        raise where.error(
+            "is a whole number above 0; one that depends on a document is not supported."
+        ) from None
 
 
 def _with_n(make: Callable[[int], Accumulator]) -> Callable[[Any, Place], Accumulation]:
@@ -531,7 +541,9 @@ ACCUMULATORS: dict[str, Callable[[Any, Place], Accumulation]] = {
 def compile_accumulator(field: Any, place: Place) -> Accumulation:
     """The accumulator of a field of ``$group``: a document with one operator."""
     if not isinstance(field, Mapping) or len(field) != 1:
-        raise place.error("a field of $group is a document with one accumulator, such as {$sum: 1}.")
+        raise place.error(
+            "a field of $group is a document with one accumulator, such as {$sum: 1}."
+        )
     ((name, argument),) = field.items()
     compiler = ACCUMULATORS.get(name)
     if compiler is None:
@@ -585,4 +597,3 @@ def _percentile_of_array(compiled: Callable[[Any, Place], Accumulation]) -> Any:
 
 OPERATORS["$percentile"] = _percentile_of_array(_percentile)
 OPERATORS["$median"] = _percentile_of_array(_median)
-

@@ -27,6 +27,7 @@ from flinkish.compat.atlas.values import (
     type_name,
 )
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.registry import register_operator
 
@@ -54,7 +55,9 @@ class Source:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def document(self, element: Any, timestamp: int, variables: dict[str, Any]) -> tuple[Document, int]:
+    def document(
+        self, element: Any, timestamp: int, variables: dict[str, Any]
+    ) -> tuple[Document, int]:
         """The document of an element, and its event time in ms.
 
         Raises DocumentError if it is no document, or has no event time.
@@ -65,7 +68,7 @@ class Source:
         elif timestamp == NO_TIMESTAMP:
             timestamp = int(time.time() * 1000)
         document[self.tsFieldName] = date_of(timestamp)
-        document[METADATA] = self.metadata
+        document[METADATA] = {"source": dict(self.metadata)}
         return document, timestamp
 
 
@@ -107,8 +110,8 @@ def _event_time(value: Any) -> int:
 
 @dataclass
 class Shape:
-    """What documents become before a window: pairs of a key and the document, or, with ``group``, what they
-    give to their group. ``keepsDocument``: for the dead letter queue, in case it is late."""
+    """What documents become before a window: a hashable key, its value and the document; or, with ``group``,
+    what they give to their group, and with ``keepsDocument`` the document, in case it is late."""
 
     key: Any
     group: Any
@@ -136,7 +139,7 @@ class Shape:
             prepared = self._group.prepared(document, variables)
             return (*prepared, document) if self.keepsDocument else prepared
         key = self._key(document, variables)
-        return key_of(None if key is MISSING else key), document
+        return key_of(None if key is MISSING else key), None if key is MISSING else key, document
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class DocumentsDescription(OperatorDescription):
     kind: ClassVar[str] = "Documents"
 
     source: Source | None
-    stages: Stages
+    stages: tuple[Stages, ...]
     shape: Shape | None
     deadLetters: str | None
     """The id of the side output for documents that a stage cannot take."""
@@ -193,6 +196,9 @@ class DocumentsOperator(OneInputOperator):
             values += results
             timestamps += [self._timestamp] * len(results)
         self.output.flush()
+        if self._shape is None:
+            # Documents may share parts of one another, and functions of the user change them
+            values = copied_values(values)
         self.output.emitRecords(Records(values, timestamps_of(timestamps)))
 
     def _results(self, element: Any, timestamp: int, variables: dict[str, Any]) -> list[Any]:
@@ -208,7 +214,9 @@ class DocumentsOperator(OneInputOperator):
                 reason = "Input document is of a time before the stream processor's start."
                 self._fail(Failure(document, reason, self._source.path))
                 return []
-        documents: Iterable[Any] = self._stages.run((document,), variables, self._fail)
+        documents: Iterable[Any] = (document,)
+        for stages in self._stages:
+            documents = stages.run(documents, variables, self._fail)
         if self._shape is None:
             return list(documents)
         shaped: list[Any] = []

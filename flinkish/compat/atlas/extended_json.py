@@ -81,7 +81,9 @@ def decoded(value: Any) -> Any:
     try:
         return decoder(argument)
     except (TypeError, ValueError, KeyError, ArithmeticError, DocumentError) as error:
-        raise IllegalArgumentError(f"{shown(value)} is not Extended JSON: {name}: {error}") from None
+        raise IllegalArgumentError(
+            f"{shown(value)} is not Extended JSON: {name}: {error}"
+        ) from None
 
 
 def encoded(value: Any, canonical: bool = False) -> Any:

@@ -19,7 +19,9 @@ class Group:
 
     def __init__(self, specification: Any, place: Place) -> None:
         if not isinstance(specification, Mapping) or "_id" not in specification:
-            raise place.error(f"takes a document with _id and accumulators, not {shown(specification)}.")
+            raise place.error(
+                f"takes a document with _id and accumulators, not {shown(specification)}."
+            )
         self._identity = compile_expression(specification["_id"], place.at("_id"))
         self._fields: list[tuple[str, Accumulation]] = []
         for name, field in specification.items():

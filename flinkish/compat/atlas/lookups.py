@@ -32,7 +32,16 @@ class Lookup:
             specification,
             place,
             ("as",),
-            ("from", "localField", "foreignField", "let", "pipeline", "ttl", "parallelism", "cacheConfig"),
+            (
+                "from",
+                "localField",
+                "foreignField",
+                "let",
+                "pipeline",
+                "ttl",
+                "parallelism",
+                "cacheConfig",
+            ),
         )
         self._as = named["as"].split(".")
         if ("localField" in named) != ("foreignField" in named):

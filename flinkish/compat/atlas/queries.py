@@ -74,7 +74,9 @@ def _clause(name: str, inner: Any, place: Place) -> Query:
     if name == "$comment":
         return lambda document, variables: True
     if name in ("$text", "$where", "$near", "$nearSphere"):
-        raise place.error(f"{name} needs an index or JavaScript, and streams have neither. Use $expr or $regexMatch.")
+        raise place.error(
+            f"{name} needs an index or JavaScript, and streams have neither. Use $expr or $regexMatch."
+        )
     raise place.unknown(
         "query operator", name, ("$and", "$or", "$nor", "$expr", "$jsonSchema", "$comment")
     )

@@ -41,4 +41,8 @@ def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
 
 def _for_python(pattern: str) -> str:
     """PCRE's ``(?<name>``, ``\\z`` and ``\\h``, and ``$`` before a last line break, as in Python."""
-    return re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern).replace(r"\z", r"\Z").replace(r"\h", r"[ \t]")
+    return (
+        re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern)
+        .replace(r"\z", r"\Z")
+        .replace(r"\h", r"[ \t]")
+    )

@@ -63,18 +63,24 @@ class Stage(ABC):
     place: str
 
     @abstractmethod
-    def run(self, documents: Iterable[Document], variables: Variables, failed: Failed) -> list[Document]:
+    def run(
+        self, documents: Iterable[Document], variables: Variables, failed: Failed
+    ) -> list[Document]:
         """The documents behind the stage."""
 
 
 class EachDocument(Stage):
     """A stage that looks at one document at a time: ``function`` gives those that it becomes."""
 
-    def __init__(self, place: str, function: Callable[[Document, Variables], Iterable[Document]]) -> None:
+    def __init__(
+        self, place: str, function: Callable[[Document, Variables], Iterable[Document]]
+    ) -> None:
         self.place = place
         self.function = function
 
-    def run(self, documents: Iterable[Document], variables: Variables, failed: Failed) -> list[Document]:
+    def run(
+        self, documents: Iterable[Document], variables: Variables, failed: Failed
+    ) -> list[Document]:
         results: list[Document] = []
         for document in documents:
             try:
@@ -95,7 +101,9 @@ class AllDocuments(Stage):
         self.place = place
         self.function = function
 
-    def run(self, documents: Iterable[Document], variables: Variables, failed: Failed) -> list[Document]:
+    def run(
+        self, documents: Iterable[Document], variables: Variables, failed: Failed
+    ) -> list[Document]:
         return self.function(list(documents), variables, failed)
 
 
@@ -126,7 +134,9 @@ class Stages:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def run(self, documents: Iterable[Document], variables: Variables, failed: Failed) -> list[Document]:
+    def run(
+        self, documents: Iterable[Document], variables: Variables, failed: Failed
+    ) -> list[Document]:
         """The documents behind the last stage."""
         found = list(documents)
         for stage in self.compiled:
@@ -139,7 +149,9 @@ class Stages:
 def stage_name(stage: Any, place: Place) -> str:
     """The name of a stage, such as ``$match``; raises IllegalArgumentError if it is none."""
     if not isinstance(stage, Mapping) or len(stage) != 1:
-        raise place.error(f"a stage is a document with one name, such as {{$match: ...}}, not {shown(stage)}.")
+        raise place.error(
+            f"a stage is a document with one name, such as {{$match: ...}}, not {shown(stage)}."
+        )
     (name,) = stage
     return str(name)
 

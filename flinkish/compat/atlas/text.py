@@ -12,9 +12,9 @@ import uuid
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.compat.atlas.expressions.date_formats import read
@@ -71,12 +71,14 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0
 
 def _date(*arguments: Any) -> datetime:
     if not arguments:
-        return datetime.now(timezone.utc)
+        return datetime.now(UTC)
     (value, *parts) = arguments
     if parts:
         numbers = [int(number) for number in arguments]
-        year, month, day, hour, minute, second, milli = (numbers + [0, 1, 0, 0, 0, 0][len(numbers) - 1 :])[:7]
-        return datetime(year, month + 1, day, hour, minute, second, milli * 1000, timezone.utc)
+        year, month, day, hour, minute, second, milli = (
+            numbers + [0, 1, 0, 0, 0, 0][len(numbers) - 1 :]
+        )[:7]
+        return datetime(year, month + 1, day, hour, minute, second, milli * 1000, UTC)
     if isinstance(value, datetime):
         return value
     return read(value, None, None) if isinstance(value, str) else date_of(int(value))
@@ -136,7 +138,9 @@ class _Reader:
         while self._position < len(self._text):
             found = _TOKENS.match(self._text, self._position)
             if found is None:
-                self._fail(f"{shown(self._text[self._position])} is not expected here", self._position)
+                raise self._error(
+                    f"{shown(self._text[self._position])} is not expected here", self._position
+                )
             start = self._position
             self._position = found.end()
             kind = found.lastgroup or ""
@@ -160,13 +164,13 @@ class _Reader:
 
     def _expect(self, mark: str) -> None:
         if not self._skip(mark):
-            self._fail(f"{mark} is expected and {self._token.text} found")
+            raise self._error(f"{mark} is expected and {self._token.text} found")
 
-    def _fail(self, message: str, position: int | None = None) -> NoReturn:
+    def _error(self, message: str, position: int | None = None) -> IllegalArgumentError:
         where = self._token.position if position is None else position
         line = self._text.count("\n", 0, where) + 1
         column = where - self._text.rfind("\n", 0, where)
-        raise IllegalArgumentError(f"pipeline: line {line}, column {column}: {message}.")
+        return IllegalArgumentError(f"pipeline: line {line}, column {column}: {message}.")
 
     # ------------------------------------------------------------------ statements
 
@@ -188,7 +192,7 @@ class _Reader:
                 found = Definition(decoded(value["pipeline"]), decoded(options), rest.get("name"))
         definition = processed or found
         if definition is None:
-            self._fail("there is no list of stages in the text")
+            raise self._error("there is no list of stages in the text")
         return definition
 
     def _statement(self) -> Any:
@@ -235,7 +239,7 @@ class _Reader:
         if path[0] in ("db", "console", "rs"):
             return None
         if path[0] != "sp":
-            self._fail(f"{'.'.join(path)} is not known here", token.position)
+            raise self._error(f"{'.'.join(path)} is not known here", token.position)
         if path[-1] == "process" and arguments:
             return Definition(decoded(arguments[0]), decoded(_document(arguments[1:])))
         if path[-1] == "createStreamProcessor" and len(arguments) > 1:
@@ -263,13 +267,13 @@ class _Reader:
         if token.text in "+-":
             value = self._value()
             if not isinstance(value, (int, float, Decimal)):
-                self._fail("a number is expected after the sign", token.position)
+                raise self._error("a number is expected after the sign", token.position)
             return -value if token.text == "-" else value
         if token.text == "(":
             value = self._value()
             self._expect(")")
             return value
-        self._fail(f"{token.text} is not expected here", token.position)
+        raise self._error(f"{token.text} is not expected here", token.position)
 
     def _joined(self, text: str) -> str:
         while self._skip("+"):
@@ -279,13 +283,13 @@ class _Reader:
     def _regular_expression(self, token: _Token) -> re.Pattern[str]:
         found = _REGEX.match(self._text, token.position)
         if found is None:
-            self._fail("/ is not expected here")
+            raise self._error("/ is not expected here")
         self._position = found.end()
         self._token = self._next()
         try:
             return _regex(found[1], found[2])
         except DocumentError as error:
-            self._fail(str(error), token.position)
+            raise self._error(str(error), token.position) from None
 
     def _list(self) -> list[Any]:
         elements: list[Any] = []
@@ -313,7 +317,7 @@ class _Reader:
                     name = str(self._value())
                     self._expect("]")
                 else:
-                    self._fail(f"{token.text} is no name of a field", token.position)
+                    raise self._error(f"{token.text} is no name of a field", token.position)
                 if token.kind == "name" and (self._is(",") or self._is("}")):
                     fields[name] = self._named(token)
                 else:
@@ -330,7 +334,7 @@ class _Reader:
         if self._is("("):
             constructor = _CONSTRUCTORS.get(name)
             if constructor is None:
-                self._fail(f"there is no function {name}", token.position)
+                raise self._error(f"there is no function {name}", token.position)
             return self._constructed(name, constructor, token)
         if name in self._names:
             value = self._names[name]
@@ -340,16 +344,16 @@ class _Reader:
             return value
         if name in _CONSTANTS:
             return _CONSTANTS[name]
-        self._fail(f"the name {name} is not defined", token.position)
+        raise self._error(f"the name {name} is not defined", token.position)
 
     def _constructed(self, name: str, constructor: Callable[..., Any], token: _Token) -> Any:
         arguments = self._arguments()
         if self._token.text == "." and name in ("ISODate", "Date"):
-            self._fail("a call of a method is not supported here")
+            raise self._error("a call of a method is not supported here")
         try:
             return constructor(*arguments)
         except (TypeError, ValueError, InvalidOperation, DocumentError) as error:
-            self._fail(f"{name}: {error}", token.position)
+            raise self._error(f"{name}: {error}", token.position) from None
 
     def _arguments(self) -> list[Any]:
         self._expect("(")
@@ -383,5 +387,7 @@ def _unescaped(literal: str) -> str:
     body = literal[1:-1]
     if "\\" not in body:
         return body
-    joined = re.sub(r"\\(u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", character, body, flags=re.DOTALL)
+    joined = re.sub(
+        r"\\(u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", character, body, flags=re.DOTALL
+    )
     return joined.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
 from functools import cmp_to_key
 from typing import Any
@@ -20,7 +20,7 @@ from flinkish.api.errors import FlinkishError, IllegalArgumentError, shown
 
 Document = dict[str, Any]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 DECIMAL128 = Context(prec=34)
 """The precision of BSON's decimals."""
@@ -206,7 +206,7 @@ def truth(value: Any) -> bool:
 def millis(date: datetime) -> int:
     """A date in ms since the epoch."""
     if date.tzinfo is None:
-        date = date.replace(tzinfo=timezone.utc)
+        date = date.replace(tzinfo=UTC)
     return (date - EPOCH) // MILLISECOND
 
 

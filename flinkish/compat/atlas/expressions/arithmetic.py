@@ -55,9 +55,7 @@ def _add(*values: Any) -> Any:
         elif is_number(value):
             total = add(total, value)
         else:
-            raise DocumentError(
-                f"$add only supports numeric or date types, not {type_name(value)}"
-            )
+            raise DocumentError(f"$add only supports numeric or date types, not {type_name(value)}")
     return total if date is None else _moved("$add", date, total)
 
 
@@ -68,9 +66,11 @@ def _moved(name: str, date: datetime, length: Any) -> datetime:
 
 
 def _half_away(value: Any) -> Any:
-    return math.floor(abs(value) + type(value)(0.5)) * (1 if value >= 0 else -1) if isinstance(
-        value, (float, Decimal)
-    ) else value
+    return (
+        math.floor(abs(value) + type(value)(0.5)) * (1 if value >= 0 else -1)
+        if isinstance(value, (float, Decimal))
+        else value
+    )
 
 
 @operator("$subtract", 2)
@@ -110,9 +110,11 @@ def _mod(left: Any, right: Any) -> Any:
 
 @operator("$abs", 1)
 def _abs(value: Any) -> Any:
-    return integer_result(abs(int(number("$abs", value))), value) if isinstance(
-        value, int
-    ) else abs(number("$abs", value))
+    return (
+        integer_result(abs(int(number("$abs", value))), value)
+        if isinstance(value, int)
+        else abs(number("$abs", value))
+    )
 
 
 def _towards(name: str, value: Any, place: Any, rounding: str) -> Any:

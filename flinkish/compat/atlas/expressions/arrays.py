@@ -46,7 +46,9 @@ def _is_array(value: Any) -> bool:
 @operator("$size", 1, nulls=False)
 def _size(value: Any) -> int:
     if not isinstance(value, (list, tuple)):
-        raise DocumentError(f"The argument to $size must be an array, but was of type: {type_name(value)}")
+        raise DocumentError(
+            f"The argument to $size must be an array, but was of type: {type_name(value)}"
+        )
     return len(value)
 
 
@@ -230,7 +232,11 @@ def _filter(argument: Any, place: Place) -> Evaluator:
     name = variable(named.get("as", "this"), place.at("as"))
     elements = compile_expression(named["input"], place.at("input"))
     condition = compile_expression(named["cond"], place.at("cond").binding(name))
-    limit = compile_expression(named["limit"], place.at("limit")) if "limit" in named else constant(None)
+    limit = (
+        compile_expression(named["limit"], place.at("limit"))
+        if "limit" in named
+        else constant(None)
+    )
 
     def call(document: Any, variables: Variables) -> Any:
         value = elements(document, variables)
@@ -327,5 +333,3 @@ def _any(value: Any) -> bool:
 @operator("$allElementsTrue", 1, nulls=False)
 def _all(value: Any) -> bool:
     return all(map(truth, array("$allElementsTrue", value)))
-
-

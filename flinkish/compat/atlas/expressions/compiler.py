@@ -138,7 +138,9 @@ def _path(path: str, place: Place) -> Evaluator:
         return lambda document, variables: get(document)
     name, _, rest = path[2:].partition(".")
     if name not in _BUILT_IN and name not in place.variables:
-        raise place.unknown("variable", f"$${name}", [f"$${n}" for n in place.variables | _BUILT_IN])
+        raise place.unknown(
+            "variable", f"$${name}", [f"$${n}" for n in place.variables | _BUILT_IN]
+        )
     inner = path_getter(split_path(rest, place)) if rest else None
     if name in ("ROOT", "CURRENT"):
         if inner is None:
@@ -184,7 +186,11 @@ def arguments(argument: Any, place: Place, least: int, most: int | None) -> list
     given = argument if isinstance(argument, (list, tuple)) else [argument]
     if len(given) < least or (most is not None and len(given) > most):
         wanted = (
-            f"{least}" if most == least else f"{least} or more" if most is None else f"{least} to {most}"
+            f"{least}"
+            if most == least
+            else f"{least} or more"
+            if most is None
+            else f"{least} to {most}"
         )
         raise place.error(f"takes {wanted} argument(s), and here are {len(given)}.")
     return [compile_expression(e, place.at(i)) for i, e in enumerate(given)]
@@ -254,8 +260,7 @@ def named_operator(name: str, required: Sequence[str], **optional: Any) -> Calla
         def compiler(argument: Any, place: Place) -> Evaluator:
             given = named_arguments(argument, place, required, list(optional))
             parts = [
-                (key, compile_expression(inner, place.at(key)))
-                for key, inner in given.items()
+                (key, compile_expression(inner, place.at(key))) for key, inner in given.items()
             ]
             return lambda document, variables: function(
                 **{**optional, **{key: part(document, variables) for key, part in parts}}

@@ -89,7 +89,9 @@ OPERATORS["$let"] = _let
 def variable(name: Any, place: Place) -> str:
     """``name``; raises IllegalArgumentError unless a variable may have it."""
     if not isinstance(name, str) or not name[:1].islower() or not name.isidentifier():
-        raise place.error(f"{shown(name)} is no name of a variable, which begins with a small letter.")
+        raise place.error(
+            f"{shown(name)} is no name of a variable, which begins with a small letter."
+        )
     return name
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from flinkish.api.errors import shown
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
     Evaluator,
@@ -38,7 +38,6 @@ from flinkish.compat.atlas.values import (
     truth,
     type_name,
 )
-from flinkish.api.errors import IllegalArgumentError
 
 
 def _unsupported(value: Any, target: str) -> DocumentError:
@@ -60,7 +59,9 @@ def _to_whole(value: Any, target: str, bound: int) -> int:
         found = int(value)
     elif is_number(value):
         if value != value or value in (float("inf"), float("-inf")):
-            raise DocumentError(f"Attempt to convert NaN or infinity to integer in $convert: {value}")
+            raise DocumentError(
+                f"Attempt to convert NaN or infinity to integer in $convert: {value}"
+            )
         found = int(value)
     else:
         raise _unsupported(value, target)
@@ -79,7 +80,9 @@ def _to_long(value: Any) -> Int64:
     return Int64(_to_whole(value, "long", INT64))
 
 
-_NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.IGNORECASE)
+_NUMERAL = re.compile(
+    r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.IGNORECASE
+)
 
 
 def _to_double(value: Any) -> float:
@@ -205,7 +208,11 @@ def _convert(argument: Any, place: Place) -> Evaluator:
     on_error = (
         compile_expression(named["onError"], place.at("onError")) if "onError" in named else None
     )
-    on_null = compile_expression(named["onNull"], place.at("onNull")) if "onNull" in named else constant(None)
+    on_null = (
+        compile_expression(named["onNull"], place.at("onNull"))
+        if "onNull" in named
+        else constant(None)
+    )
 
     def call(document: Any, variables: Variables) -> Any:
         value = value_of(document, variables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,9 +18,20 @@ from flinkish.compat.atlas.values import (
     type_name,
 )
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 
 
 @lru_cache(maxsize=256)
@@ -31,7 +42,7 @@ def zone(name: str) -> tzinfo:
         sign = -1 if offset[1] == "-" else 1
         return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
     if name in ("UTC", "GMT", "Z"):
-        return timezone.utc
+        return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -49,8 +60,8 @@ def moment(name: str, value: Any) -> datetime:
     """A date, timestamp or ObjectId as a date in UTC."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            return value.replace(tzinfo=timezone.utc)
-        return value.astimezone(timezone.utc)
+            return value.replace(tzinfo=UTC)
+        return value.astimezone(UTC)
     if isinstance(value, ObjectId):
         return value.generationTime
     if isinstance(value, Timestamp):
@@ -84,9 +95,11 @@ _WRITTEN: dict[str, Callable[[datetime], str]] = {
     "U": lambda local: f"{week(local):02}",
     "V": lambda local: f"{local.isocalendar().week:02}",
     "G": lambda local: f"{local.isocalendar().year:04}",
-    "z": lambda local: f"{_offset(local) // 60:+03}{_offset(local) % 60:02}"
-    if _offset(local) >= 0
-    else f"-{-_offset(local) // 60:02}{-_offset(local) % 60:02}",
+    "z": lambda local: (
+        f"{_offset(local) // 60:+03}{_offset(local) % 60:02}"
+        if _offset(local) >= 0
+        else f"-{-_offset(local) // 60:02}{-_offset(local) % 60:02}"
+    ),
     "Z": lambda local: f"{_offset(local):+d}",
     "b": lambda local: _MONTHS[local.month - 1][:3],
     "B": lambda local: _MONTHS[local.month - 1],
@@ -139,7 +152,7 @@ def _reader(format_: str) -> re.Pattern[str]:
         if character == "%":
             position += 1
             specifier = format_[position : position + 1]
-            if specifier not in _READ or _READ[specifier] in pattern and specifier != "%":
+            if specifier not in _READ or (_READ[specifier] in pattern and specifier != "%"):
                 raise DocumentError(f"$dateFromString: invalid format character '%{specifier}'")
             pattern += _READ[specifier]
         else:
@@ -159,15 +172,17 @@ def read(text: str, format_: str | None, given: tzinfo | None) -> datetime:
             f"Error parsing date string {text!r}: a time zone in the text and the argument timezone"
         )
     if local.tzinfo is None:
-        local = local.replace(tzinfo=given or timezone.utc)
+        local = local.replace(tzinfo=given or UTC)
     whole_millis = local.replace(microsecond=local.microsecond // 1000 * 1000)
-    return whole_millis.astimezone(timezone.utc)
+    return whole_millis.astimezone(UTC)
 
 
 def _read_as(text: str, format_: str) -> datetime:
     found = _reader(format_).fullmatch(text)
     if found is None:
-        raise DocumentError(f"Error parsing date string {text!r}: it is not of the format {format_!r}")
+        raise DocumentError(
+            f"Error parsing date string {text!r}: it is not of the format {format_!r}"
+        )
     parts = {name: value for name, value in found.groupdict().items() if value is not None}
     try:
         return _assembled(parts)
@@ -239,5 +254,3 @@ def _read_any(text: str) -> datetime:
         except ValueError:
             continue
     raise DocumentError(f"Error parsing date string {shown(text)}: it is no date")
-
-

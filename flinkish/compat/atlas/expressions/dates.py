@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from flinkish.api.errors import shown
@@ -142,7 +142,7 @@ def _from_parts(**parts: Any) -> Any:
         local += timedelta(hours=time[0], minutes=time[1], seconds=time[2], milliseconds=time[3])
     except (ValueError, OverflowError) as error:
         raise DocumentError(f"$dateFromParts: {error}") from None
-    return local.replace(tzinfo=zone_of(parts["timezone"])).astimezone(timezone.utc)
+    return local.replace(tzinfo=zone_of(parts["timezone"])).astimezone(UTC)
 
 
 # ---------------------------------------------------------------------- texts
@@ -167,7 +167,11 @@ def _to_string(date: Any, format: Any, timezone: Any, onNull: Any) -> Any:  # no
     "$dateFromString", ("dateString",), format=None, timezone=None, onError=MISSING, onNull=MISSING
 )
 def _from_string(
-    dateString: Any, format: Any, timezone: Any, onError: Any, onNull: Any  # noqa: A002
+    dateString: Any,
+    format: Any,  # noqa: A002
+    timezone: Any,
+    onError: Any,
+    onNull: Any,
 ) -> Any:
     if is_null(dateString):
         return None if onNull is MISSING else onNull
@@ -191,8 +195,7 @@ def _from_string(
 def _unit(name: str, unit: Any) -> str:
     if unit not in _LENGTHS and unit not in _MONTHS:
         raise DocumentError(
-            f"{name}: unknown time unit {shown(unit)}; there are"
-            f" {', '.join((*_LENGTHS, *_MONTHS))}"
+            f"{name}: unknown time unit {shown(unit)}; there are {', '.join((*_LENGTHS, *_MONTHS))}"
         )
     return str(unit)
 
@@ -211,7 +214,7 @@ def _shifted(name: str, date: Any, unit: Any, amount: int, where: Any) -> Any:
             year, month = months // 12, months % 12 + 1
             day = min(local.day, calendar.monthrange(year, month)[1])
             moved = local.replace(year=year, month=month, day=day)
-        return moved.astimezone(timezone.utc)
+        return moved.astimezone(UTC)
     except (OverflowError, ValueError):
         raise DocumentError(f"{name}: the result is a date before year 1 or after 9999") from None
 
@@ -294,7 +297,7 @@ def _trunc(date: Any, unit: Any, binSize: Any, timezone: Any, startOfWeek: Any) 
     return found.replace(tzinfo=where).astimezone(_UTC)
 
 
-_UTC = timezone.utc
+_UTC = UTC
 
 
 def _trunc_time(date: datetime, where: tzinfo, length: int) -> datetime:
@@ -320,5 +323,3 @@ def _ts_second(value: Any) -> Int64:
 @operator("$tsIncrement", 1)
 def _ts_increment(value: Any) -> Int64:
     return Int64(_timestamp("$tsIncrement", value).increment)
-
-

@@ -90,7 +90,9 @@ def _get_field(argument: Any, place: Place) -> Evaluator:
         if value is None:
             return None
         if not isinstance(name, str):
-            raise DocumentError(f"$getField requires 'field' to be a string, found {type_name(name)}")
+            raise DocumentError(
+                f"$getField requires 'field' to be a string, found {type_name(name)}"
+            )
         return value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
 
     return call
@@ -143,4 +145,6 @@ def _binary_size(value: Any) -> int:
         return len(value.encode())
     if isinstance(value, bytes):
         return len(value)
-    raise DocumentError(f"$binarySize requires a string or BinData argument, found: {type_name(value)}")
+    raise DocumentError(
+        f"$binarySize requires a string or BinData argument, found: {type_name(value)}"
+    )

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from flinkish.compat.atlas.expressions.compiler import named_operator, operator
+from flinkish.compat.atlas.expressions.texts import as_text
 from flinkish.compat.atlas.numbers import whole
 from flinkish.compat.atlas.regular_expressions import compiled
 from flinkish.compat.atlas.values import DocumentError, is_null, type_name
-from flinkish.compat.atlas.expressions.texts import as_text
 
 
 def _string(name: str, value: Any) -> str:
@@ -193,5 +193,3 @@ def _regex_find(input: Any, regex: Any, options: Any) -> Any:  # noqa: A002 - Mo
 @named_operator("$regexFindAll", ("input", "regex"), options=None)
 def _regex_find_all(input: Any, regex: Any, options: Any) -> Any:  # noqa: A002 - MongoDB's name
     return [_as_document(match) for match in _matches("$regexFindAll", input, regex, options)]
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -38,5 +38,5 @@ def double_text(value: float) -> str:
 
 def date_text(value: datetime) -> str:
     """A date as ISO 8601 in UTC with milliseconds: 2024-01-31T12:00:00.000Z."""
-    moment = value if value.tzinfo is None else value.astimezone(timezone.utc)
+    moment = value if value.tzinfo is None else value.astimezone(UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z".rjust(24, "0")

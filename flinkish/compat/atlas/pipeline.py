@@ -1,0 +1,477 @@
+"""``pipeline``: a list of stages, as users of Atlas write it, becomes streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from flinkish.api.arguments import instance, time_in_millis
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.eventtime.arrival_time import DeadLetter
+from flinkish.api.eventtime.watermarks import (
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.time.elements import Watermark
+from flinkish.compat.atlas.documents import (
+    DocumentsByClockDescription,
+    DocumentsDescription,
+    Shape,
+    Source,
+    dead_letter,
+)
+from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
+from flinkish.compat.atlas.extended_json import decoded
+from flinkish.compat.atlas.idle_advance import withIdleAdvance
+from flinkish.compat.atlas.lookups import collection_name
+from flinkish.compat.atlas.sinks import SINKS, Destination, Target
+from flinkish.compat.atlas.stages import WINDOW_ONLY, Failure, Stages, stage_name
+from flinkish.compat.atlas.text import Definition, read_definition
+from flinkish.compat.atlas.values import Document, millis
+from flinkish.compat.atlas.window_stages import (
+    Boundary,
+    Interval,
+    WindowStage,
+    hoppingWindow,
+    sessionWindow,
+    tumblingWindow,
+)
+from flinkish.compat.atlas.windows import (
+    FAILED,
+    WINDOWS,
+    GroupDocuments,
+    GroupsOfWindow,
+    PartitionDocuments,
+    WindowDocuments,
+    WindowNote,
+    WindowPlan,
+    interval_of,
+    mentions,
+    needs_window,
+    window_plan,
+)
+
+
+class Pipeline:
+    """The streams of a pipeline."""
+
+    def __init__(
+        self,
+        results: DataStream[Document],
+        sinks: dict[str, DataStream[Document]],
+        deadLetterQueue: DataStream[Document] | None,
+    ) -> None:
+        self.results = results
+        """The documents behind the last stage."""
+        self.sinks = sinks
+        """By the name of its connection, the documents that ``$emit`` or ``$merge`` writes there."""
+        self._dead_letters = deadLetterQueue
+
+    @property
+    def deadLetterQueue(self) -> DataStream[Document]:
+        """Documents that a stage could not take, or that came after their windows had closed: ``doc``,
+        ``errInfo`` with the ``reason``, ``operatorName``, and ``stage``, the place in the pipeline.
+
+        Raises IllegalStateError if the pipeline was made without ``deadLetterQueue=True``.
+        """
+        if self._dead_letters is None:
+            raise IllegalStateError(
+                "pipeline: there is no dead letter queue, and such documents are counted and dropped. Pass"
+                " deadLetterQueue=True."
+            )
+        return self._dead_letters
+
+
+def pipeline(
+    stages: str | Sequence[Mapping[str, Any]],
+    connections: Mapping[str, DataStream[Any] | Target] | None = None,
+    collections: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    deadLetterQueue: bool = False,
+    *,
+    startAt: datetime | int | None = None,
+    watermarkPerDocument: bool = False,
+) -> Pipeline:
+    """The streams of a pipeline of Atlas Stream Processing.
+
+    ``stages``: the list of stages, or a text: JSON, Extended JSON, or what is typed into mongosh.
+    ``connections``: by the name that the stages use, the stream that ``$source`` reads, of dicts, named Rows,
+    dataclasses or texts of JSON; and what ``$emit`` and ``$merge`` write to: a sink, a list of rows, lists by
+    name, or a function of a document. One that is left out is not written to, and only in ``sinks``.
+    ``collections``: by name, the rows that ``$lookup`` joins.
+    ``deadLetterQueue``: keep the documents that no stage can take or that are late.
+    ``startAt``: when the processor starts, a date or ms: windows are counted from there and none is open
+    before. Else windows are aligned to the epoch.
+    ``watermarkPerDocument``: let the watermark rise with each document, and not with each batch.
+
+    Raises IllegalArgumentError for a stage, operator or argument that is none, with its place.
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda stream: pipeline(
+    ...         '[{$source: {connectionName: "in"}}, {$match: {n: {$gt: 1}}}, {$project: {n: 1}}]', {"in": stream}
+    ...     ).results
+    ... )
+    >>> harness.processElement({"n": 1}, 0)
+    >>> harness.processElement({"n": 2, "m": 3}, 0)
+    >>> [record.value["n"] for record in harness.getOutput()]
+    [2]
+    """
+    definition = _definition(stages)
+    given = dict(connections or {})
+    start = startAt if startAt is None else _start(startAt)
+    rows = {name: [dict(row) for row in found] for name, found in (collections or {}).items()}
+    for name, target in given.items():
+        if isinstance(target, (list, tuple)):
+            rows.setdefault(name, target)
+    dlq = definition.options.get("dlq")
+    keeps = bool(deadLetterQueue or dlq)
+    builder = _Builder(given, rows, keeps, start, watermarkPerDocument)
+    for position, stage in enumerate(definition.stages):
+        builder.add(
+            stage, Place("stages").at(position), last=position == len(definition.stages) - 1
+        )
+    return builder.finished(dlq)
+
+
+def _definition(stages: Any) -> Definition:
+    if isinstance(stages, str):
+        return read_definition(stages)
+    fix = "Pass the list of stages, or its text."
+    if isinstance(stages, Mapping) and "pipeline" in stages:
+        options = stages.get("options") or {}
+        return Definition(decoded(stages["pipeline"]), options)
+    instance("pipeline: stages", stages, Sequence, fix)
+    if not stages:
+        raise IllegalArgumentError(f"pipeline: stages is empty. {fix}")
+    return Definition(decoded(list(stages)))
+
+
+def _start(startAt: datetime | int) -> int:
+    if isinstance(startAt, datetime):
+        return millis(startAt)
+    return time_in_millis("pipeline: startAt", startAt)
+
+
+class _DocumentWatermarks(WatermarkGenerator[Any]):
+    """The highest event time, with each document."""
+
+    def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
+        output.emitWatermark(Watermark(eventTimestamp - 1))
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        """The documents have said it."""
+
+
+@dataclass
+class _Pending:
+    """Stages that look at one document at a time and are not in an operator yet."""
+
+    path: str
+    first: int
+    stages: list[Any]
+
+
+class _Builder:
+    """Adds one stage after the other to a stream."""
+
+    def __init__(
+        self,
+        connections: dict[str, Any],
+        collections: dict[str, Any],
+        keepsDeadLetters: bool,
+        start: int | None,
+        watermarkPerDocument: bool,
+    ) -> None:
+        self._connections = connections
+        self._collections = collections
+        self._keeps = keepsDeadLetters
+        self._start = start
+        self._strategy: WatermarkStrategy[Any] = (
+            WatermarkStrategy.forGenerator(lambda context: _DocumentWatermarks())
+            if watermarkPerDocument
+            else WatermarkStrategy.forMonotonousTimestamps()
+        )
+        self._partition_idleness: Interval | None = None
+        self._source: Source | None = None
+        self._metadata: dict[str, Any] = {}
+        self._stream: Any = None
+        self._timed = False
+        self._pending: list[_Pending] = []
+        self._dead: list[DataStream[Document]] = []
+        self._sinks: dict[str, DataStream[Document]] = {}
+        self._used: set[str] = set()
+
+    # ------------------------------------------------------------------ stages
+
+    def add(self, stage: Any, place: Place, last: bool) -> None:
+        """Add the stage at ``place``."""
+        name = stage_name(stage, place)
+        where = place.at(name)
+        if (name == "$source") != (self._stream is None):
+            raise place.error("a pipeline begins with $source, and has no other one.")
+        if name == "$source":
+            self._begin(stage[name], where)
+        elif name in SINKS:
+            if not last:
+                raise place.error(f"{name} is the last stage of a pipeline.")
+            self._write(Destination.of(name, stage[name], where))
+        elif name in WINDOWS:
+            self._window(window_plan(name, stage[name], where))
+        elif name in WINDOW_ONLY:
+            raise place.error(
+                f"{name} needs all documents of a window. Put it into the pipeline of a window stage, such as"
+                " $tumblingWindow."
+            )
+        else:
+            position = int(place.path.partition("[")[2].strip("]"))
+            self._append("stages", position, [stage])
+
+    def _append(self, path: str, first: int, stages: Sequence[Any]) -> None:
+        if not stages:
+            return
+        last = self._pending[-1] if self._pending else None
+        if last is not None and last.path == path and last.first + len(last.stages) == first:
+            last.stages += stages
+        else:
+            self._pending.append(_Pending(path, first, list(stages)))
+        _compiled(path, first, stages, self._collections)
+
+    def _begin(self, argument: Any, place: Place) -> None:
+        known = (
+            *("connectionName", "timeField", "tsFieldName", "partitionIdleTimeout", "documents"),
+            *(
+                "topic",
+                "db",
+                "coll",
+                "config",
+                "schemaRegistry",
+                "stream",
+                "initialSync",
+                "readPreference",
+            ),
+        )
+        named = named_arguments(argument, place, (), known)
+        kind = "atlas" if "db" in named or "coll" in named else "kafka"
+        self._metadata = {"type": kind if "topic" in named or kind == "atlas" else "generated"}
+        if isinstance(named.get("topic"), str):
+            self._metadata["topic"] = named["topic"]
+        if "documents" in named:
+            environment = StreamExecutionEnvironment.getExecutionEnvironment()
+            for found in self._connections.values():
+                if isinstance(found, DataStream):
+                    environment = found.getExecutionEnvironment()
+            self._stream = environment.fromCollection(list(named["documents"]))
+        else:
+            self._stream = self._input(named.get("connectionName"), place)
+        if "partitionIdleTimeout" in named:
+            idle = place.at("partitionIdleTimeout")
+            self._partition_idleness = interval_of(named["partitionIdleTimeout"], idle)
+        if self._partition_idleness is not None:
+            length = self._partition_idleness.toMillis()
+            self._strategy = self._strategy.withIdleness(length)
+        timestamps = named.get("tsFieldName", "_ts")
+        self._source = Source(named.get("timeField"), timestamps, self._metadata, place.path)
+
+    def _input(self, name: Any, place: Place) -> DataStream[Any]:
+        streams = [key for key, found in self._connections.items() if isinstance(found, DataStream)]
+        if name not in streams:
+            raise place.at("connectionName").unknown("connection with a stream", str(name), streams)
+        self._used.add(name)
+        stream: DataStream[Any] = self._connections[name]
+        return stream
+
+    # ------------------------------------------------------------------ operators
+
+    def _flush(self, title: str, shape: Shape | None = None) -> None:
+        """Put the pending stages into an operator."""
+        if self._source is None and not self._pending and shape is None:
+            return
+        specified = [stage for pending in self._pending for stage in pending.stages]
+        time_field = None if self._source is None else self._source.timeField
+        reads = mentions(
+            [specified, time_field, shape and (shape.key, shape.group)], "$$NOW", "$currentDate"
+        )
+        description = DocumentsByClockDescription if reads else DocumentsDescription
+        operator = description(
+            source=self._source,
+            stages=tuple(
+                _compiled(pending.path, pending.first, pending.stages, self._collections)
+                for pending in self._pending
+            ),
+            shape=shape,
+            deadLetters=FAILED.getId() if self._keeps else None,
+            notBefore=self._start if self._source is not None else None,
+            title=title,
+        )
+        self._stream = self._stream._transform(operator)
+        if self._keeps:
+            self._dead.append(self._stream.getSideOutput(FAILED))
+        self._source = None
+        self._pending = []
+
+    def _window(self, plan: WindowPlan) -> None:
+        note = WindowNote(self._metadata, self._start)
+        inner = _compiled(plan.path, 0, plan.stages, self._collections)
+        if plan.groupsFirst and not plan.isSession:
+            self._append(plan.path, 0, plan.stages[: plan.prefix])
+            self._grouped(plan, note)
+            return
+        if plan.partitionBy is None:
+            self._flush("Documents")
+            of_all = WindowDocuments(inner, note)
+            self._windowed(plan, lambda windows: windows.process(of_all))
+        else:
+            key = plan.place.at("partitionBy").path
+            self._flush("Partitions", Shape(plan.partitionBy, None, key))
+            partitions = PartitionDocuments(WindowDocuments(inner, note))
+            self._windowed(plan, lambda windows: windows.process(partitions), keyed=True)
+
+    def _grouped(self, plan: WindowPlan, note: WindowNote) -> None:
+        """Fold each group as its documents come."""
+        position = plan.prefix
+        group = plan.stages[position]["$group"]
+        path = Place(plan.path).at(position).at("$group").path
+        self._flush("Groups", Shape(None, group, path, keepsDocument=self._keeps))
+        folded, told = GroupDocuments(group, path), GroupsOfWindow(note)
+        self._windowed(plan, lambda windows: windows.aggregate(folded, told), keyed=True)
+        rest = plan.stages[position + 1 :]
+        if not needs_window(rest):
+            self._append(plan.path, position + 1, rest)
+            return
+        # All groups of a window meet again in a window that ends where it ended
+        stages = _compiled(plan.path, position + 1, rest, self._collections)
+        of_window = WindowDocuments(stages, None)
+        size, hop = plan.interval.toMillis(), plan.hop.toMillis()
+        offset = (self._offset(plan) + size) % hop
+        ends = replace(
+            plan,
+            interval=Interval(hop, "ms"),
+            hop=Interval(hop, "ms"),
+            offset=Interval(offset, "ms"),
+            idleTimeout=None,
+            name="$tumblingWindow",
+        )
+        self._windowed(ends, lambda windows: windows.process(of_window), late=False)
+
+    def _offset(self, plan: WindowPlan) -> int:
+        if self._start is None or plan.offset is not None:
+            return 0 if plan.offset is None else plan.offset.toMillis()
+        return self._start % plan.hop.toMillis()
+
+    def _windowed(self, plan: WindowPlan, run: Any, keyed: bool = False, late: bool = True) -> None:
+        """Put the elements into windows, which ``run`` turns into documents."""
+        stream = self._stream
+        is_event_time = plan.boundary is Boundary.EVENT_TIME
+        if is_event_time and not self._timed:
+            stream = stream.assignTimestampsAndWatermarks(self._strategy)
+            self._timed = True
+        options: dict[str, Any] = {
+            "boundary": plan.boundary,
+            "allowedLateness": plan.allowedLateness,
+        }
+        options["deadLetterQueue"] = self._keeps and late and is_event_time
+        if keyed:
+            options["groupBy"] = _first
+        if plan.isSession:
+            options |= {"offset": plan.offset, "idleTimeout": plan.idleTimeout}
+            stage: WindowStage[Any, Document] = sessionWindow(
+                stream, gap=plan.interval, pipeline=run, **options
+            )
+        else:
+            offset = self._offset(plan)
+            stream = self._advanced(stream, plan, offset)
+            options["offset"] = Interval(offset, "ms")
+            if plan.name == "$hoppingWindow":
+                stage = hoppingWindow(
+                    stream, interval=plan.interval, hopSize=plan.hop, pipeline=run, **options
+                )
+            else:
+                stage = tumblingWindow(stream, interval=plan.interval, pipeline=run, **options)
+        self._stream = stage.results
+        if self._keeps:
+            self._dead.append(stage.results.getSideOutput(FAILED))
+            if options["deadLetterQueue"]:
+                self._dead.append(stage.deadLetterQueue.map(_LateDocument(plan.place.path)))
+
+    def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
+        """The stream with a watermark that an idle input lets go on."""
+        if plan.idleTimeout is None:
+            return stream
+        hop, lateness = plan.hop.toMillis(), plan.allowedLateness
+        return stream.assignTimestampsAndWatermarks(
+            withIdleAdvance(
+                replace(self._strategy, idleTimeout=None),
+                plan.idleTimeout.toMillis(),
+                hop,
+                (offset + plan.interval.toMillis()) % hop,
+                0 if lateness is None else lateness.toMillis(),
+            )
+        )
+
+    # ------------------------------------------------------------------ the end
+
+    def _write(self, destination: Destination) -> None:
+        self._flush("Documents")
+        name = destination.connection
+        self._sinks[name] = self._stream
+        for key in (name, *collection_name(destination.argument.get("into"))):
+            if key in self._connections or key in self._collections:
+                self._used.add(key)
+                target = self._connections.get(key, self._collections.get(key))
+                if isinstance(target, DataStream):
+                    raise destination.place.error(
+                        f"the connection {key} is a stream, which is read and not written to."
+                    )
+                if target is not None:
+                    destination.attach(self._stream, target)
+                return
+
+    def finished(self, dlq: Any) -> Pipeline:
+        """The streams; documents that fail go to the connection of ``dlq`` too."""
+        self._flush("Documents")
+        letters: DataStream[Document] | None = None
+        if self._dead:
+            letters = self._dead[0].union(*self._dead[1:]) if len(self._dead) > 1 else self._dead[0]
+        if isinstance(dlq, Mapping) and letters is not None:
+            name = str(dlq.get("connectionName"))
+            place = Place("dlq")
+            self._sinks.setdefault(name, letters)
+            self._used.add(name)
+            if name in self._connections and not isinstance(self._connections[name], DataStream):
+                emit = {"connectionName": name, "coll": dlq.get("coll")}
+                Destination.of("$emit", emit, place).attach(letters, self._connections[name])
+        unused = set(self._connections) - self._used
+        unused = {name for name in unused if not isinstance(self._connections[name], (list, tuple))}
+        if unused and self._sinks:
+            name = sorted(unused)[0]
+            raise Place("pipeline: connections").unknown(
+                "stage that names the connection", name, self._sinks
+            )
+        results: SingleOutputStreamOperator[Document] = self._stream
+        return Pipeline(results, self._sinks, letters)
+
+
+def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) -> Stages:
+    """The stages with the collections that they name."""
+    named = {n: rows for n, rows in collections.items() if mentions(stages, n)}
+    return Stages(list(stages), path, named or {}, first)
+
+
+def _first(element: tuple[Any, ...]) -> Any:
+    return element[0]
+
+
+@dataclass
+class _LateDocument:
+    """A late document as a document of the dead letter queue."""
+
+    stage: str
+
+    def __call__(self, letter: DeadLetter[Any]) -> Document:
+        document = letter.value[-1] if isinstance(letter.value, tuple) else letter.value
+        return dead_letter(Failure(document, "Input document arrived late.", self.stage))
