@@ -124,7 +124,7 @@ def pipeline(
     definition = _definition(stages)
     given = dict(connections or {})
     start = startAt if startAt is None else _start(startAt)
-    rows = {name: [dict(row) for row in found] for name, found in (collections or {}).items()}
+    rows: dict[str, Any] = dict(collections or {})
     for name, target in given.items():
         if isinstance(target, (list, tuple)):
             rows.setdefault(name, target)
@@ -419,17 +419,14 @@ class _Builder:
         self._flush("Documents")
         name = destination.connection
         self._sinks[name] = self._stream
-        for key in (name, *collection_name(destination.argument.get("into"))):
+        for key in (*collection_name(destination.argument.get("into"))[::-1], name):
             if key in self._connections or key in self._collections:
                 self._used.add(key)
                 target = self._connections.get(key, self._collections.get(key))
-                if isinstance(target, DataStream):
-                    raise destination.place.error(
-                        f"the connection {key} is a stream, which is read and not written to."
-                    )
-                if target is not None:
+                # A cluster may be read and written to under one name
+                if target is not None and not isinstance(target, DataStream):
                     destination.attach(self._stream, target)
-                return
+                    return
 
     def finished(self, dlq: Any) -> Pipeline:
         """The streams; documents that fail go to the connection of ``dlq`` too."""

@@ -7,6 +7,7 @@ constructors of BSON's types, and ``sp.process(...)`` and ``sp.createStreamProce
 from __future__ import annotations
 
 import math
+import os
 import re
 import uuid
 from base64 import b64decode
@@ -100,16 +101,23 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "Number": float,
     "NumberDecimal": lambda value="0": Decimal(str(value)),
     "Decimal128": lambda value="0": Decimal(str(value)),
-    "ObjectId": ObjectId,
+    "ObjectId": lambda value=None: ObjectId(os.urandom(12).hex() if value is None else value),
     "UUID": uuid.UUID,
     "BinData": lambda kind, data: b64decode(data),
-    "Timestamp": lambda time, increment=0: Timestamp(int(time), int(increment)),
+    "Timestamp": lambda time, increment=0: (
+        Timestamp(int(time["t"]), int(time["i"]))
+        if isinstance(time, dict)
+        else Timestamp(int(time), int(increment))
+    ),
     "RegExp": _regex,
     "MinKey": lambda: MIN_KEY,
     "MaxKey": lambda: MAX_KEY,
     "String": str,
     "Boolean": bool,
 }
+
+_SHELL = ("sp", "db", "console", "rs")
+"""Objects of mongosh. Of the calls of their methods, those that make a processor count."""
 
 _CONSTANTS = {
     "true": True,
@@ -178,18 +186,23 @@ class _Reader:
         """The last pipeline that the statements make."""
         found: Definition | None = None
         processed: Definition | None = None
+        loose: list[Any] = []
         while self._token.kind != "end":
-            if self._skip(";"):
+            if self._skip(";") or self._skip(","):
                 continue
             value = self._statement()
             if isinstance(value, Definition):
                 processed = value
-            elif isinstance(value, list):
+            elif _is_stage(value):
+                loose.append(value)
+            elif isinstance(value, list) and value and all(map(_is_stage, value)):
                 found = Definition(decoded(value))
             elif isinstance(value, dict) and "pipeline" in value:
                 rest = {name: inner for name, inner in value.items() if name != "pipeline"}
                 options = {**rest, **(rest.pop("options", None) or {})}
                 found = Definition(decoded(value["pipeline"]), decoded(options), rest.get("name"))
+        if processed is None and found is None and loose and "$source" in loose[0]:
+            found = Definition(decoded(loose))
         definition = processed or found
         if definition is None:
             raise self._error("there is no list of stages in the text")
@@ -205,7 +218,7 @@ class _Reader:
                 self._expect("=")
                 self._names[name] = self._value()
                 if not self._skip(","):
-                    return self._names[name]
+                    return _list_of(self._names[name])
         if self._token.text == "use":
             self._position = (self._text + "\n").find("\n", self._position)
             self._token = self._next()
@@ -214,8 +227,8 @@ class _Reader:
         if self._is("="):
             self._take()
             self._names[token.text] = self._value()
-            return self._names[token.text]
-        if self._is("."):
+            return _list_of(self._names[token.text])
+        if self._is(".") and token.text not in self._names:
             return self._method(token)
         return self._named(token)
 
@@ -236,9 +249,9 @@ class _Reader:
             self._take()
             if self._is("("):
                 self._arguments()
-        if path[0] in ("db", "console", "rs"):
-            return None
         if path[0] != "sp":
+            if path[0] in _SHELL:
+                return None
             raise self._error(f"{'.'.join(path)} is not known here", token.position)
         if path[-1] == "process" and arguments:
             return Definition(decoded(arguments[0]), decoded(_document(arguments[1:])))
@@ -331,6 +344,8 @@ class _Reader:
         name = token.text
         if name == "new":
             return self._value()
+        if name in _SHELL:
+            return self._method(token)
         if self._is("("):
             constructor = _CONSTRUCTORS.get(name)
             if constructor is None:
@@ -363,6 +378,15 @@ class _Reader:
             if not self._is(")"):
                 self._expect(",")
         return arguments
+
+
+def _is_stage(value: Any) -> bool:
+    return isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith("$")
+
+
+def _list_of(value: Any) -> Any:
+    """What a variable is, if it may be a pipeline: a stage by itself is only named."""
+    return None if _is_stage(value) else value
 
 
 def _document(arguments: list[Any]) -> dict[str, Any]:
