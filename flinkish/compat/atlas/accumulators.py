@@ -151,11 +151,8 @@ def _double_of(state: list[Any]) -> float:
         return high
     if ints == 0:
         return high + low
-    return (
-        math.fsum((high, low, float(ints)))
-        if abs(ints) < 1 << 53
-        else float(int(high) + ints if high == int(high) and low == 0 else high + low + ints)
-    )
+    near = float(ints)
+    return math.fsum((high, low, near, float(ints - int(near))))
 
 
 class Average(Total):
