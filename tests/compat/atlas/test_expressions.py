@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,7 @@ from flinkish.compat.atlas.accumulators import ACCUMULATORS
 from flinkish.compat.atlas.expressions.compiler import OPERATORS, Place, compile_expression
 from flinkish.compat.atlas.values import MISSING, DocumentError, Timestamp, type_name
 
-NOW = datetime(2024, 2, 29, 12, 30, 45, 678_000, timezone.utc)
+NOW = datetime(2024, 2, 29, 12, 30, 45, 678_000, UTC)
 DOCUMENT: dict[str, Any] = {
     "a": 7,
     "b": 2,
@@ -37,7 +37,7 @@ def value_of(expression: Any, document: dict[str, Any] = DOCUMENT) -> Any:
 
 
 def at(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=timezone.utc)  # type: ignore[arg-type]
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type]
 
 
 NUMBERS = [

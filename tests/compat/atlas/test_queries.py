@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ DOCUMENT: dict[str, Any] = {
     "grades": [80, 92],
     "o": {"x": 1, "y": {"z": "deep"}},
     "items": [{"sku": "a", "qty": 5}, {"sku": "b", "qty": 15}],
-    "when": datetime(2024, 1, 1, tzinfo=timezone.utc),
+    "when": datetime(2024, 1, 1, tzinfo=UTC),
     "empty": [],
 }
 
@@ -181,6 +181,7 @@ def test_schema(schema: Any, violation: str | None) -> None:
 
 def test_a_keyword_that_is_none_is_refused() -> None:
     with pytest.raises(
-        IllegalArgumentError, match="there is no keyword of a schema requird. Did you mean required"
+        IllegalArgumentError,
+        match=r"there is no keyword of a schema requird\. Did you mean required",
     ):
         compile_schema({"requird": ["n"]}, Place("validator"))

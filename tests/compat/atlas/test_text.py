@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import uuid
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +17,7 @@ from flinkish.compat.atlas.extended_json import decoded, encoded, line, parsed
 from flinkish.compat.atlas.text import read_definition
 from flinkish.compat.atlas.values import DocumentError, Timestamp
 
-NOON = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
 VALUES = [
     ('"a\\n\\u0041\\x42"', "a\nAB"),
@@ -122,7 +122,7 @@ EVERYTHING: dict[str, Any] = {
     "n": None,
     "b": True,
     "date": NOON,
-    "old": datetime(1900, 1, 1, tzinfo=timezone.utc),
+    "old": datetime(1900, 1, 1, tzinfo=UTC),
     "id": ObjectId("507f1f77bcf86cd799439011"),
     "bin": b"\x00\x01",
     "uuid": uuid.UUID(int=7),
