@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from flinkish.api.execution.details import JobDetails, OperatorDetails, WatermarkHold
+from typing import TYPE_CHECKING
+
 from flinkish.api.execution.job_drawing import span, watermark
 from flinkish.api.time.elements import MAX_TIMESTAMP
+
+if TYPE_CHECKING:
+    from flinkish.api.execution.details import JobDetails, OperatorDetails, WatermarkHold
 
 STUCK_MILLIS = 10_000
 """A watermark that has not moved for so long is worth a word."""

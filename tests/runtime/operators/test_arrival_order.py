@@ -72,7 +72,7 @@ def test_a_snapshot_goes_on_as_the_order_itself_does(
     whole, parts, now = ArrivalOrder(strategy), ArrivalOrder(strategy), 0
     for position, step in enumerate(steps):
         if position == cut:
-            parts = ArrivalOrder(strategy, parts.snapshot())
+            parts = ArrivalOrder(strategy, snapshot=parts.snapshot())
         if isinstance(step, int):
             now += step
             whole.estimate(now)
