@@ -5,6 +5,8 @@ once, when the watermark less its allowed lateness reaches its end; what comes l
 letter queue. docs/compat/atlas.md sets the two side by side.
 """
 
+from flinkish.compat.atlas.bson.values import Int64 as Int64
+from flinkish.compat.atlas.bson.values import ObjectId as ObjectId
 from flinkish.compat.atlas.closing_trigger import (
     AfterAllowedLatenessTrigger as AfterAllowedLatenessTrigger,
 )
@@ -15,8 +17,6 @@ from flinkish.compat.atlas.pipeline import pipeline as pipeline
 from flinkish.compat.atlas.session_windows import (
     ExclusiveSessionWindows as ExclusiveSessionWindows,
 )
-from flinkish.compat.atlas.values import Int64 as Int64
-from flinkish.compat.atlas.values import ObjectId as ObjectId
 from flinkish.compat.atlas.window_stages import Boundary as Boundary
 from flinkish.compat.atlas.window_stages import Interval as Interval
 from flinkish.compat.atlas.window_stages import IntervalLike as IntervalLike

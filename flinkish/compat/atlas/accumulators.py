@@ -13,19 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from flinkish.compat.atlas.expressions.arrays import count_of
-from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
-    Evaluator,
-    Place,
-    Variables,
-    compile_expression,
-    constant,
-    named_arguments,
-)
-from flinkish.compat.atlas.numbers import as_decimal, integer_result
-from flinkish.compat.atlas.sorting import sort_key
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.numbers import as_decimal, integer_result
+from flinkish.compat.atlas.bson.values import (
     DECIMAL128,
     MISSING,
     ORDER,
@@ -37,6 +26,17 @@ from flinkish.compat.atlas.values import (
     key_of,
     type_name,
 )
+from flinkish.compat.atlas.expressions.arrays import count_of
+from flinkish.compat.atlas.expressions.compiler import (
+    OPERATORS,
+    Evaluator,
+    Place,
+    Variables,
+    compile_expression,
+    constant,
+    named_arguments,
+)
+from flinkish.compat.atlas.expressions.sorting import sort_key
 
 
 class Accumulator(ABC):

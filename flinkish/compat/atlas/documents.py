@@ -12,11 +12,7 @@ from typing import Any, ClassVar
 
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.types.row import Row
-from flinkish.compat.atlas.expressions.compiler import Place, compile_expression
-from flinkish.compat.atlas.extended_json import parsed
-from flinkish.compat.atlas.groups import Group
-from flinkish.compat.atlas.stages import METADATA, Failure, Stages
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.values import (
     MISSING,
     Document,
     DocumentError,
@@ -26,6 +22,10 @@ from flinkish.compat.atlas.values import (
     millis,
     type_name,
 )
+from flinkish.compat.atlas.expressions.compiler import Place, compile_expression
+from flinkish.compat.atlas.extended_json import parsed
+from flinkish.compat.atlas.groups import Group
+from flinkish.compat.atlas.stages import METADATA, Failure, Stages
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
@@ -55,21 +55,18 @@ class Source:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def document(
-        self, element: Any, timestamp: int, variables: dict[str, Any]
-    ) -> tuple[Document, int]:
-        """The document of an element, and its event time in ms.
+    def stamp(self, document: Document, timestamp: int, variables: dict[str, Any]) -> int:
+        """Tell the document its source and event time; returns the time in ms.
 
-        Raises DocumentError if it is no document, or has no event time.
+        Raises DocumentError if it has none.
         """
-        document = as_document(element)
         if self._time is not None:
             timestamp = _event_time(self._time(document, variables))
         elif timestamp == NO_TIMESTAMP:
             timestamp = int(time.time() * 1000)
         document[self.tsFieldName] = date_of(timestamp)
         document[METADATA] = {"source": dict(self.metadata)}
-        return document, timestamp
+        return timestamp
 
 
 def as_document(element: Any) -> Document:
@@ -206,9 +203,10 @@ class DocumentsOperator(OneInputOperator):
         document = element
         if self._source is not None:
             try:
-                document, self._timestamp = self._source.document(element, timestamp, variables)
+                document = as_document(element)
+                self._timestamp = self._source.stamp(document, timestamp, variables)
             except DocumentError as error:
-                self._fail(Failure(element, str(error), self._source.path))
+                self._fail(Failure(document, str(error), self._source.path))
                 return []
             if self._first is not None and self._timestamp < self._first:
                 reason = "Input document is of a time before the stream processor's start."

@@ -13,10 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.compat.atlas.expressions.date_formats import read
-from flinkish.compat.atlas.expressions.texts import date_text
-from flinkish.compat.atlas.regular_expressions import compiled
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.regular_expressions import compiled
+from flinkish.compat.atlas.bson.values import (
     MAX_KEY,
     MIN_KEY,
     Bound,
@@ -27,6 +25,8 @@ from flinkish.compat.atlas.values import (
     date_of,
     millis,
 )
+from flinkish.compat.atlas.expressions.date_formats import read
+from flinkish.compat.atlas.expressions.texts import date_text
 
 
 def _date(value: Any) -> datetime:

@@ -7,8 +7,8 @@ from typing import Any
 
 from flinkish.api.errors import shown
 from flinkish.compat.atlas.accumulators import Accumulation, compile_accumulator
+from flinkish.compat.atlas.bson.values import MISSING, key_of
 from flinkish.compat.atlas.expressions.compiler import Place, Variables, compile_expression
-from flinkish.compat.atlas.values import MISSING, key_of
 
 Prepared = tuple[Any, Any, tuple[Any, ...]]
 """A hashable key of the group, its ``_id``, and the values for its accumulators."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from flinkish.api.errors import shown
+from flinkish.compat.atlas.bson.regular_expressions import compiled
+from flinkish.compat.atlas.bson.values import NUMBERS, TYPE_CODES, is_number, key_of, type_name
 from flinkish.compat.atlas.expressions.compiler import Place
-from flinkish.compat.atlas.regular_expressions import compiled
-from flinkish.compat.atlas.values import NUMBERS, TYPE_CODES, is_number, key_of, type_name
 
 Violation = Callable[[Any], str | None]
 """Says what is wrong with a value, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from flinkish.compat.atlas.bson.values import MISSING, Document, DocumentError, is_null, key_of
 from flinkish.compat.atlas.expressions.compiler import (
     Place,
     Variables,
@@ -12,7 +13,6 @@ from flinkish.compat.atlas.expressions.compiler import (
     named_arguments,
 )
 from flinkish.compat.atlas.queries import leaves
-from flinkish.compat.atlas.values import MISSING, Document, DocumentError, is_null, key_of
 
 CompilePipeline = Callable[[Any, frozenset[str]], Callable[..., list[Document]]]
 """Compiles the stages of a pipeline that may use variables."""

@@ -18,6 +18,7 @@ from flinkish.api.eventtime.watermarks import (
 )
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.elements import Watermark
+from flinkish.compat.atlas.bson.values import Document, millis
 from flinkish.compat.atlas.documents import (
     DocumentsByClockDescription,
     DocumentsDescription,
@@ -32,7 +33,6 @@ from flinkish.compat.atlas.lookups import collection_name
 from flinkish.compat.atlas.sinks import SINKS, Destination, Target
 from flinkish.compat.atlas.stages import WINDOW_ONLY, Failure, Stages, stage_name
 from flinkish.compat.atlas.text import Definition, read_definition
-from flinkish.compat.atlas.values import Document, millis
 from flinkish.compat.atlas.window_stages import (
     Boundary,
     Interval,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from flinkish.compat.atlas.bson.values import MISSING, is_number
 from flinkish.compat.atlas.expressions.compiler import (
     Evaluator,
     Place,
@@ -13,7 +14,6 @@ from flinkish.compat.atlas.expressions.compiler import (
     constant,
     split_path,
 )
-from flinkish.compat.atlas.values import MISSING, is_number
 
 Tree = dict[str, Any]
 """By field: True to keep it, False to leave it out, an evaluator, or a tree of the fields within."""

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flinkish.api.errors import shown
-from flinkish.compat.atlas.expressions.compiler import Place, Variables, compile_expression
-from flinkish.compat.atlas.json_schema import compile_schema
-from flinkish.compat.atlas.numbers import whole
-from flinkish.compat.atlas.regular_expressions import compiled
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.numbers import whole
+from flinkish.compat.atlas.bson.regular_expressions import compiled
+from flinkish.compat.atlas.bson.values import (
     MISSING,
     NUMBERS,
     TYPE_CODES,
@@ -29,6 +27,8 @@ from flinkish.compat.atlas.values import (
     truth,
     type_name,
 )
+from flinkish.compat.atlas.expressions.compiler import Place, Variables, compile_expression
+from flinkish.compat.atlas.json_schema import compile_schema
 
 Query = Callable[[Any, Variables], bool]
 """Whether a document fits."""

@@ -20,11 +20,18 @@ from flinkish.api.connectors.schemas import SimpleStringSchema
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.compat.atlas.bson.values import (
+    MISSING,
+    Document,
+    DocumentError,
+    ObjectId,
+    is_null,
+    key_of,
+)
 from flinkish.compat.atlas.expressions.compiler import Place, compile_expression, named_arguments
 from flinkish.compat.atlas.extended_json import line
 from flinkish.compat.atlas.queries import leaves
 from flinkish.compat.atlas.stages import Stages
-from flinkish.compat.atlas.values import MISSING, Document, DocumentError, ObjectId, is_null, key_of
 
 SINKS = ("$emit", "$merge")
 

@@ -8,26 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flinkish.api.errors import InvalidProgramError, shown
-from flinkish.compat.atlas.expressions.compiler import (
-    Evaluator,
-    Place,
-    Variables,
-    compile_expression,
-    named_arguments,
-)
-from flinkish.compat.atlas.groups import Group
-from flinkish.compat.atlas.json_schema import compile_schema
-from flinkish.compat.atlas.lookups import Lookup
-from flinkish.compat.atlas.numbers import whole
-from flinkish.compat.atlas.projections import (
-    Projection,
-    compile_fields,
-    compile_projection,
-    compile_unset,
-)
-from flinkish.compat.atlas.queries import compile_query
-from flinkish.compat.atlas.sorting import sort_key
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.numbers import whole
+from flinkish.compat.atlas.bson.values import (
     MISSING,
     Document,
     DocumentError,
@@ -35,6 +17,24 @@ from flinkish.compat.atlas.values import (
     is_null,
     type_name,
 )
+from flinkish.compat.atlas.expressions.compiler import (
+    Evaluator,
+    Place,
+    Variables,
+    compile_expression,
+    named_arguments,
+)
+from flinkish.compat.atlas.expressions.sorting import sort_key
+from flinkish.compat.atlas.groups import Group
+from flinkish.compat.atlas.json_schema import compile_schema
+from flinkish.compat.atlas.lookups import Lookup
+from flinkish.compat.atlas.projections import (
+    Projection,
+    compile_fields,
+    compile_projection,
+    compile_unset,
+)
+from flinkish.compat.atlas.queries import compile_query
 
 METADATA = "_stream_meta"
 """The field that tells of a document's source and window."""

@@ -18,10 +18,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.compat.atlas.expressions.date_formats import read
-from flinkish.compat.atlas.extended_json import decoded
-from flinkish.compat.atlas.regular_expressions import compiled
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.regular_expressions import compiled
+from flinkish.compat.atlas.bson.values import (
     MAX_KEY,
     MIN_KEY,
     DocumentError,
@@ -30,6 +28,8 @@ from flinkish.compat.atlas.values import (
     Timestamp,
     date_of,
 )
+from flinkish.compat.atlas.expressions.date_formats import read
+from flinkish.compat.atlas.extended_json import decoded
 
 
 @dataclass(frozen=True)

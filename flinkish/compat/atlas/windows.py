@@ -19,11 +19,11 @@ from flinkish.api.functions.window import (
 )
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.windowing.windows import TimeWindow
+from flinkish.compat.atlas.bson.values import Document, date_of, is_number
 from flinkish.compat.atlas.documents import dead_letter
 from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
-from flinkish.compat.atlas.values import Document, date_of, is_number
 from flinkish.compat.atlas.window_stages import Boundary, Interval
 
 FAILED = OutputTag[Document]("failed documents")

@@ -10,9 +10,9 @@ import pytest
 
 from flinkish import IllegalArgumentError
 from flinkish.compat.atlas import Int64
+from flinkish.compat.atlas.bson.values import DocumentError, type_name
 from flinkish.compat.atlas.expressions.compiler import Place
 from flinkish.compat.atlas.groups import Group
-from flinkish.compat.atlas.values import DocumentError, type_name
 
 ROWS: list[dict[str, Any]] = [
     {"v": 3, "s": "c", "o": {"a": 1}, "l": [1, 2]},

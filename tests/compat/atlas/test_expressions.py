@@ -13,8 +13,8 @@ import pytest
 from flinkish import IllegalArgumentError
 from flinkish.compat.atlas import Int64, ObjectId
 from flinkish.compat.atlas.accumulators import ACCUMULATORS
+from flinkish.compat.atlas.bson.values import MISSING, DocumentError, Timestamp, type_name
 from flinkish.compat.atlas.expressions.compiler import OPERATORS, Place, compile_expression
-from flinkish.compat.atlas.values import MISSING, DocumentError, Timestamp, type_name
 
 NOW = datetime(2024, 2, 29, 12, 30, 45, 678_000, UTC)
 DOCUMENT: dict[str, Any] = {

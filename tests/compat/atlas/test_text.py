@@ -13,9 +13,9 @@ import pytest
 
 from flinkish import IllegalArgumentError
 from flinkish.compat.atlas import Int64, ObjectId
+from flinkish.compat.atlas.bson.values import DocumentError, Timestamp
 from flinkish.compat.atlas.extended_json import decoded, encoded, line, parsed
 from flinkish.compat.atlas.text import read_definition
-from flinkish.compat.atlas.values import DocumentError, Timestamp
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 

@@ -10,15 +10,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Dec
 from functools import reduce
 from typing import Any
 
-from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
-    Evaluator,
-    Place,
-    Variables,
-    arguments,
-    operator,
-)
-from flinkish.compat.atlas.numbers import (
+from flinkish.compat.atlas.bson.numbers import (
     add,
     as_decimal,
     divide,
@@ -28,7 +20,7 @@ from flinkish.compat.atlas.numbers import (
     subtract,
     whole,
 )
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.values import (
     DECIMAL128,
     DocumentError,
     Int64,
@@ -40,6 +32,14 @@ from flinkish.compat.atlas.values import (
     millis,
     truth,
     type_name,
+)
+from flinkish.compat.atlas.expressions.compiler import (
+    OPERATORS,
+    Evaluator,
+    Place,
+    Variables,
+    arguments,
+    operator,
 )
 
 

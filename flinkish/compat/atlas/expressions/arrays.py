@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from flinkish.compat.atlas.bson.numbers import whole
+from flinkish.compat.atlas.bson.values import (
+    MISSING,
+    ORDER,
+    DocumentError,
+    equal,
+    is_null,
+    key_of,
+    truth,
+    type_name,
+)
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
     Evaluator,
@@ -17,18 +28,7 @@ from flinkish.compat.atlas.expressions.compiler import (
     operator,
 )
 from flinkish.compat.atlas.expressions.control import variable
-from flinkish.compat.atlas.numbers import whole
-from flinkish.compat.atlas.sorting import sort_key
-from flinkish.compat.atlas.values import (
-    MISSING,
-    ORDER,
-    DocumentError,
-    equal,
-    is_null,
-    key_of,
-    truth,
-    type_name,
-)
+from flinkish.compat.atlas.expressions.sorting import sort_key
 
 
 def array(name: str, value: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.compat.atlas.values import MISSING, is_null
+from flinkish.compat.atlas.bson.values import MISSING, is_null
 
 Variables = dict[str, Any]
 """The variables of ``$let``, ``$map`` and so on, and ``NOW``, while an expression is evaluated."""

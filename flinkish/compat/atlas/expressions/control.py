@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flinkish.api.errors import shown
+from flinkish.compat.atlas.bson.values import DocumentError, is_number, truth, type_name
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
     Evaluator,
@@ -18,7 +19,6 @@ from flinkish.compat.atlas.expressions.compiler import (
     operator,
     path_getter,
 )
-from flinkish.compat.atlas.values import DocumentError, is_number, truth, type_name
 
 
 def _cond(argument: Any, place: Place) -> Evaluator:

@@ -11,20 +11,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
-    Evaluator,
-    Place,
-    Variables,
-    compile_expression,
-    constant,
-    named_arguments,
-    operator,
-)
-from flinkish.compat.atlas.expressions.date_formats import moment, read
-from flinkish.compat.atlas.expressions.texts import as_text
-from flinkish.compat.atlas.numbers import as_decimal
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.numbers import as_decimal
+from flinkish.compat.atlas.bson.values import (
     INT32,
     INT64,
     TYPE_CODES,
@@ -38,6 +26,18 @@ from flinkish.compat.atlas.values import (
     truth,
     type_name,
 )
+from flinkish.compat.atlas.expressions.compiler import (
+    OPERATORS,
+    Evaluator,
+    Place,
+    Variables,
+    compile_expression,
+    constant,
+    named_arguments,
+    operator,
+)
+from flinkish.compat.atlas.expressions.date_formats import moment, read
+from flinkish.compat.atlas.expressions.texts import as_text
 
 
 def _unsupported(value: Any, target: str) -> DocumentError:

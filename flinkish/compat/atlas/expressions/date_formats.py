@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flinkish.api.errors import shown
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.values import (
     DocumentError,
     ObjectId,
     Timestamp,

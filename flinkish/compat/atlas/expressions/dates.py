@@ -8,6 +8,18 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from flinkish.api.errors import shown
+from flinkish.compat.atlas.bson.numbers import whole
+from flinkish.compat.atlas.bson.values import (
+    MILLISECOND,
+    MISSING,
+    DocumentError,
+    Int64,
+    Timestamp,
+    date_of,
+    is_null,
+    millis,
+    type_name,
+)
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
     Evaluator,
@@ -24,18 +36,6 @@ from flinkish.compat.atlas.expressions.date_formats import (
     week,
     written,
     zone_of,
-)
-from flinkish.compat.atlas.numbers import whole
-from flinkish.compat.atlas.values import (
-    MILLISECOND,
-    MISSING,
-    DocumentError,
-    Int64,
-    Timestamp,
-    date_of,
-    is_null,
-    millis,
-    type_name,
 )
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

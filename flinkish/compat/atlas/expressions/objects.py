@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from flinkish.compat.atlas.bson.sizes import size_of
+from flinkish.compat.atlas.bson.values import MISSING, DocumentError, is_null, type_name
 from flinkish.compat.atlas.expressions.arrays import array
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
@@ -17,8 +19,6 @@ from flinkish.compat.atlas.expressions.compiler import (
     named_arguments,
     operator,
 )
-from flinkish.compat.atlas.sizes import size_of
-from flinkish.compat.atlas.values import MISSING, DocumentError, is_null, type_name
 
 
 def document(name: str, value: Any) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from flinkish.compat.atlas.bson.numbers import whole
+from flinkish.compat.atlas.bson.regular_expressions import compiled
+from flinkish.compat.atlas.bson.values import DocumentError, is_null, type_name
 from flinkish.compat.atlas.expressions.compiler import named_operator, operator
 from flinkish.compat.atlas.expressions.texts import as_text
-from flinkish.compat.atlas.numbers import whole
-from flinkish.compat.atlas.regular_expressions import compiled
-from flinkish.compat.atlas.values import DocumentError, is_null, type_name
 
 
 def _string(name: str, value: Any) -> str:

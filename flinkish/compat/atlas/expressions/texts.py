@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
-from flinkish.compat.atlas.values import is_nan
+from flinkish.compat.atlas.bson.values import is_nan
 
 
 def as_text(value: Any) -> str:

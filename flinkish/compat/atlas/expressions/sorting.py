@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cmp_to_key
 from typing import Any
 
+from flinkish.compat.atlas.bson.values import MISSING, ORDER, compare
 from flinkish.compat.atlas.expressions.compiler import Place, path_getter, split_path
-from flinkish.compat.atlas.values import MISSING, ORDER, compare
 
 
 def sort_key(order: Any, place: Place) -> Callable[[Any], Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flinkish.compat.atlas.values import type_name
+from flinkish.compat.atlas.bson.values import type_name
 
 _FIXED = {
     "double": 8,

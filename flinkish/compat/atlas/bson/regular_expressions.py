@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from flinkish.api.errors import shown
-from flinkish.compat.atlas.values import DocumentError, is_null
+from flinkish.compat.atlas.bson.values import DocumentError, is_null
 
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": 0}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from flinkish.compat.atlas.values import (
+from flinkish.compat.atlas.bson.values import (
     DECIMAL128,
     INT64,
     DocumentError,
