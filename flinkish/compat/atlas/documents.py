@@ -23,6 +23,7 @@ from flinkish.compat.atlas.bson.values import (
     type_name,
 )
 from flinkish.compat.atlas.expressions.compiler import Place, compile_expression
+from flinkish.compat.atlas.expressions.date_formats import moment
 from flinkish.compat.atlas.extended_json import parsed
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.stages import METADATA, Failure, Stages
@@ -60,11 +61,14 @@ class Source:
 
         Raises DocumentError if it has none.
         """
-        if self._time is not None:
-            timestamp = _event_time(self._time(document, variables))
-        elif timestamp == NO_TIMESTAMP:
-            timestamp = int(time.time() * 1000)
-        document[self.tsFieldName] = date_of(timestamp)
+        if self._time is None:
+            if timestamp == NO_TIMESTAMP:
+                timestamp = int(time.time() * 1000)
+            document[self.tsFieldName] = date_of(timestamp)
+        else:
+            event_time = _event_time(self._time(document, variables))
+            document[self.tsFieldName] = event_time
+            timestamp = millis(event_time)
         document[METADATA] = {"source": dict(self.metadata)}
         return timestamp
 
@@ -72,13 +76,13 @@ class Source:
 def as_document(element: Any) -> Document:
     """A copy of a dict, a Row, dataclass or NamedTuple by the names of its fields, or a text of JSON, as a
     document; raises DocumentError if it is none."""
-    if isinstance(element, Mapping):
-        return dict(element)
-    if isinstance(element, (str, bytes, bytearray)):
-        value = parsed(bytes(element) if isinstance(element, bytearray) else element)
+    if isinstance(element, (str, bytes)):
+        value = parsed(element)
         if isinstance(value, dict):
             return value
         raise DocumentError(f"Failed to parse input document: it is of type {type_name(value)}")
+    if isinstance(element, Mapping):
+        return dict(element)
     if isinstance(element, Row) and element.getFieldNames():
         return {name: _plain(inner) for name, inner in element.asDict().items()}
     if dataclasses.is_dataclass(element) and not isinstance(element, type):
@@ -97,11 +101,9 @@ def _plain(value: Any) -> Any:
     return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value
 
 
-def _event_time(value: Any) -> int:
-    if isinstance(value, datetime):
-        return millis(value)
-    if isinstance(value, Timestamp):
-        return value.time * 1000
+def _event_time(value: Any) -> datetime:
+    if isinstance(value, (datetime, Timestamp)):
+        return moment("timeField", value)
     raise DocumentError(f"timeField must evaluate to a date, but is of type {type_name(value)}")
 
 

@@ -71,19 +71,28 @@ def decoded(value: Any) -> Any:
     """
     if isinstance(value, (list, tuple)):
         return [decoded(element) for element in value]
-    if not isinstance(value, Mapping):
-        return value
-    inner = {name: decoded(part) for name, part in value.items()}
-    decoder = _DECODERS.get(next(iter(inner), ""))
-    if decoder is None or len(inner) > 1:
-        return inner
-    ((name, argument),) = inner.items()
+    if isinstance(value, Mapping):
+        return _decoded_object({name: decoded(part) for name, part in value.items()})
+    return value
+
+
+def _decoded_object(fields: dict[str, Any]) -> Any:
+    """An object whose fields are decoded."""
+    if len(fields) != 1:
+        return fields
+    ((name, argument),) = fields.items()
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        return fields
     try:
         return decoder(argument)
     except (TypeError, ValueError, KeyError, ArithmeticError, DocumentError) as error:
         raise IllegalArgumentError(
-            f"{shown(value)} is not Extended JSON: {name}: {error}"
+            f"{shown(fields)} is not Extended JSON: {name}: {error}"
         ) from None
+
+
+_PARSER = json.JSONDecoder(object_hook=_decoded_object)
 
 
 def encoded(value: Any, canonical: bool = False) -> Any:
@@ -140,6 +149,6 @@ def line(document: Any, canonical: bool = False) -> str:
 def parsed(text: str | bytes) -> Any:
     """The value of a text of JSON or Extended JSON; raises DocumentError if it is none."""
     try:
-        return decoded(json.loads(text))
+        return _PARSER.decode(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError) as error:  # IllegalArgumentError is a ValueError too
         raise DocumentError(f"Failed to parse input document: {error}") from None

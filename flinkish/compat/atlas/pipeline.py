@@ -19,11 +19,18 @@ from flinkish.api.eventtime.watermarks import (
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.elements import Watermark
 from flinkish.compat.atlas.bson.values import Document, millis
+from flinkish.compat.atlas.columns import (
+    ColumnsOfWindow,
+    column_group,
+    column_types,
+    fold_columns,
+)
 from flinkish.compat.atlas.documents import (
     DocumentsByClockDescription,
     DocumentsDescription,
     Shape,
     Source,
+    as_document,
     dead_letter,
 )
 from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
@@ -31,7 +38,7 @@ from flinkish.compat.atlas.extended_json import decoded
 from flinkish.compat.atlas.idle_advance import withIdleAdvance
 from flinkish.compat.atlas.lookups import collection_name
 from flinkish.compat.atlas.sinks import SINKS, Destination, Target
-from flinkish.compat.atlas.stages import WINDOW_ONLY, Failure, Stages, stage_name
+from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, stage_name
 from flinkish.compat.atlas.text import Definition, read_definition
 from flinkish.compat.atlas.window_stages import (
     Boundary,
@@ -202,6 +209,8 @@ class _Builder:
         self._stream: Any = None
         self._timed = False
         self._pending: list[_Pending] = []
+        self._unread: Source | None = None
+        """``$source``, where rows of a table go into windows as they are."""
         self._dead: list[DataStream[Document]] = []
         self._sinks: dict[str, DataStream[Document]] = {}
         self._used: set[str] = set()
@@ -318,6 +327,8 @@ class _Builder:
         note = WindowNote(self._metadata, self._start)
         inner = _compiled(plan.path, 0, plan.stages, self._collections)
         if plan.groupsFirst and not plan.isSession:
+            if self._grouped_over_columns(plan, note):
+                return
             self._append(plan.path, 0, plan.stages[: plan.prefix])
             self._grouped(plan, note)
             return
@@ -329,7 +340,7 @@ class _Builder:
             key = plan.place.at("partitionBy").path
             self._flush("Partitions", Shape(plan.partitionBy, None, key))
             partitions = PartitionDocuments(WindowDocuments(inner, note))
-            self._windowed(plan, lambda windows: windows.process(partitions), keyed=True)
+            self._windowed(plan, lambda windows: windows.process(partitions), key=_first)
 
     def _grouped(self, plan: WindowPlan, note: WindowNote) -> None:
         """Fold each group as its documents come."""
@@ -338,7 +349,43 @@ class _Builder:
         path = Place(plan.path).at(position).at("$group").path
         self._flush("Groups", Shape(None, group, path, keepsDocument=self._keeps))
         folded, told = GroupDocuments(group, path), GroupsOfWindow(note)
-        self._windowed(plan, lambda windows: windows.aggregate(folded, told), keyed=True)
+        self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=_first)
+        self._after_group(plan)
+
+    def _grouped_over_columns(self, plan: WindowPlan, note: WindowNote) -> bool:
+        """Group the rows of a table over its columns, if that can be."""
+        source, before = self._source, [s for pending in self._pending for s in pending.stages]
+        if source is None or self._start is not None or plan.allowedLateness is not None:
+            return False
+        prefix = [*before, *plan.stages[: plan.prefix]]
+        specified = plan.stages[plan.prefix]["$group"]
+        if mentions([prefix, specified], source.tsFieldName, METADATA, "$meta"):
+            return False
+        types = column_types(self._stream)
+        group = column_group(types, source.timeField, prefix, specified) if types else None
+        if group is None:
+            return False
+        rows = self._stream
+        # What has no event time goes the way of documents, to fail there
+        self._stream = rows.filter(group.isUntimed())
+        self._pending = []
+        self._flush("Documents without a time")
+        if not self._keeps:
+            self._stream.forEachBatch(_ignore).name("Failed documents")
+        matches = group.matches()
+        self._stream = rows.filter(group.isTimed())
+        if matches is not None:
+            self._stream = self._stream.filter(matches)
+        self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
+        self._unread = source
+        folded, told = fold_columns(group), ColumnsOfWindow(group, note)
+        self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
+        self._after_group(plan)
+        return True
+
+    def _after_group(self, plan: WindowPlan) -> None:
+        """Add the stages of the inner pipeline behind its first ``$group``."""
+        position = plan.prefix
         rest = plan.stages[position + 1 :]
         if not needs_window(rest):
             self._append(plan.path, position + 1, rest)
@@ -363,7 +410,7 @@ class _Builder:
             return 0 if plan.offset is None else plan.offset.toMillis()
         return self._start % plan.hop.toMillis()
 
-    def _windowed(self, plan: WindowPlan, run: Any, keyed: bool = False, late: bool = True) -> None:
+    def _windowed(self, plan: WindowPlan, run: Any, key: Any = None, late: bool = True) -> None:
         """Put the elements into windows, which ``run`` turns into documents."""
         stream = self._stream
         is_event_time = plan.boundary is Boundary.EVENT_TIME
@@ -375,8 +422,8 @@ class _Builder:
             "allowedLateness": plan.allowedLateness,
         }
         options["deadLetterQueue"] = self._keeps and late and is_event_time
-        if keyed:
-            options["groupBy"] = _first
+        if key is not None:
+            options["groupBy"] = key
         if plan.isSession:
             options |= {"offset": plan.offset, "idleTimeout": plan.idleTimeout}
             stage: WindowStage[Any, Document] = sessionWindow(
@@ -396,7 +443,8 @@ class _Builder:
         if self._keeps:
             self._dead.append(stage.results.getSideOutput(FAILED))
             if options["deadLetterQueue"]:
-                self._dead.append(stage.deadLetterQueue.map(_LateDocument(plan.place.path)))
+                late_documents = _LateDocument(plan.place.path, self._unread)
+                self._dead.append(stage.deadLetterQueue.map(late_documents))
 
     def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
         """The stream with a watermark that an idle input lets go on."""
@@ -459,16 +507,27 @@ def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) ->
     return Stages(list(stages), path, named or {}, first)
 
 
+def _ignore(documents: list[Any], batch: int) -> None:
+    """For a stream that has no documents, and whose operator only counts failures."""
+
+
 def _first(element: tuple[Any, ...]) -> Any:
     return element[0]
 
 
 @dataclass
 class _LateDocument:
-    """A late document as a document of the dead letter queue."""
+    """A late document as a document of the dead letter queue. ``source``: it is a row, which ``$source`` did not
+    see."""
 
     stage: str
+    source: Source | None
 
     def __call__(self, letter: DeadLetter[Any]) -> Document:
-        document = letter.value[-1] if isinstance(letter.value, tuple) else letter.value
+        document = letter.value
+        if self.source is not None:
+            document = as_document(document)
+            self.source.stamp(document, 0, {})
+        elif isinstance(document, tuple):
+            document = document[-1]
         return dead_letter(Failure(document, "Input document arrived late.", self.stage))

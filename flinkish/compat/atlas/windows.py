@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from flinkish.api.errors import shown
@@ -161,6 +163,12 @@ def mentions(specification: Any, *names: str) -> bool:
 # ---------------------------------------------------------------------- what runs
 
 
+@lru_cache(maxsize=64)
+def _nearest_date(time: int) -> datetime:
+    """The date of a time in ms; a window may end after the last date there is."""
+    return date_of(min(max(time, -62_135_596_800_000), 253_402_300_799_999))
+
+
 @dataclass(frozen=True)
 class WindowNote:
     """What the documents of a window are told about it."""
@@ -171,7 +179,7 @@ class WindowNote:
 
     def metadata(self, window: TimeWindow, **partition: Any) -> dict[str, Any]:
         """The metadata of documents of ``window``."""
-        told = {"start": date_of(window.start), "end": date_of(window.end), **partition}
+        told = {"start": _nearest_date(window.start), "end": _nearest_date(window.end), **partition}
         return {"source": dict(self.source), "window": told}
 
     def opened(self, window: TimeWindow) -> bool:

@@ -134,8 +134,7 @@ def split_path(path: str, place: Place) -> tuple[str, ...]:
 
 def _path(path: str, place: Place) -> Evaluator:
     if not path.startswith("$$"):
-        get = path_getter(split_path(path[1:], place))
-        return lambda document, variables: get(document)
+        return _field(split_path(path[1:], place))
     name, _, rest = path[2:].partition(".")
     if name not in _BUILT_IN and name not in place.variables:
         raise place.unknown(
@@ -153,6 +152,18 @@ def _path(path: str, place: Place) -> Evaluator:
         return lambda document, variables: variables[name]
     of_variable = inner
     return lambda document, variables: of_variable(variables[name])
+
+
+def _field(names: tuple[str, ...]) -> Evaluator:
+    get = path_getter(names)
+    if len(names) > 1:
+        return lambda document, variables: get(document)
+    (name,) = names
+
+    def field(document: Any, variables: Variables) -> Any:
+        return document.get(name, MISSING) if type(document) is dict else get(document)
+
+    return field
 
 
 # ---------------------------------------------------------------------- operators
@@ -216,7 +227,9 @@ def _call(function: Callable[..., Any], parts: list[Evaluator], nulls: bool) -> 
     if len(parts) == 1 and nulls:
         (only,) = parts
         return lambda document, variables: (
-            None if is_null(value := only(document, variables)) else function(value)
+            None
+            if (value := only(document, variables)) is None or value is MISSING
+            else function(value)
         )
     if len(parts) == 1:
         (sole,) = parts

@@ -131,6 +131,8 @@ def _to_bool(value: Any) -> bool:
 
 
 def _to_date(value: Any) -> datetime:
+    if type(value) is int and not -INT32 <= value < INT32:
+        return date_of(value)
     if isinstance(value, str):
         return read(value, None, None)
     if isinstance(value, bool) or type_name(value) == "int":

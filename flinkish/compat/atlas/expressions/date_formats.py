@@ -59,6 +59,8 @@ def zone_of(value: Any) -> tzinfo:
 def moment(name: str, value: Any) -> datetime:
     """A date, timestamp or ObjectId as a date in UTC."""
     if isinstance(value, datetime):
+        if value.tzinfo is UTC:
+            return value
         if value.tzinfo is None:
             return value.replace(tzinfo=UTC)
         return value.astimezone(UTC)
