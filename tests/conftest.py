@@ -11,7 +11,11 @@ import hypothesis
 import pytest
 
 from flinkish import StreamExecutionEnvironment
-from flinkish.runtime.tracing.column_runs import counted_runs, differences, forget_differences
+from flinkish.runtime.columns.tracing.column_runs import (
+    counted_runs,
+    differences,
+    forget_differences,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -102,6 +102,22 @@ def test_spark_is_used_by_its_public_means_only() -> None:
     assert not found, "\n".join(found)
 
 
+ARRAYS = ("numpy", "pyarrow", "pandas", "flinkish.runtime.columns")
+
+
+def test_what_operators_mean_is_said_without_columns() -> None:
+    """A reader of Flink's operators meets no array; what computes over columns is in ``runtime/columns``."""
+    found = [
+        f"{file.relative_to(PACKAGE)}: {name}"
+        for room in ("operators", "windowing")
+        for file in sorted((PACKAGE / "runtime" / room).glob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for name in _imported(node)
+        if name.startswith(ARRAYS)
+    ]
+    assert not found
+
+
 def test_every_package_is_a_layer() -> None:
     packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
     assert packages == set(MAY_IMPORT)

@@ -226,8 +226,8 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
     def __str__(self) -> str:
         return (
             f"{self.operator}: {self.owner}.{self.attribute} was changed while elements were processed."
-            " The change is lost, as attributes are reset before the next batch; only those that can be"
-            " pickled, of a function after keyBy, are kept. Use keyed state (getRuntimeContext().getState"
+            " The change is lost, as attributes are reset before the next batch; only attributes of function"
+            " objects after keyBy that can be pickled are kept. Use keyed state (getRuntimeContext().getState"
             " or getMapState, after keyBy), or broadcast state if every task needs the value. Create in"
             " open() what can be created again, with functools.lru_cache for a cache. To see the results in"
             " this program, use executeAndCollect() or forEachBatch(function)."

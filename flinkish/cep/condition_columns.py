@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from flinkish.cep.evaluation import Verdicts
 from flinkish.cep.nfa import NFA
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.tracing.column_function import ColumnFunction
 
 _MOST_CONDITIONS = 16
 """Verdicts of so many conditions are the bits of a number."""

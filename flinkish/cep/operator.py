@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from itertools import groupby, repeat
 from operator import itemgetter
 from typing import Any, NoReturn, TypeAlias
@@ -26,6 +26,7 @@ from flinkish.cep.description import CepDescription
 from flinkish.cep.evaluation import Verdicts
 from flinkish.cep.functions import MatchCall, PatternContext
 from flinkish.cep.nfa import NFA, NFAState, TimedOut, Values
+from flinkish.runtime.columns.tracing.column_function import column_function
 from flinkish.runtime.operators.base import (
     OneInputOperator,
     OperatorContext,
@@ -81,7 +82,9 @@ class CepOperator(TimerOperator, OneInputOperator):
         self._collector = TimestampedCollector(self.output)
         self._context = MatchOutputContext(self, self.timers, self._event_time)
 
-        self._verdicts = ConditionColumns(self._nfa, self.traced)
+        self._verdicts = ConditionColumns(
+            self._nfa, partial(column_function, traces=self.tracesFunctions)
+        )
 
     def open(self) -> None:
         # Not as states of the user's, which keep and hand out copies

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function
+from flinkish.api.functions.runtime_context import RuntimeContext
 
 MOST_BYTES = 1 << 18
 """The size in bytes above which values are compared by identity and length, as a model must not be pickled
@@ -145,7 +146,8 @@ class _Walk:
 
     def owners(self, value: object) -> Iterator[Owner]:
         """Those in ``value``, each once."""
-        if id(value) in self._seen or isinstance(value, _PLAIN):
+        # A context leads to the task and all that it has, such as gauges
+        if id(value) in self._seen or isinstance(value, (*_PLAIN, RuntimeContext)):
             return
         self._seen[id(value)] = value
         if isinstance(value, (list, tuple)) and not _is_ours(type(value)):

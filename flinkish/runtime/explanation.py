@@ -32,22 +32,21 @@ from flinkish.api.plan.windows import (
     WindowOperatorDescription,
 )
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
-from flinkish.runtime.operators.base import may_be_traced
-from flinkish.runtime.records.records import Records
-from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.watermarks import emits_only_periodically
-from flinkish.runtime.tracing.column_fold import ColumnFold
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.tracing.emitting_function import (
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
+from flinkish.runtime.columns.tracing.emitting_function import (
     ElementFunction,
     FlatMapColumns,
     ProcessFunctionColumns,
     WindowFunctionColumns,
 )
-from flinkish.runtime.tracing.event_fold import EventFold
-from flinkish.runtime.tracing.pair_function import PairFunction, PairMap
-from flinkish.runtime.tracing.process_fold import ProcessFold
+from flinkish.runtime.columns.tracing.event_fold import EventFold
+from flinkish.runtime.columns.tracing.pair_function import PairFunction, PairMap
+from flinkish.runtime.columns.tracing.process_fold import ProcessFold
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.time.watermarks import emits_only_periodically
 from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"

@@ -39,31 +39,32 @@ from flinkish.api.plan.windows import (
     AlignedLayout,
     WindowOperatorDescription,
 )
-from flinkish.runtime.operators.arrival_time import ArrivalTimeOperator
+from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
+from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
+from flinkish.runtime.columns.map_like import (
+    ColumnFilter,
+    ColumnFlatMap,
+    ColumnMap,
+    ColumnProcess,
+    ColumnProcessUnderKey,
+    KeyedColumnFilter,
+    KeyedColumnFlatMap,
+    KeyedColumnMap,
+)
+from flinkish.runtime.columns.process_columns import KeyedColumnProcess
+from flinkish.runtime.columns.session_windows import SessionWindowOperator
+from flinkish.runtime.columns.timestamps import (
+    ColumnSourceWatermarks,
+    ColumnTimestampsAndWatermarks,
+)
 from flinkish.runtime.operators.async_wait import AsyncWaitOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.broadcast import (
     CoBroadcastWithKeyedOperator,
     CoBroadcastWithNonKeyedOperator,
 )
-from flinkish.runtime.operators.interval_join import IntervalJoinOperator
-from flinkish.runtime.operators.one_input import (
-    KeyedProcessOperator,
-    KeyedStreamFilter,
-    KeyedStreamFlatMap,
-    KeyedStreamMap,
-    ProcessOperator,
-    ProcessUnderKeyOperator,
-    StreamFilter,
-    StreamFlatMap,
-    StreamGroupedReduceOperator,
-    StreamInOrder,
-    StreamMap,
-)
-from flinkish.runtime.operators.timestamps import (
-    SourceWatermarksOperator,
-    TimestampsAndWatermarksOperator,
-)
+from flinkish.runtime.operators.one_input import StreamGroupedReduceOperator, StreamInOrder
 from flinkish.runtime.operators.two_input import (
     CoProcessOperator,
     CoStreamFlatMap,
@@ -72,9 +73,7 @@ from flinkish.runtime.operators.two_input import (
     KeyedCoStreamFlatMap,
     KeyedCoStreamMap,
 )
-from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
-from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
 
 OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
@@ -97,16 +96,16 @@ def _window_operator(
 
 
 _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
-    (MapDescription, False): StreamMap,
-    (MapDescription, True): KeyedStreamMap,
-    (FilterDescription, False): StreamFilter,
-    (FilterDescription, True): KeyedStreamFilter,
-    (FlatMapDescription, False): StreamFlatMap,
-    (FlatMapDescription, True): KeyedStreamFlatMap,
+    (MapDescription, False): ColumnMap,
+    (MapDescription, True): KeyedColumnMap,
+    (FilterDescription, False): ColumnFilter,
+    (FilterDescription, True): KeyedColumnFilter,
+    (FlatMapDescription, False): ColumnFlatMap,
+    (FlatMapDescription, True): KeyedColumnFlatMap,
     (InOrderDescription, False): StreamInOrder,
-    (ProcessDescription, False): ProcessOperator,
-    (ProcessDescription, True): ProcessUnderKeyOperator,
-    (KeyedProcessDescription, True): KeyedProcessOperator,
+    (ProcessDescription, False): ColumnProcess,
+    (ProcessDescription, True): ColumnProcessUnderKey,
+    (KeyedProcessDescription, True): KeyedColumnProcess,
     (KeyedReduceDescription, True): StreamGroupedReduceOperator,
     (CoMapDescription, False): CoStreamMap,
     (CoMapDescription, True): KeyedCoStreamMap,
@@ -116,11 +115,11 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (CoProcessDescription, True): KeyedCoProcessOperator,
     (BroadcastProcessDescription, False): CoBroadcastWithNonKeyedOperator,
     (BroadcastProcessDescription, True): CoBroadcastWithKeyedOperator,
-    (IntervalJoinDescription, True): IntervalJoinOperator,
+    (IntervalJoinDescription, True): ColumnIntervalJoin,
     (WindowOperatorDescription, True): _window_operator,
-    (TimestampsAndWatermarksDescription, False): TimestampsAndWatermarksOperator,
-    (SourceWatermarksDescription, False): SourceWatermarksOperator,
-    (ArrivalTimeDescription, False): ArrivalTimeOperator,
+    (TimestampsAndWatermarksDescription, False): ColumnTimestampsAndWatermarks,
+    (SourceWatermarksDescription, False): ColumnSourceWatermarks,
+    (ArrivalTimeDescription, False): ColumnArrivalTime,
     (AsyncWaitDescription, False): AsyncWaitOperator,
 }
 """By the class of the description, and whether it works under a key."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from flinkish.api.errors import elements_hidden
 from flinkish.api.metrics import HistogramStatistics
 from flinkish.runtime.attribute_changes import AttributeChange
-from flinkish.runtime.tracing.column_runs import RunReport
+from flinkish.runtime.columns.tracing.column_runs import RunReport
 
 _NAME = 100
 

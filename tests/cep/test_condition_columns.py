@@ -24,9 +24,9 @@ from flinkish.cep import (
     UnboundedPatternWarning,
 )
 from flinkish.cep.nfa import NFA
+from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.tracing.column_runs import counted_runs
 from flinkish.testing import StreamTestHarness
 
 pytestmark = pytest.mark.filterwarnings("ignore::flinkish.cep.UnboundedPatternWarning")

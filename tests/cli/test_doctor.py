@@ -39,12 +39,19 @@ def test_a_java_that_is_not_there(monkeypatch):
 
 def test_a_python_of_the_workers_without_packages(monkeypatch, tmp_path):
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho pyarrow\n")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python.write_text(f"#!/bin/sh\necho {version}\necho pyarrow\n")
     python.chmod(0o700)
     monkeypatch.setenv("PYSPARK_PYTHON", str(python))
     found = findings()["Python of the workers"]
     assert "which lacks pyarrow" in found.fix
     assert f"PYSPARK_PYTHON={sys.executable}" in found.fix
+
+
+def test_a_command_of_the_workers_that_is_no_python(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", "true")
+    fix = findings()["Python of the workers"].fix
+    assert "true, which does not run Python code: asked for its version it prints ''" in fix
 
 
 def test_a_directory_that_is_a_file(tmp_path, capsys):

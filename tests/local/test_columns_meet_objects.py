@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flinkish as fl
-from flinkish.runtime.tracing.column_runs import counted_runs
+from flinkish.runtime.columns.tracing.column_runs import counted_runs
 
 NAN = math.nan
 

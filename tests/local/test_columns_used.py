@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
-from tests.runtime.formats.parquet_files import damage, undamaged, write
-from tests.runtime.tracing.random_functions import (
+from tests.runtime.columns.tracing.random_functions import (
     COLUMNS,
     compiled,
     exactly,
     random_function,
     random_rows,
 )
+from tests.runtime.formats.parquet_files import damage, undamaged, write
 
 NAMES = [f"c{number}" for number in range(200)]
 WIDE = ", ".join(f"{name} bigint" for name in NAMES)

@@ -342,6 +342,13 @@ def test_a_watermark_of_a_source_is_one(env, perBatch):
     assert list(timers) == [(0, MIN_TIMESTAMP), (2, 10), (4, 30)]
 
 
+def test_a_watermark_of_a_source_is_one_on_spark(spark):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    env.getConfig().setElementsPerBatch(2)
+    seen = env.fromSource(Marked()).keyBy(lambda n: 0).process(KeyedSeen())
+    assert list(seen.executeAndCollect()) == [(0, MIN_TIMESTAMP), (2, 10), (4, 30)]
+
+
 class KeyedSeen(fl.KeyedProcessFunction):
     def processElement(self, value, ctx, out=None):
         yield value, ctx.timerService().currentWatermark()

@@ -43,6 +43,22 @@ def test_a_map_that_raises_names_the_operator_the_element_and_the_line(env):
     assert "return 10 // (n - 3)" in worker_note(raised)
 
 
+def test_what_of_a_source_or_a_sink_cannot_be_pickled_is_named(env, tmp_path):
+    lock = threading.Lock()
+
+    class Locked(fl.Encoder):
+        def encode(self, element, stream):
+            stream.write(str(lock).encode())
+
+    generator = fl.DataGeneratorSource(lambda n: (n, lock), 5)
+    numbers = env.fromSource(generator, fl.WatermarkStrategy.noWatermarks(), "locked")
+    with pytest.raises(InvalidProgramError, match=r"locked: its function the lambda .* pickled"):
+        list(numbers.executeAndCollect())
+    env.fromElements(1).sinkTo(fl.FileSink.forRowFormat(str(tmp_path / "out"), Locked()).build())
+    with pytest.raises(InvalidProgramError, match=r"Writer: its encoder .*Locked cannot be"):
+        env.execute()
+
+
 def test_an_aggregate_that_raises_names_them_too(env):
     strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
         lambda e, t: e[1]

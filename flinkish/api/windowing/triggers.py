@@ -45,7 +45,7 @@ from flinkish.api.functions.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.metrics import MetricGroup
-from flinkish.api.time.durations import TimeLike, remainder
+from flinkish.api.time.durations import TimeLike, remainder, to_long
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.windows import TimeWindow, Window
@@ -644,7 +644,7 @@ class ProcessingTimeoutTrigger(Trigger[T, W], Generic[T, W]):
             state.clear()
             timeout = None
         if timeout is None:
-            timeout = ctx.getCurrentProcessingTime() + self._interval
+            timeout = to_long(ctx.getCurrentProcessingTime() + self._interval)
             state.update(timeout)
             ctx.registerProcessingTimeTimer(timeout)
         return result

@@ -9,10 +9,11 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
 from flinkish.api.stored_names import stored_as
+from flinkish.api.time.durations import fits_long
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.streaminsight.events import (
@@ -244,6 +245,11 @@ class LifetimeChangeOperator(OneInputOperator):
             for element in records.values:
                 event = self._change(element)
                 if event is not None:
+                    if not fits_long(event.syncTime):
+                        raise NotSupportedError(
+                            f"{self.name}: {shown(element)} would be at {event.syncTime} ms, which 64 bits do not"
+                            " hold."
+                        )
                     self.output.collect(event, event.syncTime)
         self.output.flush()
 
@@ -255,7 +261,9 @@ class LifetimeChangeOperator(OneInputOperator):
         self.output.emitWatermarks([self._shifted(timestamp) for timestamp in timestamps])
 
     def _shifted(self, timestamp: int) -> int:
-        return timestamp if timestamp == MAX_TIMESTAMP else timestamp + self._shift
+        if timestamp == MAX_TIMESTAMP:
+            return timestamp
+        return min(max(timestamp + self._shift, MIN_TIMESTAMP), MAX_TIMESTAMP - 1)
 
 
 class LifetimeWindowOperator(TimerOperator, OneInputOperator):
@@ -309,6 +317,11 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return self._end(lifetime, state)
         if self._logic.inWindowToCome(lifetime, state.closedUntil):
+            if max(self._logic.closings(lifetime, state.closedUntil), default=0) > MAX_TIMESTAMP:
+                raise NotSupportedError(
+                    f"{self.name}: a window of {shown(event)} would end after the largest timestamp,"
+                    f" {MAX_TIMESTAMP}, so it would never close. Give the event another time."
+                )
             self._register(lifetime, state)
             state.lifetimes.append(lifetime)
         return True
@@ -391,7 +404,8 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
     def _register(self, lifetime: Lifetime, state: LifetimeState) -> None:
         """Set the timers for what ``lifetime`` closes."""
         for increment in self._logic.closings(lifetime, state.closedUntil):
-            self.timers.registerEventTimeTimer(None, increment - 1)
+            if increment <= MAX_TIMESTAMP:  # not so where it is still open when the input ends
+                self.timers.registerEventTimeTimer(None, increment - 1)
 
     # ------------------------------------------------------------------ windows
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from operator import index
-from typing import Any, NamedTuple
-
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.eventtime.arrival_time import (
@@ -21,18 +17,15 @@ from flinkish.api.eventtime.arrival_time import (
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.held_elements import HeldElements
 from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
+from flinkish.runtime.records.held_elements import HeldElements
 from flinkish.runtime.records.records import (
     Records,
-    Timestamps,
     timestamps_of,
     visible_timestamp,
 )
-from flinkish.runtime.records.shapes import VALUE
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.watermarks import JoinedSplits
-from flinkish.runtime.tracing.column_function import ColumnFunction
 
 
 class SubstreamWatermarks:
@@ -87,27 +80,6 @@ class Verdict(NamedTuple):
     outOfOrder: bool = False
 
 
-class Verdicts(NamedTuple):
-    """The results for a run of elements: ``dropped`` counts in ``REASONS``."""
-
-    timestamps: Timestamps
-    dropped: NDArray[np.int8]
-    late: NDArray[np.bool_]
-    outOfOrder: NDArray[np.bool_]
-
-
-REASONS = (
-    None,
-    DeadLetterReason.EARLY,
-    DeadLetterReason.LATE,
-    DeadLetterReason.OUT_OF_ORDER,
-)
-_EARLY, _LATE, _OUT_OF_ORDER = 1, 2, 3
-
-_FAR = 1 << 61
-"""Sums and differences of times that are nearer to zero fit into 64 bits."""
-
-
 class ArrivalOrder:
     """Holds one element after another against the watermark, which only rises. All times in ms.
 
@@ -160,45 +132,6 @@ class ArrivalOrder:
         self._advance(key, timestamp)
         return Verdict(timestamp, None, late, out_of_order)
 
-    @property
-    def takesRuns(self) -> bool:
-        """Whether ``arriveInOrder`` can check what comes next: there are no substreams, and no time is so
-        far from zero that a sum of two would not fit into 64 bits."""
-        own = self._substreams.of(None)
-        times = (self._early, self._late, self._disorder, self.watermark, own)
-        near = all(time is None or abs(time) < _FAR for time in times)
-        return near and not self._independent and len(self._substreams) == (own is not None)
-
-    def arriveInOrder(self, timestamps: Timestamps, arrivals: Timestamps, now: int) -> Verdicts:
-        """``arrive`` for one element after another of no substream, all read at ``now``."""
-        self._seen = now
-        last = int(arrivals.max())
-        self._arrival = last if self._arrival is None else max(last, self._arrival)
-        delay = arrivals - timestamps
-        early = np.zeros(len(delay), np.bool_) if self._early is None else -delay > self._early
-        late = np.zeros_like(early) if self._late is None else (delay > self._late) & ~early
-        dropped = np.where(early, np.int8(_EARLY), np.int8(0))
-        if self._drops_late:
-            dropped[late] = _LATE
-        elif self._late is not None:
-            timestamps = np.where(late, arrivals - self._late, timestamps)
-        left = dropped == 0
-        # An element out of order moves no watermark, so the others say how far it was before each
-        highest = np.maximum.accumulate(np.where(left, timestamps - self._disorder, -_FAR))
-        before = self._lowest(None)
-        lowest = np.empty_like(highest)
-        lowest[0] = -_FAR if before is None else before
-        np.maximum(highest[:-1], lowest[0], out=lowest[1:])
-        out_of_order = left & (timestamps < lowest)
-        if self._drops_disordered:
-            dropped[out_of_order] = _OUT_OF_ORDER
-        else:
-            timestamps = np.where(out_of_order, lowest, timestamps)
-        kept = timestamps[dropped == 0]
-        if len(kept):
-            self._advance(None, int(kept.max()))
-        return Verdicts(timestamps, dropped, late, out_of_order)
-
     def estimate(self, now: int) -> None:
         """Let the watermark follow the estimated arrival time, if nothing has come until ``now``."""
         if self._arrival is not None and self._late is not None and now > self._seen:
@@ -232,7 +165,10 @@ class ArrivalOrder:
             self.watermark = watermark
 
 
-class ArrivalPartitions:
+Order = TypeVar("Order", bound=ArrivalOrder)
+
+
+class ArrivalPartitions(Generic[Order]):
     """The input partitions of an ``ArrivalTimeStrategy``, each with a watermark of its own.
 
     A partition counts from its first element, or from the beginning of the batch that has it
@@ -240,22 +176,28 @@ class ArrivalPartitions:
     begins if that is None.
     """
 
-    def __init__(self, strategy: ArrivalTimeStrategy[Any], snapshot: Any = None) -> None:
+    def __init__(
+        self,
+        strategy: ArrivalTimeStrategy[Any],
+        snapshot: Any,
+        order: type[Order],
+    ) -> None:
         self._strategy = strategy
-        self._orders: dict[Any, ArrivalOrder] = {
-            partition: ArrivalOrder(strategy, number, order)
-            for number, (partition, order) in enumerate((snapshot or {}).items())
+        self._order = order
+        self._orders: dict[Any, Order] = {
+            partition: order(strategy, number, kept)
+            for number, (partition, kept) in enumerate((snapshot or {}).items())
         }
 
     def snapshot(self) -> Any:
         """What ``__init__`` takes."""
         return {partition: order.snapshot() for partition, order in self._orders.items()}
 
-    def register(self, partition: Any) -> ArrivalOrder:
+    def register(self, partition: Any) -> Order:
         """The order of ``partition``, which counts from now on."""
-        order = self._orders.get(partition)
+        order: Order | None = self._orders.get(partition)
         if order is None:
-            order = self._orders[partition] = ArrivalOrder(self._strategy, len(self._orders))
+            order = self._orders[partition] = self._order(self._strategy, len(self._orders))
         return order
 
     def __len__(self) -> int:
@@ -299,9 +241,6 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self._arrival_time = description.arrivalCall
         self._key = description.substreamCall
         self._partition = description.partitionCall
-        self._timestamp_columns = self.traced(self._extract, 2)
-        self._arrival_columns = self.traced(self._arrival_time, 2)
-        self._partition_columns = self.traced(self._partition)
         self.looksAhead = self._partition is not None
         tag = strategy.deadLetters
         self._dead_letters = None if tag is None else tag.getId()
@@ -316,14 +255,18 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
         if snapshot is None:
-            self._partitions = ArrivalPartitions(self._strategy)
+            self._partitions = self.partitions(None)
             self._looked = self.clock.getCurrentProcessingTime()
         else:
             # Checkpoints had one order before there were partitions
             one = {None: snapshot["order"]} if "order" in snapshot else None
-            self._partitions = ArrivalPartitions(self._strategy, one or snapshot["partitions"])
+            self._partitions = self.partitions(one or snapshot["partitions"])
             self._looked = snapshot["looked"]
         self._held = HeldElements(snapshot and snapshot.get("held"))
+
+    def partitions(self, snapshot: Any) -> ArrivalPartitions[Any]:
+        """The partitions of a snapshot."""
+        return ArrivalPartitions(self._strategy, snapshot, ArrivalOrder)
 
     def snapshot(self) -> dict[str, Any]:
         return {
@@ -338,30 +281,13 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def expectRecords(self, records: Records) -> None:
         # All partitions of a batch are known before its first element comes: none runs ahead.
         assert self._partition is not None
-        known = self._partitions_of(records)
-        if known is not None:
-            for partition in known[0]:
-                self._partitions.register(partition)
-            return
         partitions = self.mapped(self._partition, records)
         for value, partition in zip(records.values, partitions):
             self._order_of(value, partition)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if not self._process_columns(records):
-            value: Any = None
-            judged: list[Any] = []
-            times: list[int] = []
-            partitions: list[int] = []
-            with self.userCodeOf(lambda: value):
-                for value, timestamp in zip(records.values, records.timestamps.tolist()):
-                    kept = self._process_element(value, timestamp)
-                    if kept is not None:
-                        judged.append(value)
-                        times.append(kept[0])
-                        partitions.append(kept[1])
-            self._held.add(Records(judged, timestamps_of(times)), np.array(partitions, np.intp))
+        self.judge(records)
         # After the run, or at the end of the slice, as of a periodic generator: no element is below the watermark, so
         # no window can tell, and downstream has a run and not as many as there are elements. A partition that begins
         # late in a slice is not behind what others have reached in it.
@@ -369,77 +295,20 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         if not self.emitsAfterSlices:
             self._emit_watermark()
 
-    def _process_columns(self, records: Records) -> bool:
-        """Process a run of columns whose times are columns too; False if it must be done one by one."""
-        if self._key is not None or not len(records):
-            return False
-        now = self.clock.getCurrentProcessingTime()
-        arrivals: Timestamps | None = np.full(len(records), now, np.int64)
-        if self._arrival_time is not None:
-            arrivals = _integers(self._arrival_columns, records)
-        timestamps = arrivals
-        if self._extract is not None:
-            timestamps = _integers(self._timestamp_columns, records)
-        if timestamps is None or arrivals is None or not (_near(timestamps) and _near(arrivals)):
-            return False
-        partitions: Sequence[Any] = (None,)
-        numbers = None
-        if self._partition is not None:
-            known = self._partitions_of(records)
-            if known is None:
-                return False
-            partitions, numbers = known
-        orders = [self._partitions.register(partition) for partition in partitions]
-        if not all(order.takesRuns for order in orders):
-            return False
-        if numbers is None:
-            verdicts = orders[0].arriveInOrder(timestamps, arrivals, now)
-        else:
-            verdicts = _of_partitions(orders, numbers, timestamps, arrivals, now)
-        judged = self._judged(records, timestamps, arrivals, verdicts)
-        if self._holds:
-            number_of = np.array([order.number for order in orders], np.intp)
-            of_each = np.zeros(len(records), np.intp) if numbers is None else numbers
-            self._held.add(judged, number_of[of_each[verdicts.dropped == 0]])
-        elif len(judged):
-            self.output.emitRecords(judged)
-        return True
-
-    def _judged(
-        self, records: Records, timestamps: Timestamps, arrivals: Timestamps, verdicts: Verdicts
-    ) -> Records:
-        """The elements that are not dropped, with the timestamps that they have now."""
-        dropped = np.flatnonzero(verdicts.dropped)
-        self._late.inc(int(verdicts.late.sum()))
-        self._out_of_order.inc(int(verdicts.outOfOrder.sum()))
-        self._early.inc(int((verdicts.dropped == _EARLY).sum()))
-        self._dropped.inc(len(dropped))
-        judged = records.timed(verdicts.timestamps)
-        if len(dropped):
-            if self._dead_letters is not None:
-                for i in dropped.tolist():
-                    reason = REASONS[verdicts.dropped[i]]
-                    assert reason is not None
-                    timestamp = int(timestamps[i])
-                    visible, arrival = visible_timestamp(timestamp), int(arrivals[i])
-                    letter = DeadLetter(records.values[i], visible, arrival, reason)
-                    self.output.collectSide(self._dead_letters, letter, timestamp)
-            judged = judged.kept(verdicts.dropped == 0)
-        return judged
-
-    def _partitions_of(self, records: Records) -> tuple[list[Any], NDArray[np.int32]] | None:
-        """The partitions of a run in the order in which they come first, and for each element the number
-        of its own; None if they must be asked for one by one."""
-        if self._partition_columns is None:
-            return None
-        found = self._partition_columns.results(records.values)
-        if found is None or found.batch.num_columns != 1 or found.shape != VALUE:
-            return None
-        encoded = found.batch.column(0).dictionary_encode(null_encoding="encode")
-        kind = encoded.dictionary.type
-        if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
-            return None
-        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    def judge(self, records: Records) -> None:
+        """Judge the elements of a run."""
+        value: Any = None
+        judged: list[Any] = []
+        times: list[int] = []
+        partitions: list[int] = []
+        with self.userCodeOf(lambda: value):
+            for value, timestamp in zip(records.values, records.timestamps.tolist()):
+                kept = self._process_element(value, timestamp)
+                if kept is not None:
+                    judged.append(value)
+                    times.append(kept[0])
+                    partitions.append(kept[1])
+        self._held.add(Records(judged, timestamps_of(times)), partitions)
 
     def _process_element(self, value: Any, came_with: int) -> tuple[int, int] | None:
         """Judge an element. If it is to be held, its timestamp and the number of its partition."""
@@ -466,13 +335,14 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
 
     def _order_of(self, value: Any, partition: Any) -> ArrivalOrder:
         try:
-            return self._partitions.register(partition)
+            order: ArrivalOrder = self._partitions.register(partition)
         except TypeError:
             raise IllegalArgumentError(
                 f"{self.name}: the input partition {shown(partition)} of the element {shown(value)}"
                 " cannot be told from others, as it is not hashable. Let inputPartition, or"
                 " withSplits of the source, give a number, a string or a tuple of them."
             ) from None
+        return order
 
     def _time(
         self,
@@ -543,30 +413,3 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def _watermark_delay(self) -> float:
         watermark = self._partitions.watermark
         return 0 if watermark is None else self.clock.getCurrentProcessingTime() - watermark
-
-
-def _integers(columns: ColumnFunction | None, records: Records) -> Timestamps | None:
-    return None if columns is None else columns.integers(records.values, records.timestamps)
-
-
-def _near(times: Timestamps) -> bool:
-    return int(times.min()) > -_FAR and int(times.max()) < _FAR
-
-
-def _of_partitions(
-    orders: Sequence[ArrivalOrder],
-    numbers: NDArray[np.int32],
-    timestamps: Timestamps,
-    arrivals: Timestamps,
-    now: int,
-) -> Verdicts:
-    """The verdicts for elements of several partitions, each in the order of its own."""
-    count = len(timestamps)
-    judged, dropped = np.empty(count, np.int64), np.empty(count, np.int8)
-    late, out_of_order = np.empty((2, count), np.bool_)
-    for number, order in enumerate(orders):
-        members = np.flatnonzero(numbers == number)
-        part = order.arriveInOrder(timestamps[members], arrivals[members], now)
-        judged[members], dropped[members] = part.timestamps, part.dropped
-        late[members], out_of_order[members] = part.late, part.outOfOrder
-    return Verdicts(judged, dropped, late, out_of_order)

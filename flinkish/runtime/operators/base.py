@@ -1,4 +1,4 @@
-"""The runtime context of a rich function."""
+"""``StreamOperator``, the base of all running operators, and the runtime context of their functions."""
 
 from __future__ import annotations
 
@@ -46,8 +46,6 @@ from flinkish.runtime.reports import InputReport
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.tracing.emitting_function import ElementFunction
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.contexts import ElementContext
@@ -127,12 +125,6 @@ class OperatorContext:
     batch: bool = False
     """Whether elements come sorted by time with one watermark behind all of them, and only final results
     go out."""
-
-
-def may_be_traced(function: object) -> bool:
-    """Whether an operator may run ``function``, a method or an object of a user's class, over columns. What a
-    CheckpointedFunction computes depends on attributes that come and go with the key group."""
-    return not isinstance(getattr(function, "__self__", function), CheckpointedFunction)
 
 
 class StreamOperator(ABC):
@@ -283,24 +275,6 @@ class StreamOperator(ABC):
     def runtimeContext(self) -> RuntimeContext:
         """What a rich function gets as its runtime context."""
         return StreamingRuntimeContext(self)
-
-    def traced(
-        self, function: Callable[..., Any] | None, arguments: int = 1
-    ) -> ColumnFunction | None:
-        """``function`` over columns; None if functions are to be called element by element."""
-        if function is None or not self.tracesFunctions or not may_be_traced(function):
-            return None
-        return ColumnFunction(function, arguments)
-
-    def emitsColumns(self, function: ElementFunction | None, records: Records) -> bool:
-        """Emit what ``function`` emits for ``records``, as columns; False, and nothing emitted, if it has to be
-        called for each."""
-        results = None if function is None else function.process(records, self.currentWatermark)
-        if results is None:
-            return False
-        if len(results):
-            self.output.emitRecords(results)
-        return True
 
     @contextmanager
     def userCode(self, element: object) -> Iterator[None]:

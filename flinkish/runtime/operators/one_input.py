@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.process import TimeDomain
-from flinkish.api.functions.tagged import Tagger
 from flinkish.api.plan.operators import (
     FilterDescription,
     FlatMapDescription,
@@ -22,7 +17,7 @@ from flinkish.api.plan.operators import (
     ProcessDescription,
 )
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, may_be_traced
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.contexts import (
     ClockService,
     OperatorProcessContext,
@@ -30,18 +25,10 @@ from flinkish.runtime.operators.contexts import (
 )
 from flinkish.runtime.operators.keyed import KeyedOperator, TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
-from flinkish.runtime.operators.process_columns import ProcessColumns
 from flinkish.runtime.records.copies import copied_results, keeps_nothing
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
-from flinkish.runtime.records.tagged_columns import TaggedColumns
 from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.tracing.emitting_function import (
-    ElementFunction,
-    FlatMapColumns,
-    ProcessFunctionColumns,
-)
 
 
 class StatelessOperator(OneInputOperator):
@@ -61,17 +48,10 @@ class StreamMap(StatelessOperator):
     def __init__(self, context: OperatorContext, description: MapDescription) -> None:
         super().__init__(context, description.function)
         self._call = description.call
-        self._columns: TaggedColumns | ColumnFunction | None = self.traced(self._call)
-        if isinstance(description.function, Tagger) and self.tracesFunctions:
-            self._columns = TaggedColumns(description.function.tag)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        columns = None if self._columns is None else self._columns.results(records.values)
-        if columns is None:
-            self.emitMapped(self._call, records)
-        else:
-            self.output.emitRecords(records.mapped(columns))
+        self.emitMapped(self._call, records)
 
 
 class StreamFilter(StatelessOperator):
@@ -80,27 +60,19 @@ class StreamFilter(StatelessOperator):
     def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
         super().__init__(context, description.function)
         self._call = description.call
-        self._columns = self.traced(self._call)
         self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        truths = None if self._columns is None else self._columns.truths(records.values)
-        if truths is not None:
-            self._emit_kept(truths, records)
-            return
         held = not (keeps_nothing(self._call) and records.plain)
         if held and not records.immutable:
             self.collectElements(self._collect_kept, self._collector, records)
             return
-        truths = np.array(self._truths(self.mapped(self._call, records), records), dtype=bool)
-        self._emit_kept(truths, records)
-
-    def _emit_kept(self, kept: NDArray[np.bool_], records: Records) -> None:
-        if kept.all():
+        truths = self._truths(self.mapped(self._call, records), records)
+        if all(truths):
             self.output.emitRecords(records)
-        elif kept.any():
-            self.output.emitRecords(records.kept(kept))
+        elif any(truths):
+            self.output.emitRecords(records.kept(truths))
 
     def _truths(self, verdicts: list[Any], records: Records) -> list[bool]:
         if set(map(type, verdicts)) <= {bool}:
@@ -125,14 +97,9 @@ class StreamFlatMap(StatelessOperator):
         self._call = description.call
         self._iterate = description.iterate
         self._collector = TimestampedCollector(self.output)
-        self._columns: FlatMapColumns | None = None
-        if self.tracesFunctions and may_be_traced(self._iterate or self._call):
-            self._columns = FlatMapColumns(self._call, self._iterate)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if self.emitsColumns(self._columns, records):
-            return
         if self._iterate is not None:
             self._process_iterables(self._iterate, records)
         elif self._call is not None:
@@ -149,9 +116,7 @@ class StreamFlatMap(StatelessOperator):
         lists = self.mapped(
             lambda value: copied_results(results_of(iterate(value), tuples=True)), records
         )
-        counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        values = list(chain.from_iterable(lists))
-        self.output.emitRecords(Records(values, np.repeat(records.timestamps, counts)))
+        self.output.emitRecords(records.flatMapped(lists))
 
 
 class StreamInOrder(OneInputOperator):
@@ -176,17 +141,13 @@ class ProcessOperator(OneInputOperator):
         self._call = description.call
         self._context = OperatorProcessContext(self, ClockService(self, self.FIX))
         self._collector = TimestampedCollector(self.output)
-        self._columns: ElementFunction | None = None
-        if self.tracesFunctions and may_be_traced(self._call):
-            self._columns = ProcessFunctionColumns(self._call)
 
     def open(self) -> None:
         self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if not self.emitsColumns(self._columns, records):
-            self.processElements(self._call, self._context, self._collector, records)
+        self.processElements(self._call, self._context, self._collector, records)
 
 
 class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):
@@ -244,23 +205,12 @@ class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
             self.onTimer = description.function.onTimer
         else:
             self.onTimer = _ignore
-        self._columns: ProcessColumns | None = None
-        if self.tracesFunctions and may_be_traced(self._call):
-            self._columns = ProcessColumns(self._call, self.backend, self.timerService)
 
     def open(self) -> None:
         self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
-        results = None
-        if self._columns is not None and not self.timers.inputEnded:
-            results = self._columns.process(records)
-        if results is None:
-            self.processRun(self._call, records)
-            return
-        self.metrics.numRecordsIn += len(records)
-        if len(results):
-            self.output.emitRecords(results)
+        self.processRun(self._call, records)
 
     def processWatermark(self, timestamp: int) -> None:
         self.advanceWatermark(timestamp)

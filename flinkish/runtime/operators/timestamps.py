@@ -7,10 +7,6 @@ from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.eventtime.watermarks import (
     TimestampAssigner,
@@ -24,7 +20,6 @@ from flinkish.api.plan.operators import (
 from flinkish.api.time.durations import fits_long
 from flinkish.api.time.elements import (
     MIN_TIMESTAMP,
-    WatermarkStatus,
     earliest,
 )
 from flinkish.api.types.fields import field_read
@@ -32,8 +27,7 @@ from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
 from flinkish.runtime.records.copies import copied, keeps_nothing
 from flinkish.runtime.records.frames import SplitMark
-from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
-from flinkish.runtime.records.rows import RowColumns, integer_column
+from flinkish.runtime.records.records import Numbers, Records, Timestamps, timestamps_of
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.clock import ProcessingTimeService
@@ -45,9 +39,6 @@ from flinkish.runtime.time.watermarks import (
     WatermarkGeneration,
     WatermarkOutputMultiplexer,
 )
-
-_SMALLEST_SLICE = 16
-"""Columns of fewer elements cost more than the elements as objects."""
 
 
 class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
@@ -64,7 +55,6 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         )
         self._looked = False
         self._field = None if self._extract is None else field_read(self._extract)
-        self._columns = self.traced(self._extract, 2)
         # In BATCH nothing is late, and the only watermark is the last
         self._strategy = WatermarkStrategy.noWatermarks() if context.batch else strategy
         self.restore(None)
@@ -123,20 +113,14 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                 on_event(None, int(timed.timestamps.max()), emitter)
             self.output.emitRecords(timed)
             return
-        known = self._timed_as_columns(records) if generation.notesRuns else None
-        if known is not None and generation.note(known.values, known.timestamps):
-            self.output.emitRecords(known)
-        else:
-            self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
+        self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
 
     def timed(self, records: Records) -> Records:
         """A run of records with the timestamps that the assigner gives to them, where no generator sees an element
         before the next one gets its timestamp."""
-        column = self._timestamp_column(records)
-        if column is not None:
-            self._look_at(column)
-            return records.timed(column)
-        assert self._extract is not None
+        if self._extract is None:
+            self.lookAt(records.timestamps)
+            return records.timed(records.timestamps)
         values, extracted = self._extracted(self._extract, records)
         if set(map(type, extracted)) != {int}:
             extracted = [self._checked(timestamp) for timestamp in extracted]
@@ -144,31 +128,10 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             timestamps = timestamps_of(extracted)
         except OverflowError:
             timestamps = timestamps_of([self._checked(timestamp) for timestamp in extracted])
-        self._look_at(timestamps)
+        self.lookAt(timestamps)
         if values is records.values:
             return records.timed(timestamps)
         return Records(values, timestamps)
-
-    def _timed_as_columns(self, records: Records) -> Records | None:
-        """A run of columns with its timestamps, if no assigner has to be called for each element."""
-        if not isinstance(records.values, RowColumns) or records.values.nested:
-            return None
-        if self._columns is not None and self._columns.readsVariables(records.values):
-            return None  # The generator may write them as it sees an element
-        column = self._timestamp_column(records)
-        if column is None:
-            return None
-        self._look_at(column)
-        return records.timed(column)
-
-    def _timestamp_column(self, records: Records) -> Timestamps | None:
-        """The timestamps of a run, if they are known without a call of the assigner for each element."""
-        if self._extract is None:
-            return records.timestamps
-        column = integer_column(records.values, self._field)
-        if column is None and self._columns is not None:
-            column = self._columns.integers(records.values, records.timestamps)
-        return column
 
     def _extracted(
         self, extract: Callable[[Any, int], Any], records: Records
@@ -191,7 +154,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                 append(timestamp)
         return values, extracted
 
-    def _look_at(self, timestamps: Timestamps | tuple[int]) -> None:
+    def lookAt(self, timestamps: Timestamps | tuple[int]) -> None:
         """Warn once if the first timestamp looks like one in seconds."""
         if not self._looked and len(timestamps):
             self._looked = True
@@ -200,10 +163,6 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
         as in Flink: a watermark that it emits comes after the element."""
-        known = self._timed_as_columns(records)
-        if known is not None:
-            self._emit_in_slices(known, noted)
-            return
         extract, collect = self._extract, self.output.collect
         value: Any = None
         with self.userCodeOf(lambda: value):
@@ -217,30 +176,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                 collect(value, timestamp)
                 noted(i, value, timestamp)
                 if not self._looked:
-                    self._look_at((timestamp,))
+                    self.lookAt((timestamp,))
         self.output.flush()
-
-    def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
-        """The same for columns, which stay columns between two watermarks."""
-        value: Any = None
-        with self.userCodeOf(lambda: value), self.emitter.held() as held:
-            for held.position, (value, timestamp) in enumerate(
-                zip(records.values, records.timestamps.tolist())
-            ):
-                noted(held.position, value, timestamp)
-        if len(held.signals) * _SMALLEST_SLICE > len(records):
-            records = Records(list(records.values), records.timestamps)
-        sent = 0
-        for position, signal in held.signals:
-            if position >= sent:
-                self.output.emitRecords(records.slice(sent, position + 1))
-                sent = position + 1
-            if isinstance(signal, WatermarkStatus):
-                self.output.emitWatermarkStatus(signal)
-            else:
-                self.output.emitWatermark(signal)
-        if sent < len(records):
-            self.output.emitRecords(records.slice(sent, len(records)))
 
     def advanceProcessingTime(self, now: int) -> None:
         # In a batch the elements come first: they were there before the clock says that none came.
@@ -301,7 +238,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         return checked
 
 
-class _Split(NamedTuple):
+class Split(NamedTuple):
     """What runs for one split (Flink: ``SourceOutputWithWatermarks``)."""
 
     generation: WatermarkGeneration
@@ -309,30 +246,12 @@ class _Split(NamedTuple):
     periodicOutput: DeferredOutput
 
 
-class _Splits(NamedTuple):
+class Splits(NamedTuple):
     """The splits of a run of records: those that there are, as they first come, and for each record the
     number of its split among them."""
 
     distinct: Sequence[Any]
-    numbers: NDArray[np.integer[Any]]
-
-    def highest(self, timestamps: Timestamps) -> list[int]:
-        """The highest timestamp of each split."""
-        highest = np.full(len(self.distinct), MIN_TIMESTAMP)
-        np.maximum.at(highest, self.numbers, timestamps)
-        found: list[int] = highest.tolist()
-        return found
-
-
-def _tells_apart(kind: pa.DataType) -> bool:
-    """Whether values of ``kind`` are equal in Python exactly if Arrow finds them equal."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind))
-
-
-def _note(records: Records, splits: _Splits, number: int, split: _Split) -> bool:
-    """Whether the generator of a split has noted its records, all at once."""
-    own = records.kept(splits.numbers == number)
-    return split.generation.note(own.values, own.timestamps)
+    numbers: Numbers
 
 
 class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
@@ -357,7 +276,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         self._finished: set[str] = set(*finished)
         self._multiplexer = WatermarkOutputMultiplexer(self.emitter)
         self._multiplexer.restore(joined)
-        self._splits: dict[Any, _Split] = {}
+        self._splits: dict[Any, Split] = {}
         for number, (split, generation) in enumerate(generations.items()):
             self._splits[split] = self._split(number, generation)
 
@@ -368,7 +287,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
     def expectRecords(self, records: Records) -> None:
         if self._splitOf is not None:
-            self._register(self._splits_of(records).distinct)
+            self._register(self.splitsOf(records).distinct)
 
     def expectSplit(self, mark: SplitMark) -> None:
         if self._splitOf is None:
@@ -398,22 +317,22 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             split = self._splits[self._current]
             self.processOf(split.generation, split.onEventOutput, records)
             return
-        found = self._splits_of(records)
+        found = self.splitsOf(records)
         self._register(found.distinct)
         splits = [self._splits[name] for name in found.distinct]
         if all(split.generation.emitsOnlyPeriodically for split in splits):
             timed = self.timed(records)
-            for split, timestamp in zip(splits, found.highest(timed.timestamps)):
+            for split, timestamp in zip(splits, self.highest(found, timed.timestamps)):
                 split.generation.onEvent(None, timestamp, split.onEventOutput)
             self.output.emitRecords(timed)
             return
-        note = all(split.generation.notesRuns for split in splits)
-        known = self._timed_as_columns(records) if note else None
-        done = [known is not None and _note(known, found, n, s) for n, s in enumerate(splits)]
-        if known is not None and all(done):
-            self.output.emitRecords(known)
-            return
-        numbers = found.numbers.tolist()
+        self.emitOfSplits(records, found, splits, [False] * len(splits))
+
+    def emitOfSplits(
+        self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
+    ) -> None:
+        """Emit records one by one; ``done`` says of each split whether its generator has noted them already."""
+        numbers = list(found.numbers)
 
         def noted(position: int, value: Any, timestamp: int) -> None:
             number = numbers[position]
@@ -422,6 +341,13 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
                 split.generation.onEvent(value, timestamp, split.onEventOutput)
 
         self.emitSingly(records, noted)
+
+    def highest(self, found: Splits, timestamps: Timestamps) -> list[int]:
+        """The highest timestamp of each split."""
+        highest = [MIN_TIMESTAMP] * len(found.distinct)
+        for number, timestamp in zip(found.numbers, timestamps.tolist()):
+            highest[number] = max(timestamp, highest[number])
+        return highest
 
     def _emit_periodically(self, now: int) -> None:
         for name, split in self._splits.items():
@@ -455,21 +381,15 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             if name not in self._splits:
                 self._splits[name] = self._split(self._multiplexer.registerNewOutput(), None)
 
-    def _split(self, index: int, snapshot: Any) -> _Split:
-        return _Split(
+    def _split(self, index: int, snapshot: Any) -> Split:
+        return Split(
             self.generation(snapshot),
             ImmediateOutput(self._multiplexer, index),
             DeferredOutput(self._multiplexer, index),
         )
 
-    def _splits_of(self, records: Records) -> _Splits:
-        values = records.values
-        if isinstance(values, RowColumns) and self._splitField is not None:
-            number = values.column(self._splitField)
-            column = None if number is None else values.arrow(number)
-            if column is not None and not column.null_count and _tells_apart(column.type):
-                encoded = column.dictionary_encode()
-                return _Splits(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
+    def splitsOf(self, records: Records) -> Splits:
+        """The splits of a run of records."""
         assert self._splitOf is not None
         names = self.mapped(self._splitOf, records)
         known: dict[Any, int] = {}
@@ -480,4 +400,4 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
                 f"{self.name}: splits such as {shown(names[0])} cannot be told apart, as they are not"
                 " hashable. Let withSplits give a number, a string or a tuple of them."
             ) from None
-        return _Splits(list(known), np.array(numbers, np.intp))
+        return Splits(list(known), numbers)

@@ -8,7 +8,7 @@ a keyed operator the keys with their stable hashes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,10 @@ Hashes = NDArray[np.uint32]
 
 
 Counts = NDArray[np.int64]
+
+
+Numbers = Sequence[int] | NDArray[np.integer[Any]]
+"""A number for each record of a run."""
 
 
 class Records:
@@ -82,8 +86,14 @@ class Records:
         """The same values with other timestamps, and no keys."""
         return self._known(Records(self.values, timestamps))
 
-    def kept(self, kept: NDArray[np.bool_]) -> Records:
+    def flatMapped(self, results: Sequence[Sequence[Any]]) -> Records:
+        """All ``results``, those of each record with its timestamp."""
+        counts = np.fromiter(map(len, results), dtype=np.int64, count=len(results))
+        return Records(list(chain.from_iterable(results)), np.repeat(self.timestamps, counts))
+
+    def kept(self, kept: NDArray[np.bool_] | Sequence[bool]) -> Records:
         """The records for which ``kept`` is true, and no keys."""
+        kept = np.asarray(kept, dtype=bool)
         values = self.values
         if isinstance(values, RowColumns) and not values.mayDiffer:
             part: Sequence[Any] = values.kept(kept)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.runtime.columns.element_runs import are_elements, key_column
 from flinkish.runtime.records.keys import KeyHashes, split_group
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -20,7 +21,6 @@ from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, de
 from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.backend import HASH, KeyedStateBackend
 from flinkish.runtime.state.page_codec import Envelope, PageCodec
-from flinkish.runtime.windowing.element_runs import are_elements, key_column
 
 _KeyGroups = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flinkish.api.time.elements import MIN_TIMESTAMP
-from flinkish.runtime.operators.held_elements import HeldElements
+from flinkish.runtime.records.held_elements import HeldElements
 
 
 def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:

@@ -10,19 +10,19 @@ from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.evictors import TimestampedValue
-from flinkish.runtime.records.rows import python_values
-from flinkish.runtime.state.accumulation import added, reduced
-from flinkish.runtime.state.backend import ColumnTable, KeyedColumnTable, KeyedStateBackend
-from flinkish.runtime.tracing.column_fold import ColumnFold
-from flinkish.runtime.windowing.element_runs import (
+from flinkish.runtime.columns.element_runs import (
     are_elements,
     are_tagged,
     elements_of,
     key_column,
     singly,
 )
-from flinkish.runtime.windowing.panes import accumulators_of
-from flinkish.runtime.windowing.session_columns import OpenSession, OpenSessions
+from flinkish.runtime.columns.panes import accumulators_of
+from flinkish.runtime.columns.session_columns import OpenSession, OpenSessions
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.records.rows import python_values
+from flinkish.runtime.state.accumulation import added, reduced
+from flinkish.runtime.state.backend import ColumnTable, KeyedColumnTable, KeyedStateBackend
 from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold, part_join
 
 SavedWindow = tuple[Any, Any, Sequence[Any]]

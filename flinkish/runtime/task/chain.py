@@ -17,6 +17,8 @@ from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.closing import close_all
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.columns.tracing.column_runs import ColumnScope, RunReport
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
 from flinkish.runtime.records.keys import KeyColumn
@@ -24,8 +26,6 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.task.valve import StatusWatermarkValve, ValveInput
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.tracing.column_runs import ColumnScope, RunReport
 
 
 class ChainedEdge(Protocol):

@@ -22,15 +22,14 @@ from flinkish.api.plan.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.plan.partitioning import HashPartitioning
+from flinkish.runtime.columns.panes import PaneFold
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
 from flinkish.runtime.formats.base import FileFormat
 from flinkish.runtime.formats.parquet_format import ParquetFormat
-from flinkish.runtime.operators.base import may_be_traced
 from flinkish.runtime.records.keys import has_dictionary
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
 from flinkish.runtime.task.plan import Exchange, ExitPlan, VertexPlan
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.windowing.panes import PaneFold
 
 Numbers = frozenset[int]
 

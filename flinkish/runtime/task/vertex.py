@@ -26,6 +26,9 @@ from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
+from flinkish.runtime.columns.panes import PaneFold
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.columns.tracing.column_runs import ColumnScope
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.frames import SplitMark
@@ -67,9 +70,6 @@ from flinkish.runtime.task.writer import (
 from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.tracing.column_runs import ColumnScope
-from flinkish.runtime.windowing.panes import PaneFold
 
 T = TypeVar("T")
 

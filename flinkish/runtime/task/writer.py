@@ -12,6 +12,8 @@ import numpy as np
 
 from flinkish.api.errors import UnstableKeyError
 from flinkish.api.time.elements import WatermarkStatus
+from flinkish.runtime.columns.panes import PaneFold
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.frames import (
@@ -38,8 +40,6 @@ from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import CLOSING, FrameRow, Gate, Slice
 from flinkish.runtime.task.ticks import tick
 from flinkish.runtime.time.watermarks import JoinedSplits
-from flinkish.runtime.tracing.column_function import ColumnFunction
-from flinkish.runtime.windowing.panes import PaneFold
 
 RECORDS_A_FRAME = 1 << 17
 """The number of records after which a writer cuts frames, to bound its memory."""

@@ -22,9 +22,9 @@ from flinkish.api.eventtime.watermarks import (
     WatermarkStrategy,
 )
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
+from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.time import clock as clock_references
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.tracing.event_fold import EventFold
 
 
 def combined(inputs: Iterable[tuple[int, bool]]) -> tuple[int, bool]:

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import KeyedStateStore
 from flinkish.api.functions.tagged import Sides
 from flinkish.api.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from flinkish.api.plan.windows import WindowOperatorDescription
-from flinkish.runtime.operators.base import may_be_traced
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.records.copies import handed_out
-from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.keyed_states import KeyedStates
-from flinkish.runtime.tracing.emissions import Emitted
-from flinkish.runtime.tracing.emitting_function import WindowFunctionColumns
 from flinkish.runtime.windowing.window_contexts import MergingWindowStateStore, WindowProcessContext
 
 
@@ -48,9 +40,6 @@ class WindowFunctionRunner:
         self._collector = TimestampedCollector(operator.output)
         self._context = WindowProcessContext(operator, window_state, operator.states)
         self._clears = overrides_clear(function)
-        self._columns: WindowFunctionColumns | None = None
-        if self._call is not None and operator.tracesFunctions and may_be_traced(function):
-            self._columns = WindowFunctionColumns(self._call)
         operator.openFunction(function)
 
     @property
@@ -78,19 +67,6 @@ class WindowFunctionRunner:
             self._call(key, window, self._context, elements, collector), "the window function"
         ):
             collector.collect(result)
-
-    def processColumns(
-        self,
-        results: RowColumns,
-        keys: pa.Array,
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-    ) -> Emitted | None:
-        """What the function emits of ``results`` of the aggregation, one for each key and window. None, and nothing
-        done, if it has to be called for each."""
-        if self._call is None:
-            return Emitted(results, np.arange(len(results)))
-        return None if self._columns is None else self._columns.results(results, keys, starts, ends)
 
     def clear(self, window: Any) -> None:
         """Let the function clear its per-window state, as ``window`` is removed."""

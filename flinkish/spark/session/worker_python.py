@@ -86,23 +86,39 @@ def _is_set(context: SparkContext) -> bool:
 
 
 def check_worker_python(python: str) -> None:
-    """Raise InvalidProgramError unless ``python`` has the packages that workers import."""
-    if shutil.which(python) in (None, sys.executable):
-        return  # Spark itself says that there is none
+    """Raise InvalidProgramError unless ``python`` is of this version and has the packages that workers import."""
+    path = shutil.which(python)
+    if path == sys.executable:
+        return
+    fault = "is not there" if path is None else _fault(path)
+    if fault is None:
+        return
+    raise InvalidProgramError(
+        f"the workers of this SparkSession run {python}, which {fault}. Set"
+        f" PYSPARK_PYTHON={sys.executable} before the SparkSession is built, or leave it unset"
+        " (spark.pyspark.python too): the workers then run the Python of this program."
+    )
+
+
+def _fault(python: str) -> str | None:
+    """Why workers cannot run ``python``."""
     find = (
-        "import importlib.util as u, sys; print(*[n for n in sys.argv[1:] if not u.find_spec(n)])"
+        "import importlib.util as u, sys; print('%d.%d' % sys.version_info[:2]);"
+        " print(*[n for n in sys.argv[1:] if not u.find_spec(n)])"
     )
     found = subprocess.run(
         [python, "-c", find, *_PACKAGES], capture_output=True, text=True, check=False
     )
-    if found.returncode == 0 and not found.stdout.strip():
-        return
-    lacking = found.stdout.strip() or found.stderr.strip()[-500:]
-    raise InvalidProgramError(
-        f"the workers of this SparkSession run {python}, which lacks {lacking}. Set"
-        f" PYSPARK_PYTHON={sys.executable} before the SparkSession is built, or leave it unset"
-        " (spark.pyspark.python too): the workers then run the Python of this program."
-    )
+    if found.returncode:
+        return f"fails: {found.stderr.strip()[-500:]}"
+    said = found.stdout.splitlines()
+    if len(said) < 2:
+        return f"does not run Python code: asked for its version it prints {found.stdout!r}"
+    version, lacking = said[-2:]
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if version != own:
+        return f"is Python {version}, where the program runs {own}"
+    return f"lacks {lacking}" if lacking else None
 
 
 _PACKAGES = ("cloudpickle", "pyarrow", "pandas", "numpy", "flinkish")

@@ -5,10 +5,10 @@ import pytest
 import flinkish as fl
 from flinkish.api.plan.windows import AlignedLayout
 from flinkish.compat.stream_analytics import CappedSessionWindows
+from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.columns.session_windows import SessionWindowOperator
 from flinkish.runtime.registry import create_operator
-from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
-from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
 from flinkish.testing import StreamTestHarness
 

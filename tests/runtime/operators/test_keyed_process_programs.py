@@ -28,9 +28,9 @@ from flinkish.api.errors import UserFunctionError
 from flinkish.api.functions.process import TimeDomain
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import KeyedProcessDescription
+from flinkish.runtime.columns.process_columns import KeyedColumnProcess
 from flinkish.runtime.operators import timers
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.one_input import KeyedProcessOperator
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
 from flinkish.runtime.records.records import Records, timestamps_of
@@ -132,7 +132,7 @@ class Driver:
         )
         context = OperatorContext("it", "It", self.backend, self.clock, output, TaskInfo("It"))
         description = KeyedProcessDescription(function, function.processElement)
-        self.operator = KeyedProcessOperator(context, description)
+        self.operator = KeyedColumnProcess(context, description)
         self.operator.open()
         if self.paged:
             self.backend.load(self.state, self.directory)

@@ -16,6 +16,7 @@ from flinkish.api.errors import (
     UserFunctionError,
 )
 from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.pyflink import datastream as pyflink
 from flinkish.runtime.metrics import EventRate, MetricsTotals, OperatorMetricGroup
 from flinkish.runtime.reports import OperatorReport
 from flinkish.testing import StreamTestHarness
@@ -85,6 +86,24 @@ def test_what_only_a_gauge_reads_may_change(recwarn):
     assert not recwarn
     with pytest.warns(ChangedAttributeWarning, match="Counts.seen was changed"):
         list(env.fromData(1, 2).map(Counts()).executeAndCollect())
+
+
+class ShowsAsInPyFlink(pyflink.MapFunction):
+    def open(self, runtime_context):
+        self.last = 0
+        group = runtime_context.get_metrics_group().add_group("city", "Bern")
+        group.gauge("last", lambda: self.last)
+
+    def map(self, value):
+        self.last = value
+        return value
+
+
+def test_a_gauge_of_pyflink_shows_what_its_function_sets(recwarn):
+    env = pyflink.StreamExecutionEnvironment.get_execution_environment()
+    env.core.setLocalExecution()
+    assert list(env.from_collection([1, 2]).map(ShowsAsInPyFlink()).execute_and_collect()) == [1, 2]
+    assert not recwarn
 
 
 def test_histograms_are_merged_over_tasks_and_batches():

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish import ArrivalTimeStrategy, DataStream, OrderingPolicy, Row, Time, WatermarkStrategy
 from flinkish.api.plan.operators import SourceWatermarksDescription
+from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.task import writer as record_writer
-from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
 from tests.benchmarks.jobs import SumAndCount
 from tests.runtime.micro_batches import MicroBatches
 

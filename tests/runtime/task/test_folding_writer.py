@@ -11,13 +11,13 @@ import pytest
 from flinkish import EventTimeTrigger, TumblingEventTimeWindows, WatermarkStatus
 from flinkish.api.functions.aggregations import SumAggregator
 from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.records.frames import Frame, decode_frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task import writer as record_writer
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 from flinkish.runtime.task.writer import KeyedRecordWriter
-from flinkish.runtime.windowing.panes import PaneFold
 
 GATE = Gate(1, "target", 0, "a>b>0", 0, True, True)
 RUN = 100

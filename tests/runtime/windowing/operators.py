@@ -12,6 +12,8 @@ from flinkish import OutputTag
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.elements import WatermarkStatus
+from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
@@ -21,8 +23,6 @@ from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.windowing.aligned_windows import AlignedWindowOperator
-from flinkish.runtime.windowing.panes import PaneFold
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
 LATE: OutputTag[Any] = OutputTag("late")

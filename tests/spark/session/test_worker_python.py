@@ -38,6 +38,23 @@ def test_a_python_that_lacks_packages_is_named_with_the_fix(bare, monkeypatch):
     assert f"Set PYSPARK_PYTHON={sys.executable}" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ("echo 2.7; echo", r"which is Python 2\.7, where the program runs 3\."),
+        ("echo broken >&2; exit 3", "which fails: broken"),
+        (None, "which is not there"),
+    ],
+)
+def test_what_else_a_python_may_be(answer, fault, tmp_path):
+    python = tmp_path / "python"
+    if answer is not None:
+        python.write_text(f"#!/bin/sh\n{answer}\n")
+        python.chmod(0o700)
+    with pytest.raises(InvalidProgramError, match=fault):
+        worker_python.check_worker_python(str(python))
+
+
 def test_this_python_lacks_nothing():
     worker_python.check_worker_python(sys.executable)
 

@@ -1,0 +1,134 @@
+"""Paths of the operators that keep nothing: map, filter, flatMap, and process without state."""
+
+from __future__ import annotations
+
+from flinkish.api.functions.tagged import Tagger
+from flinkish.api.plan.operators import (
+    FilterDescription,
+    FlatMapDescription,
+    MapDescription,
+    ProcessDescription,
+)
+from flinkish.runtime.columns.path import ColumnPath, WithColumns
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
+from flinkish.runtime.columns.tracing.emitting_function import (
+    ElementFunction,
+    FlatMapColumns,
+    ProcessFunctionColumns,
+)
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.one_input import (
+    KeyedStreamFilter,
+    KeyedStreamFlatMap,
+    KeyedStreamMap,
+    ProcessOperator,
+    ProcessUnderKeyOperator,
+    StreamFilter,
+    StreamFlatMap,
+    StreamMap,
+)
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.tagged_columns import TaggedColumns
+
+
+class MapPath(ColumnPath):
+    """``map``: a column of results."""
+
+    def __init__(self, output: Output, columns: TaggedColumns | ColumnFunction) -> None:
+        self._output = output
+        self._columns = columns
+
+    def process(self, records: Records) -> bool:
+        results = self._columns.results(records.values)
+        if results is not None:
+            self._output.emitRecords(records.mapped(results))
+        return results is not None
+
+
+class FilterPath(ColumnPath):
+    """``filter``: a column of truths."""
+
+    def __init__(self, output: Output, columns: ColumnFunction) -> None:
+        self._output = output
+        self._columns = columns
+
+    def process(self, records: Records) -> bool:
+        truths = self._columns.truths(records.values)
+        if truths is None:
+            return False
+        if truths.all():
+            self._output.emitRecords(records)
+        elif truths.any():
+            self._output.emitRecords(records.kept(truths))
+        return True
+
+
+class EmittingPath(ColumnPath):
+    """``flatMap`` and ``process``: columns of the results of all elements."""
+
+    def __init__(self, operator: OneInputOperator, columns: ElementFunction) -> None:
+        self._operator = operator
+        self._columns = columns
+
+    def process(self, records: Records) -> bool:
+        results = self._columns.process(records, self._operator.currentWatermark)
+        if results is not None and len(results):
+            self._operator.output.emitRecords(results)
+        return results is not None
+
+
+class ColumnMap(WithColumns, StreamMap):
+    """``StreamMap`` with its path."""
+
+    def __init__(self, context: OperatorContext, description: MapDescription) -> None:
+        super().__init__(context, description)
+        function = description.function
+        if isinstance(function, Tagger) and self.tracesFunctions:
+            self.path = MapPath(self.output, TaggedColumns(function.tag))
+        elif self.tracesFunctions and may_be_traced(description.call):
+            self.path = MapPath(self.output, ColumnFunction(description.call))
+
+
+class ColumnFilter(WithColumns, StreamFilter):
+    """``StreamFilter`` with its path."""
+
+    def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
+        super().__init__(context, description)
+        if self.tracesFunctions and may_be_traced(description.call):
+            self.path = FilterPath(self.output, ColumnFunction(description.call))
+
+
+class ColumnFlatMap(WithColumns, StreamFlatMap):
+    """``StreamFlatMap`` with its path."""
+
+    def __init__(self, context: OperatorContext, description: FlatMapDescription) -> None:
+        super().__init__(context, description)
+        call, iterate = description.call, description.iterate
+        if self.tracesFunctions and may_be_traced(iterate or call):
+            self.path = EmittingPath(self, FlatMapColumns(call, iterate))
+
+
+class ColumnProcess(WithColumns, ProcessOperator):
+    """``ProcessOperator`` with its path."""
+
+    def __init__(self, context: OperatorContext, description: ProcessDescription) -> None:
+        super().__init__(context, description)
+        if self.tracesFunctions and may_be_traced(description.call):
+            self.path = EmittingPath(self, ProcessFunctionColumns(description.call))
+
+
+class KeyedColumnMap(ColumnMap, KeyedStreamMap):
+    """``KeyedStreamMap`` with its path."""
+
+
+class KeyedColumnFilter(ColumnFilter, KeyedStreamFilter):
+    """``KeyedStreamFilter`` with its path."""
+
+
+class KeyedColumnFlatMap(ColumnFlatMap, KeyedStreamFlatMap):
+    """``KeyedStreamFlatMap`` with its path."""
+
+
+class ColumnProcessUnderKey(ColumnProcess, ProcessUnderKeyOperator):
+    """``ProcessUnderKeyOperator`` with its path."""

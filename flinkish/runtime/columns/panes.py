@@ -1,0 +1,250 @@
+"""Aligned windows as arithmetic on columns of timestamps, and their elements folded by pane.
+
+Windows are *aligned* when all keys share them. A *pane* is the span from one window's start to the next
+one's: the elements of a pane are in the same windows. So a sliding window of 60 s every 15 s is made of four
+panes, and an element that is folded into its pane once is folded into four windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.combining import Combination
+from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Records, Timestamps
+from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
+
+Positions = NDArray[np.intp]
+
+
+class AlignedWindows:
+    """Windows of ``size`` ms that start at ``offset`` and every ``slide`` ms before and after it.
+
+    Tumbling windows have a slide equal to their size. All times are in ms.
+    """
+
+    __slots__ = ("offset", "size", "slide")
+
+    def __init__(self, size: int, slide: int, offset: int) -> None:
+        self.size = size
+        self.slide = slide
+        self.offset = offset
+
+    @classmethod
+    def of(cls, description: WindowOperatorDescription) -> AlignedWindows:
+        """The windows that ``description`` lays out, which are aligned."""
+        layout = description.layout
+        assert isinstance(layout, AlignedLayout)
+        return cls(layout.size, layout.slide, layout.offset)
+
+    def fit(self, timestamps: Timestamps) -> bool:
+        """Whether 64 bits hold all that is computed for ``timestamps``, of which there are some. Java's sums
+        wrap around near the ends of time, and not at the same steps as these."""
+        reach = self.size + self.slide + abs(self.offset)
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        return lowest - reach >= MIN_TIMESTAMP and highest + reach <= MAX_TIMESTAMP
+
+    @property
+    def overlap(self) -> bool:
+        """Whether an element may be in several windows."""
+        return self.slide < self.size
+
+    def lastStarts(self, timestamps: Timestamps) -> Timestamps:
+        """For each timestamp the latest start of a window at or before it.
+
+        In a gap between windows, that window does not contain the timestamp.
+        """
+        return timestamps - np.mod(timestamps - self.offset, self.slide)
+
+    def firstEnds(self, timestamps: Timestamps) -> Timestamps:
+        """For each timestamp the earliest end of a window after it.
+
+        In a gap between windows, that window does not contain the timestamp.
+        """
+        return timestamps - np.mod(timestamps - self.offset - self.size, self.slide) + self.slide
+
+    def gaps(self, timestamps: Timestamps) -> NDArray[np.bool_] | None:
+        """Which timestamps are in no window; None if there are no gaps between windows."""
+        if self.slide <= self.size:
+            return None
+        return timestamps - self.lastStarts(timestamps) >= self.size
+
+    def split(self, timestamps: Timestamps) -> Iterator[tuple[TimeWindow, Positions | None]]:
+        """Every window that contains one of ``timestamps``, the latest first, with the ascending
+        positions of the timestamps in it; None stands for all positions."""
+        size = self.size
+        if len(timestamps) == 0:
+            return
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        starts = self._starts(timestamps)
+        if len(starts) == 1 and starts[0] <= lowest and highest < starts[0] + size:
+            yield TimeWindow(starts[0], starts[0] + size), None
+            return
+        order = np.argsort(timestamps, kind="stable")
+        ordered = timestamps[order]
+        begins = np.searchsorted(ordered, np.array(starts, dtype=np.int64))
+        ends = np.searchsorted(ordered, np.array(starts, dtype=np.int64) + size)
+        for start, begin, end in zip(starts, begins.tolist(), ends.tolist()):
+            if begin == 0 and end == len(order):
+                yield TimeWindow(start, start + size), None
+            elif begin < end:
+                yield TimeWindow(start, start + size), np.sort(order[begin:end])
+
+    def _starts(self, timestamps: Timestamps) -> list[int]:
+        last = np.unique(self.lastStarts(timestamps))
+        overlaps = -(-self.size // self.slide)
+        if overlaps > 1:
+            steps = np.arange(overlaps, dtype=np.int64) * self.slide
+            last = np.unique(last[:, np.newaxis] - steps)
+        starts: list[int] = last[::-1].tolist()
+        return starts
+
+    @property
+    def panes(self) -> int:
+        """How many panes a window has; 0 if windows do not begin and end with panes."""
+        return 0 if self.size % self.slide else self.size // self.slide
+
+
+KEY = "key"
+"""The name of the first column of folded elements."""
+
+
+_LEAST_ELEMENTS_A_GROUP = 2
+"""With fewer elements for each key and pane, folding saves nothing."""
+
+
+_POSITIONS: Mapping[str, Callable[[Positions, int], Positions]] = {
+    "first": first_positions,
+    "last": last_positions,
+}
+"""Where the element is that decides in which order parts are combined."""
+
+
+class PaneFold:
+    """Folds elements by key and pane, with the function of a window operator."""
+
+    def __init__(self, windows: AlignedWindows, fold: ColumnFold) -> None:
+        self._windows = windows
+        self.fold = fold
+
+    @classmethod
+    def before(cls, description: WindowOperatorDescription) -> PaneFold | None:
+        """The fold that may be done before the shuffle to the operator of ``description``, None if elements
+        have to come singly: the operator needs each that is late, or its window lists all."""
+        if not isinstance(description.layout, AlignedLayout) or description.aggregation is None:
+            return None
+        if description.allowedLateness or description.lateDataOutputTag is not None:
+            return None
+        windows = AlignedWindows.of(description)
+        return cls(windows, ColumnFold(description.aggregation)) if windows.panes else None
+
+    def of(self, records: Records) -> Records | None:
+        """``records`` folded: an accumulator for each key and pane, with the start of the pane as timestamp
+        and the number of its elements. None where columns do not do, or where it would not save much.
+        """
+        windows = self._windows
+        values, keys, hashes = records.values, records.keys, records.hashes
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+            return None
+        if not windows.panes or not self.fold.exactInAnyGrouping(values):
+            return None
+        order = self.fold.partOrder(values) if windows.panes > 1 else "any"
+        if order is None:
+            return None
+        count, timestamps = len(records), records.timestamps
+        if not windows.fit(timestamps):
+            return None
+        encoded = values.encoded(keys.column)
+        codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        first = (lowest - windows.offset) // windows.slide
+        span = (highest - windows.offset) // windows.slide - first + 1
+        if span * distinct * _LEAST_ELEMENTS_A_GROUP > count:
+            return None
+        groups = codes.astype(np.intp)
+        if span > 1:
+            panes = (timestamps - (windows.offset + first * windows.slide)) // windows.slide
+            groups += panes * distinct
+        counts = np.bincount(groups, minlength=span * distinct)
+        present = np.flatnonzero(counts)
+        if span > 1 and order != "any":
+            # Windows of several panes put their rows together in the order in which they are
+            positions = _POSITIONS[order](groups, span * distinct)
+            present = present[np.argsort(positions[present])]
+        numbers = np.zeros(span * distinct, dtype=np.intp)
+        numbers[present] = np.arange(len(present))
+        folded = self.fold.fold(values, numbers[groups], len(present))
+        if folded is None:
+            return None
+        hash_of_code = np.zeros(distinct, dtype=np.uint32)
+        hash_of_code[codes] = hashes
+        code = present % distinct
+        run = folded_run(encoded.dictionary.take(pa.array(code)), folded)
+        return Records(
+            run,
+            (present // distinct + first) * windows.slide + windows.offset,
+            ColumnKeys(run, 0),
+            hash_of_code[code],
+            counts[present],
+        )
+
+    def joined(self, parts: Sequence[Records]) -> Records | None:
+        """What ``of`` gave for elements that follow each other, as one run. None where columns cannot hold it."""
+        runs = [part.values.batch for part in parts if isinstance(part.values, RowColumns)]
+        if any(run.schema != runs[0].schema for run in runs):
+            return None
+        run = concatenated(runs)
+        timestamps = np.concatenate([part.timestamps for part in parts])
+        hashes = np.concatenate([part.hashes for part in parts if part.hashes is not None])
+        counts = np.concatenate([part.counts for part in parts if part.counts is not None])
+        keys, distinct = grouped(run.column(0))
+        panes = np.unique(timestamps, return_inverse=True)[1]
+        _, first, groups = np.unique(
+            panes * len(distinct) + keys, return_index=True, return_inverse=True
+        )
+        combination = Combination.of(run.schema)
+        if self._windows.panes > 1 and combination is not None and combination.order != "any":
+            assert combination.order is not None
+            order = np.argsort(_POSITIONS[combination.order](groups, len(first)))
+            first, groups = first[order], np.argsort(order)[groups]
+        values = combined_run(self.fold, run, run.column(0).take(pa.array(first)), groups)
+        if values is None:
+            return None
+        added = np.zeros(len(first), dtype=np.int64)
+        np.add.at(added, groups, counts)
+        return Records(values, timestamps[first], ColumnKeys(values, 0), hashes[first], added)
+
+
+def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:
+    """Folded elements: the keys, and the columns of their accumulators."""
+    schema = folded_schema(keys.type, folded.schema)
+    return RowColumns(pa.RecordBatch.from_arrays([keys, *folded.columns], schema=schema))
+
+
+def folded_schema(key: pa.DataType, folded: pa.Schema) -> pa.Schema:
+    """The columns of a folded run: the key, and those of the accumulators."""
+    fields = [(field.name, field.type) for field in folded]
+    return pa.schema([(KEY, key), *fields], metadata=folded.metadata)
+
+
+def combined_run(
+    fold: ColumnFold, run: pa.RecordBatch, keys: pa.Array, groups: Positions
+) -> RowColumns | None:
+    """A folded run with its rows combined by group; ``keys`` are those of the groups. None where columns
+    cannot hold it."""
+    combined = fold.combine(accumulators_of(run), groups, len(keys))
+    return None if combined is None else folded_run(keys, combined)
+
+
+def accumulators_of(run: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of the accumulators of a folded run."""
+    return run.select(list(range(1, run.num_columns)))

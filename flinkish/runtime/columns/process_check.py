@@ -1,0 +1,116 @@
+"""``ProcessCheck``: calls a keyed process function for the elements of a key, and compares what it does with what its
+columns do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.functions.state import ValueState
+from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.process_fold import KeyedRun, ProcessFold
+from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.state.table_states import TableValueState
+
+_MOST_ELEMENTS = 16
+
+
+class ProcessCheck:
+    """For one key of a run. Of a key with many elements a few are processed for themselves, over columns and one by
+    one. The states of the key are as before when the check is done."""
+
+    def __init__(self, fold: ProcessFold, run: KeyedRun, watermark: int) -> None:
+        self._fold = fold
+        self._watermark = watermark
+        seed = fold.runs.seed
+        special = chosen(run.values, fold.runs.checks, seed)
+        self._group = int(run.groups[special[seed % len(special)]])
+        places = np.flatnonzero(run.groups == self._group)
+        odd = special[run.groups[special] == self._group]
+        if len(places) > _MOST_ELEMENTS:
+            places = np.union1d(places[:_MOST_ELEMENTS], odd)
+        groups = np.zeros(len(places), dtype=np.intp)
+        keys = run.keys.take(pa.array(places))
+        self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups, 1)
+        self._elements = elements_at(run.values, places)
+
+    def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
+        """What differs, None if nothing does."""
+        key = distinct[self._group]
+        states: list[TableValueState] = []
+
+        def stored(state: ValueState[Any]) -> list[Any]:
+            assert isinstance(state, TableValueState)
+            states.append(state)
+            return state.storedUnder([key])
+
+        processed = self._fold.processed(self._part, self._watermark, stored)
+        if processed is None:
+            return None
+        before = [state.storedUnder([key])[0] for state in states]
+        after = list(before)
+        for new in processed.states:
+            if new.groups:
+                after[states.index(new.state)] = new.values[0]  # type: ignore[arg-type]
+        results = [] if processed.results is None else processed.results.rows()
+        emitting = processed.emitting.tolist()
+        columns = after, list(zip(emitting, results)), [time for _, time in processed.timers]
+
+        def called(_: int) -> Any:
+            backend.currentKey = key
+            try:
+                return self._called(key, states)
+            finally:
+                backend.currentKey = key
+                for state, value in zip(states, before):
+                    state.clear() if value is None else state.update(value)
+
+        def elements(_: int) -> Any:
+            return key, self._elements
+
+        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
+
+    def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
+        function: Callable[..., Any] = self._fold.function
+        timers: list[int] = []
+        results: list[tuple[int, Any]] = []
+        for number, (element, time) in enumerate(
+            zip(self._elements, self._part.timestamps.tolist())
+        ):
+            out = Collected()
+            context = _CalledContext(key, time, self._watermark, timers)
+            returned = function(element, context, out)
+            if returned is not None:
+                out.collectReturned(returned)
+            results += [(number, result) for result in out.results]
+        after = [state.storedUnder([key])[0] for state in states]
+        return after, results, list(dict.fromkeys(timers))
+
+
+class _CalledContext:
+    """The context of an element whose function is called to check its columns, and its timer service."""
+
+    def __init__(self, key: Any, timestamp: int, watermark: int, timers: list[int]) -> None:
+        self._key = key
+        self._timestamp = timestamp
+        self._watermark = watermark
+        self._timers = timers
+
+    def timestamp(self) -> int | None:
+        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
+
+    def getCurrentKey(self) -> Any:
+        return self._key
+
+    def timerService(self) -> _CalledContext:
+        return self
+
+    def currentWatermark(self) -> int:
+        return self._watermark
+
+    def registerEventTimeTimer(self, timestamp: int) -> None:
+        self._timers.append(timestamp)

@@ -1,0 +1,143 @@
+"""The path of keyed process functions: ``ProcessColumns`` takes a run through the function at once, with its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.functions.state import ValueState
+from flinkish.api.plan.operators import KeyedProcessDescription
+from flinkish.runtime.columns.path import ColumnPath, WithColumns
+from flinkish.runtime.columns.process_check import ProcessCheck
+from flinkish.runtime.columns.tracing.column_function import may_be_traced
+from flinkish.runtime.columns.tracing.folding import first_positions
+from flinkish.runtime.columns.tracing.process_fold import KeyedRun, Processed, ProcessFold
+from flinkish.runtime.columns.tracing.symbols import Refusal
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.contexts import SimpleTimerService
+from flinkish.runtime.operators.one_input import KeyedProcessOperator
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.operators.timers import InternalTimerService
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.state.table_states import TableValueState
+
+LEAST_ELEMENTS = 1 << 10
+"""Fewer are processed one by one, which takes less time."""
+
+
+class ProcessColumns:
+    """Does for a whole run what ``processElement`` does for each element, where that can be told from columns."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: KeyedStateBackend,
+        timers: SimpleTimerService,
+    ) -> None:
+        self._fold = ProcessFold(function, _default_of)
+        self._backend = backend
+        self._timers = timers
+
+    def _checked(
+        self, processed: Processed, run: KeyedRun, distinct: Sequence[Any]
+    ) -> Processed | None:
+        """``processed``, None if the function gives something else for one of the keys."""
+        difference = ProcessCheck(self._fold, run, self._timers.currentWatermark()).difference(
+            self._backend, distinct
+        )
+        if difference is None:
+            return processed
+        self._fold.runs.leave(difference)
+        return None
+
+    def process(self, records: Records) -> Records | None:
+        """What the function emits for ``records``, with its states and timers changed; None, and nothing changed,
+        if it has to be called for each."""
+        values, keys = records.values, records.keys
+        columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
+        if not columns or not isinstance(keys, ColumnKeys):
+            self._fold.runs.note(False)
+            return None
+        assert isinstance(values, RowColumns)
+        column, groups, distinct = _by_first(values.encoded(keys.column))
+        run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
+
+        def stored(state: ValueState[Any]) -> list[Any]:
+            assert isinstance(state, TableValueState)
+            return state.storedUnder(distinct)
+
+        with self._fold.runs.working():
+            processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
+        if processed is not None and self._fold.runs.due(values):
+            with self._fold.runs.checking():
+                processed = self._checked(processed, run, distinct)
+        self._fold.runs.note(processed is not None)
+        if processed is None:
+            return None
+        backend = self._backend
+        for new in processed.states:
+            for group, value in zip(new.groups, new.values):
+                backend.currentKey = distinct[group]
+                new.state.update(value)
+        for group, timestamp in processed.timers:
+            backend.currentKey = distinct[group]
+            self._timers.registerEventTimeTimer(timestamp)
+        if processed.results is None:
+            return Records([], no_timestamps(0))
+        return Records(processed.results, records.timestamps[processed.emitting])
+
+
+class KeyedProcessPath(ColumnPath):
+    """``process`` of a keyed stream, as long as its input lasts: behind it, new timers fire at once."""
+
+    def __init__(
+        self, columns: ProcessColumns, timers: InternalTimerService, output: Output
+    ) -> None:
+        self.columns = columns
+        self._timers = timers
+        self._output = output
+
+    def process(self, records: Records) -> bool:
+        results = None if self._timers.inputEnded else self.columns.process(records)
+        if results is not None and len(results):
+            self._output.emitRecords(results)
+        return results is not None
+
+
+class KeyedColumnProcess(WithColumns, KeyedProcessOperator):
+    """``KeyedProcessOperator`` with its path."""
+
+    path: KeyedProcessPath | None
+
+    def __init__(self, context: OperatorContext, description: KeyedProcessDescription) -> None:
+        super().__init__(context, description)
+        if self.tracesFunctions and may_be_traced(description.call):
+            columns = ProcessColumns(description.call, self.backend, self.timerService)
+            self.path = KeyedProcessPath(columns, self.timers, self.output)
+
+
+def _by_first(
+    encoded: pa.DictionaryArray,
+) -> tuple[pa.Array, NDArray[np.intp], Sequence[Any]]:
+    """For each key its number, and the distinct ones, in the order in which they come first."""
+    codes = encoded.indices.to_numpy()
+    first = first_positions(codes, len(encoded.dictionary))
+    known = np.flatnonzero(first >= 0)
+    order = known[np.argsort(first[known])]
+    numbers = np.empty(len(first), dtype=np.intp)
+    numbers[order] = np.arange(len(order))
+    return encoded, numbers[codes], python_values(encoded.dictionary.take(pa.array(order)))
+
+
+def _default_of(state: ValueState[Any]) -> Any:
+    """The default value of a state. Raises Refusal if it is more than a value of a table."""
+    if type(state) is not TableValueState:
+        raise Refusal("uses a state whose values expire")
+    return state.default

@@ -1,0 +1,150 @@
+"""Timestamps and watermarks of runs that are columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.eventtime.watermarks import WatermarkOutput
+from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
+from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.runtime.columns.tracing.column_function import column_function
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.timestamps import (
+    SourceWatermarksOperator,
+    Split,
+    Splits,
+    TimestampsAndWatermarksOperator,
+)
+from flinkish.runtime.records.records import Records, Timestamps
+from flinkish.runtime.records.rows import RowColumns, integer_column
+from flinkish.runtime.time.watermarks import WatermarkGeneration
+
+_SMALLEST_SLICE = 16
+"""Columns of fewer elements cost more than the elements as objects."""
+
+
+class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
+    """A ``TimestampsAndWatermarksOperator`` that knows the timestamps of a run of columns without a call for each
+    element, and lets a generator that only notes what elements are note the run at once."""
+
+    def __init__(
+        self, context: OperatorContext, description: TimestampsAndWatermarksDescription
+    ) -> None:
+        super().__init__(context, description)
+        self._columns = column_function(self._extract, 2, traces=self.tracesFunctions)
+
+    def processOf(
+        self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
+    ) -> None:
+        known = None
+        if generation.notesRuns and not generation.emitsOnlyPeriodically:
+            known = self.timedAsColumns(records)
+        if known is not None and generation.note(known.values, known.timestamps):
+            self.output.emitRecords(known)
+        else:
+            super().processOf(generation, emitter, records)
+
+    def timed(self, records: Records) -> Records:
+        column = self._timestamp_column(records)
+        if column is None:
+            return super().timed(records)
+        self.lookAt(column)
+        return records.timed(column)
+
+    def timedAsColumns(self, records: Records) -> Records | None:
+        """A run of columns with its timestamps, if no assigner has to be called for each element."""
+        if not isinstance(records.values, RowColumns) or records.values.nested:
+            return None
+        if self._columns is not None and self._columns.readsVariables(records.values):
+            return None  # The generator may write them as it sees an element
+        column = self._timestamp_column(records)
+        if column is None:
+            return None
+        self.lookAt(column)
+        return records.timed(column)
+
+    def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
+        known = self.timedAsColumns(records)
+        if known is None:
+            super().emitSingly(records, noted)
+        else:
+            self._emit_in_slices(known, noted)
+
+    def _timestamp_column(self, records: Records) -> Timestamps | None:
+        """The timestamps of a run, if they are known without a call of the assigner for each element."""
+        if self._extract is None:
+            return records.timestamps
+        column = integer_column(records.values, self._field)
+        if column is None and self._columns is not None:
+            column = self._columns.integers(records.values, records.timestamps)
+        return column
+
+    def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
+        """``emitSingly`` for columns, which stay columns between two watermarks."""
+        value: Any = None
+        with self.userCodeOf(lambda: value), self.emitter.held() as held:
+            for held.position, (value, timestamp) in enumerate(
+                zip(records.values, records.timestamps.tolist())
+            ):
+                noted(held.position, value, timestamp)
+        if len(held.signals) * _SMALLEST_SLICE > len(records):
+            records = Records(list(records.values), records.timestamps)
+        sent = 0
+        for position, signal in held.signals:
+            if position >= sent:
+                self.output.emitRecords(records.slice(sent, position + 1))
+                sent = position + 1
+            if isinstance(signal, WatermarkStatus):
+                self.output.emitWatermarkStatus(signal)
+            else:
+                self.output.emitWatermark(signal)
+        if sent < len(records):
+            self.output.emitRecords(records.slice(sent, len(records)))
+
+
+class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOperator):
+    """The same for a source's splits, which are told apart by a column where there is one."""
+
+    def emitOfSplits(
+        self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
+    ) -> None:
+        known = None
+        if all(split.generation.notesRuns for split in splits):
+            known = self.timedAsColumns(records)
+        if known is not None:
+            numbers = np.asarray(found.numbers)
+            done = [_note(known.kept(numbers == n), split) for n, split in enumerate(splits)]
+            if all(done):
+                self.output.emitRecords(known)
+                return
+        super().emitOfSplits(records, found, splits, done)
+
+    def highest(self, found: Splits, timestamps: Timestamps) -> list[int]:
+        highest = np.full(len(found.distinct), MIN_TIMESTAMP)
+        np.maximum.at(highest, np.asarray(found.numbers), timestamps)
+        of_each: list[int] = highest.tolist()
+        return of_each
+
+    def splitsOf(self, records: Records) -> Splits:
+        values = records.values
+        if isinstance(values, RowColumns) and self._splitField is not None:
+            number = values.column(self._splitField)
+            column = None if number is None else values.arrow(number)
+            if column is not None and not column.null_count and _tells_apart(column.type):
+                encoded = column.dictionary_encode()
+                return Splits(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
+        return super().splitsOf(records)
+
+
+def _note(own: Records, split: Split) -> bool:
+    """Whether the generator of a split has noted its records, all at once."""
+    return split.generation.note(own.values, own.timestamps)
+
+
+def _tells_apart(kind: pa.DataType) -> bool:
+    """Whether values of ``kind`` are equal in Python exactly if Arrow finds them equal."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind))

@@ -1,0 +1,605 @@
+"""``ColumnFold``: aggregates the columns of a run by group, with the accumulators Python would make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.errors import said_by, shown
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.types.row import Row
+from flinkish.runtime.columns.tracing.checks import same
+from flinkish.runtime.columns.tracing.column_function import (
+    ColumnFunction,
+    Traces,
+    column_of,
+    has_nulls,
+    refusal_of,
+    run_of,
+    symbolic_element,
+)
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
+from flinkish.runtime.columns.tracing.expressions import (
+    NUMBERS,
+    PYTHON_TYPES,
+    Constant,
+    Expression,
+    Expressions,
+    Kind,
+    Operation,
+    folds,
+)
+from flinkish.runtime.columns.tracing.fold_checks import combining_differs, folds_differ
+from flinkish.runtime.columns.tracing.folding import (
+    Folding,
+    arrow_type,
+    folded_field,
+    normal,
+)
+from flinkish.runtime.columns.tracing.forms import Form, Recogniser, check_best
+from flinkish.runtime.columns.tracing.kernels import (
+    NOT_EXACT,
+    Inexact,
+    kind_of,
+    of_python,
+    to_arrow,
+)
+from flinkish.runtime.columns.tracing.symbols import (
+    Refusal,
+    Symbol,
+    symbolic,
+)
+from flinkish.runtime.columns.tracing.trace import Trace, Traced, is_record_class
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import (
+    VALUE,
+    Shape,
+    shape_of,
+    tuple_shape,
+    with_shape,
+)
+
+_EXTREMES = ("lowest", "highest")
+_NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """How accumulators are folded of columns of a schema."""
+
+    shape: Shape
+    """What an accumulator is made of."""
+    schema: pa.Schema
+    """The folded columns."""
+    kinds: tuple[Kind, ...]
+    forms: tuple[Form, ...]
+    start: tuple[Any, ...] | None
+    """The fields of a new accumulator; None: the first element is the first accumulator."""
+    traced: Traced | None
+    created: Traced | None = None
+    """How a new accumulator is made."""
+
+    def noted(self) -> FoldPlan:
+        """The plan with its combination noted in the schema, if parts can be folded apart."""
+        if not self.exactInAnyGrouping:
+            return self
+        return replace(self, schema=self.combination.noted(self.schema))
+
+    @property
+    def combination(self) -> Combination:
+        """How parts that were folded apart become one."""
+        tests_none = self.traced is not None and self.traced.testsNone
+        return Combination(self.forms, self.kinds, self.start, tests_none)
+
+    def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
+        """Whether an accumulator of these elements may be None, rather than hold one."""
+        return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return any(t is not None and t.changed() for t in (self.traced, self.created))
+
+    @property
+    def exactInAnyGrouping(self) -> bool:
+        """Whether parts of the elements can be folded apart."""
+        reduces = self.start is None
+        return all(
+            form.exactInAnyGrouping(number, kind, reduces)
+            for number, (form, kind) in enumerate(zip(self.forms, self.kinds))
+        )
+
+    @property
+    def commutes(self) -> bool:
+        """Whether the elements may come in any order."""
+        return self.exactInAnyGrouping and all(
+            form.way in ("kept", "sum") or (form.way in _EXTREMES and kind != "float")
+            for form, kind in zip(self.forms, self.kinds)
+        )
+
+    def isMergedBy(self, merge: FoldPlan) -> bool:
+        """Whether ``merge``, a reduction of accumulators, gives that of the elements in both; this one
+        commutes, and begins with ``createAccumulator``."""
+        assert self.start is not None
+        if merge.kinds != self.kinds or merge.traced is None:
+            return False
+        for _, operation in merge.traced.steps:
+            if not isinstance(operation, Operation) or operation.name not in _NEVER_RAISES:
+                return False
+        return all(
+            own.joins(form, number) and (own.way != "sum" or start == 0)
+            for number, (own, form, start) in enumerate(zip(self.forms, merge.forms, self.start))
+        )
+
+    @property
+    def columns(self) -> set[int]:
+        """The columns of the input that it reads."""
+        read = set(range(len(self.kinds))) if self.start is None else set()
+        for form in self.forms:
+            read |= form.columns
+        return read if self.traced is None else read | self.traced.reading
+
+
+class ColumnFold:
+    """An AggregateFunction, a ReduceFunction or f(a, b), over columns.
+
+    The accumulators of all groups are a batch, *the folded columns*, with a row for each group. Where an
+    accumulator could differ from what the function makes element by element, the answer is None, and
+    the caller takes that way.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._reduces = not isinstance(function, AggregateFunction)
+        self.runs = ColumnRuns("ColumnFold", function)
+        self._traces = Traces(self._plan, self.runs)
+        self._get_result: ColumnFunction | None = None
+        self._merge: ColumnFold | None = None
+        if isinstance(function, AggregateFunction):
+            self._get_result = ColumnFunction(function.getResult)
+            self._merge = ColumnFold(function.merge)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        return self._traces.reason or refusal_of(self._explore)
+
+    def follows(self, values: RowColumns) -> bool:
+        """Whether elements like ``values`` can be folded as columns."""
+        return self._traces.of(values) is not None
+
+    def schemaFor(self, values: RowColumns) -> pa.Schema | None:
+        """The columns that elements like ``values`` are folded to, None if they cannot be."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return None if plan is None else plan.schema
+
+    def exactInAnyGrouping(self, values: RowColumns) -> bool:
+        """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
+        plan = self._traces.of(values)
+        return plan is not None and plan.exactInAnyGrouping
+
+    def readsValues(self, values: RowColumns) -> bool:
+        """Whether the function may give others for the same elements later, as it reads values outside of it."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return plan is None or (plan.traced is not None and plan.traced.readsValues)
+
+    def partOrder(self, values: RowColumns) -> PartOrder | None:
+        """In which order parts of elements like ``values`` have to be combined that came mixed; None: in none."""
+        plan: FoldPlan | None = self._traces.of(values)
+        return None if plan is None else plan.combination.order
+
+    def mergesInAnyOrder(self, values: RowColumns) -> bool:
+        """Whether accumulators of parts of elements like ``values`` may be joined by ``combine`` in any order,
+        as the function's ``merge`` would join them."""
+        plan = self._traces.of(values)
+        if plan is None or plan.start is None or not plan.commutes or self._merge is None:
+            return False
+        merge: FoldPlan | None = self._merge._traces.of(
+            RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
+        )
+        return merge is not None and plan.isMergedBy(merge)
+
+    def reads(self, values: RowColumns) -> set[int] | None:
+        """The numbers of the columns that the fold reads of elements like ``values``, None if it does not
+        run as columns, or if it may read any."""
+        plan: FoldPlan | None = self._traces.of(values)
+        if plan is None or (plan.traced is not None and plan.traced.testsNone):
+            return None
+        return plan.columns
+
+    # ------------------------------------------------------------------ folding
+
+    @counting(folds_differ)
+    def fold(
+        self,
+        values: Sequence[Any],
+        groups: NDArray[np.intp],
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """For each group from 0 to before ``count``, each of which has a value, the accumulator of its
+        values in their order.
+
+        Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
+        given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
+        """
+        return self.foldUnchecked(values, groups, count, start, started)
+
+    def foldUnchecked(
+        self,
+        values: Sequence[Any],
+        groups: NDArray[np.intp],
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """The same for those who check it."""
+        if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
+            return None
+        plan = self._traces.of(values)
+        if plan is None or (
+            start is not None and not start.schema.equals(plan.schema, check_metadata=True)
+        ):
+            return None
+        batch = values.columns
+        traced = plan.traced
+        if traced is not None and traced.testsNone and has_nulls(batch):
+            return None
+        if plan.mayBecomeNone(batch):
+            return None  # the caller refuses an accumulator that is None
+        run = run_of(batch)
+        folding = Folding(run, batch, groups, count, plan.start is None)
+        try:
+            if traced is not None:
+                run.check(traced.steps)
+            if start is not None:
+                folding.begin(start, started)
+            columns: list[Any] = []
+            for number in range(len(plan.forms)):
+                columns.append(folded_field(folding, plan.forms, plan.kinds, plan.start, number))
+            return _batch(columns, plan.schema)
+        except NOT_EXACT:
+            return None
+
+    def combine(
+        self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int
+    ) -> pa.RecordBatch | None:
+        """The accumulators of groups of which parts were folded apart, in their order, each without a
+        start. Only for folds that are exact in any grouping."""
+        combination = Combination.of(parts.schema)
+        if combination is None or self.runs.difference is not None:
+            return None
+        try:
+            with self.runs.working():
+                combined = _batch(combination.columns(parts, groups, count), parts.schema)
+        except NOT_EXACT:
+            return None
+        if self._reduces and self.runs.due():
+            with self.runs.checking():
+                difference = combining_differs(self, combined, parts, groups, count)
+            if difference is not None:
+                self.runs.leave(difference)
+                return None
+        return combined
+
+    def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
+        """The accumulator of what is in two, the elements of ``one`` first; ``other`` was folded to columns of that
+        schema, and ``one`` may be anything that Python made. None if nothing proves that the result is what the function
+        would give for the elements of ``other`` one by one."""
+        shape, combination = shape_of(folded), Combination.of(folded)
+        assert combination is not None
+        parts: tuple[list[Any], list[Any]] = ([], [])
+        for accumulator, fields_of in zip((one, other), parts):
+            if not take_apart(shape, accumulator, fields_of) or not combination.proves(fields_of):
+                return None
+        (joined,) = shape.made([[field] for field in combination.joined(*parts)])
+        if self._reduces and self.runs.checks:
+            # An accumulator of a reduction is an element, so that the function can tell
+            try:
+                reduced = reduce_call(self._function)(one, other)
+            except Exception as error:
+                found = said_by(error)
+            else:
+                if same(reduced, joined):
+                    return joined
+                found = shown(reduced)
+            self.runs.leave(
+                f"gives {found} for {shown(one)} and {shown(other)}, where joining columns gave {shown(joined)}"
+            )
+            return None
+        return joined
+
+    def reduced(self, one: Any, element: Any) -> Any:
+        """What a reduction gives for an accumulator and one element; None for an AggregateFunction, whose accumulator does
+        not tell the element."""
+        return reduce_call(self._function)(one, element) if self._reduces else None
+
+    # ------------------------------------------------------------------ accumulators
+
+    def accumulators(self, folded: pa.RecordBatch) -> list[Any]:
+        """The accumulators as objects of Python."""
+        return self._elements(folded).rows()
+
+    def _elements(self, folded: pa.RecordBatch) -> RowColumns:
+        return RowColumns(folded, shape_of(folded.schema))
+
+    def folded(self, accumulators: Sequence[Any]) -> pa.RecordBatch | None:
+        """Accumulators of Python as folded columns, None if they do not fit."""
+        if not accumulators:
+            return None
+        shape = self._shape_of_value(accumulators[0])
+        if shape is None:
+            return None
+        columns: list[list[Any]] = [[] for _ in range(shape.width)]
+        for accumulator in accumulators:
+            found: list[Any] = []
+            if not take_apart(shape, accumulator, found):
+                return None
+            for column, value in zip(columns, found):
+                column.append(value)
+        schema = self._schema_for(shape, columns)
+        try:
+            if schema is None:
+                arrays = [to_arrow(of_python(column).data) for column in columns]
+                return _batch(arrays, _schema(shape, [a.type for a in arrays]))
+            return _batch([column_of_values(c, k) for c, k in zip(columns, schema.types)], schema)
+        except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
+            return None
+
+    def _shape_of_value(self, value: Any) -> Shape | None:
+        try:
+            return _structure(value, [])
+        except Refusal:
+            return None
+
+    def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:
+        """The schema that folded accumulators of that shape and those values have had before."""
+        for plan in self._traces.all():
+            if plan.shape == shape and all(
+                kind not in PYTHON_TYPES
+                or set(map(type, column)) <= {PYTHON_TYPES[kind], type(None)}
+                for kind, column in zip(plan.kinds, columns)
+            ):
+                return plan.schema
+        return None
+
+    def results(self, folded: pa.RecordBatch) -> RowColumns | None:
+        """What ``getResult`` gives for each accumulator, as columns; None if it does not run as columns."""
+        elements = self._elements(folded)
+        if self._get_result is None:
+            return elements
+        results = self._get_result.results(elements)
+        if results is None or (results.shape.kind is None and results.batch.column(0).null_count):
+            return None  # no result where it is None, which the caller has to see
+        return results
+
+    # ------------------------------------------------------------------ tracing
+
+    def _created(self) -> Traced:
+        """What ``createAccumulator`` gives. Raises Refusal if it is not the same each time."""
+        created = Trace().follow(self._function.createAccumulator)
+        if not all(isinstance(column, Constant) for column in created.columns):
+            raise Refusal("creates accumulators that differ")
+        return created
+
+    def _plan(self, values: RowColumns) -> FoldPlan:
+        if isinstance(self._function, FieldAggregator):
+            return _aggregation_plan(self._function, values)
+        if self._reduces:
+            kinds = [kind_of(kind) for kind in values.schema.types]
+            return self._traced_plan(values, values.shape, kinds, None)
+        created = self._created()
+        kinds = [column.kind for column in created.columns]
+        if not set(kinds) <= {"int", "float", "bool", "str"}:
+            raise Refusal("starts with an accumulator that is not made of numbers, texts and bools")
+        start = tuple(column.value for column in created.columns if isinstance(column, Constant))
+        plan = self._traced_plan(values, created.shape, kinds, start)
+        return replace(plan, created=created)
+
+    def _traced_plan(
+        self, values: RowColumns, shape: Shape, kinds: list[Kind], start: tuple[Any, ...] | None
+    ) -> FoldPlan:
+        trace = Trace()
+        traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
+        if traced.shape != shape:
+            raise Refusal("returns an accumulator of another shape than it is given")
+        forms = forms_of(trace, traced)
+        after = [e.kind for e in traced.columns]
+        if after != kinds:
+            assert len(after) == len(kinds)
+            if start is None or not all(map(_becomes_float, kinds, after, forms)):
+                raise Refusal("changes the type of a field of the accumulator, or may do so")
+            start = tuple(float(v) if k == "float" else v for v, k in zip(start, after))
+            return self._traced_plan(values, shape, after, start)
+        types = [
+            arrow_type(kind, form, values.columns, number)
+            for number, (kind, form) in enumerate(zip(kinds, forms))
+        ]
+        names = values.schema.names if start is None else None
+        schema = _schema(shape, types, names)
+        return FoldPlan(shape, schema, tuple(kinds), tuple(forms), start, traced).noted()
+
+    def _follow(self, trace: Trace, element: Any, shape: Shape, kinds: list[Kind]) -> Traced:
+        symbols = [
+            Symbol(trace, trace.expressions.accumulated(number, kind))
+            for number, kind in enumerate(kinds)
+        ]
+        accumulator = symbolic(trace, shape, symbols)
+        if self._reduces:
+            return trace.follow(reduce_call(self._function), accumulator, element)
+        return trace.follow(self._function.add, element, accumulator)
+
+    def _explore(self) -> None:
+        """Raises Refusal if the function cannot run as columns, whatever its input."""
+        if isinstance(self._function, FieldAggregator):
+            return
+        trace = Trace(exploring=True)
+        element = Symbol(trace, trace.expressions.column(0, "unknown"))
+        if self._reduces:
+            so_far = Symbol(trace, trace.expressions.column(1, "unknown"))
+            trace.follow(reduce_call(self._function), so_far, element)
+            return
+        created = self._created()
+        self._follow(trace, element, created.shape, [column.kind for column in created.columns])
+
+
+def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
+    """Whether a field is as before, or an int to which a float is added at once."""
+    return before == after or (
+        before == "int" and after == "float" and form.way == "sum" and form.only is None
+    )
+
+
+def forms_of(trace: Trace, traced: Traced) -> list[Form]:
+    """How each field of an accumulator changes with an element. Raises Refusal where that is no form, or where the
+    function computes more."""
+    forms = recognised(trace, traced.columns)
+    for step in traced.steps:
+        _check_step(step.operation)
+    return forms
+
+
+def recognised(trace: Trace, fields: Sequence[Expression]) -> list[Form]:
+    """The form of each field. Raises Refusal."""
+    recogniser = Recogniser(trace.expressions, fields)
+    forms = [recogniser.form(number, field) for number, field in enumerate(fields)]
+    check_best(forms)
+    return forms
+
+
+def _check_step(operation: Expression) -> None:
+    if needs_accumulator(operation):
+        raise Refusal("computes more of the accumulator than sums, counts, minima and maxima")
+
+
+def needs_accumulator(operation: Expression) -> bool:
+    """Whether Python could raise in ``operation`` for what is in the accumulator."""
+    harmless = (*_NEVER_RAISES, "-", "*", "unary -")
+    return folds(operation) and getattr(operation, "name", "") not in harmless
+
+
+# ---------------------------------------------------------------------- sum, min, max, minBy, maxBy
+
+
+def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
+    """The plan of an aggregation of ours, which reads and sets one field."""
+    number = column_of(values.shape, function.field)
+    types = values.schema.types
+    kind = kind_of(types[number])
+    make = Expressions()
+    value = make.column(number, kind)
+    kept = Form("kept")
+    if type(function) is SumAggregator:
+        if kind not in ("int", "float"):
+            raise Refusal("sums up a field that is no int or float")
+        forms = [kept] * len(types)
+        forms[number] = Form("sum", value)
+    elif type(function) is ComparableAggregator:
+        if kind not in (*NUMBERS, "str"):
+            raise Refusal("compares a field that is no number or text")
+        extreme = Form(
+            "highest" if function._highest else "lowest",
+            value,
+            lastOfEqual=function._by and not function._first,
+        )
+        forms = [kept] * len(types)
+        if function._by:
+            forms = [
+                Form(
+                    "best",
+                    make.column(other, kind_of(types[other])),
+                    by=number,
+                    against=value,
+                    highest=function._highest,
+                    lastOfEqual=extreme.lastOfEqual,
+                )
+                for other in range(len(types))
+            ]
+        forms[number] = extreme
+    else:
+        raise Refusal(f"is an aggregation of its own, {type(function).__name__}")
+    kinds = tuple(kind_of(kind) for kind in types)
+    stored = [
+        arrow_type(kind, form, values.columns, n)
+        for n, (kind, form) in enumerate(zip(kinds, forms))
+    ]
+    schema = _schema(values.shape, stored, values.schema.names)
+    return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None).noted()
+
+
+# ---------------------------------------------------------------------- values and columns
+
+
+def _structure(value: Any, parts: list[Any]) -> Shape:
+    """The shape of a value of Python, whose parts are added to ``parts``. Raises Refusal."""
+    kind = type(value)
+    if kind is tuple and value:
+        return tuple_shape([_structure(part, parts) for part in value])
+    if isinstance(value, Row) and len(value):
+        names = value.getFieldNames()
+        return Shape(Row, names, tuple(_structure(part, parts) for part in tuple.__iter__(value)))
+    if isinstance(value, tuple) or is_dataclass(kind):
+        if not is_record_class(kind):
+            raise Refusal(
+                f"has an accumulator of the class {kind.__name__}, which cannot be followed"
+            )
+        names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
+        inner = tuple(_structure(getattr(value, name), parts) for name in names)
+        return Shape(kind, names, inner)
+    if isinstance(value, (list, dict, set, bytearray)):
+        raise Refusal(f"has a {kind.__name__} as accumulator, which can change")
+    parts.append(value)
+    return VALUE
+
+
+def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
+    """Add the parts of a value of ``shape``; whether it is of that shape."""
+    if shape.kind is None:
+        parts.append(value)
+        return True
+    if shape.kind is Row:
+        if not isinstance(value, Row) or value.getFieldNames() != shape.names:
+            return False
+    elif type(value) is not shape.kind:
+        return False
+    inner = (
+        tuple.__iter__(value)
+        if isinstance(value, tuple)
+        else (getattr(value, n) for n in shape.names)
+    )
+    members = list(inner)
+    return len(members) == len(shape.parts) and all(
+        take_apart(part, member, parts) for part, member in zip(shape.parts, members)
+    )
+
+
+def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()):
+        wanted = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool, pa.string(): str}[kind]
+        if not set(map(type, values)) <= {wanted, type(None)}:
+            raise Inexact
+    made = pa.array(values, kind)
+    if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()) or made.to_pylist() == values:
+        return made
+    raise Inexact
+
+
+def _batch(columns: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [normal(to_arrow(column), kind) for column, kind in zip(columns, schema.types)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _schema(
+    shape: Shape, types: Sequence[pa.DataType], names: Sequence[str] | None = None
+) -> pa.Schema:
+    return with_shape(pa.schema(list(zip(names or shape.columnNames, types))), shape)

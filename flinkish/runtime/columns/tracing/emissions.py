@@ -1,0 +1,156 @@
+"""What a function emits on the ways through its branches, and the columns of what many elements emit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.functions.adapt import results_of
+from flinkish.runtime.columns.tracing.expressions import Column, Expression
+from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
+from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol, taken_apart
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import Shape
+
+Positions: TypeAlias = NDArray[np.intp]
+Slot: TypeAlias = tuple[Expression, ...]
+"""A condition, and what is emitted or registered where it is true."""
+
+MOST_EFFECTS = 8
+"""Elements that emit more, or register more timers, are processed one by one."""
+
+
+class Emitting:
+    """Stands for the collector of a function that is traced."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.results: list[Any] = []
+
+    def collect(self, value: Any) -> None:
+        if value is None:
+            raise self._trace.refusal("emits None")
+        self.results.append(value)
+
+    def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
+        """Collect the results that a function returns or yields, as ``results_of`` finds them. Raises Refusal."""
+        if isinstance(returned, (Symbol, Record)):
+            raise Refusal("returns a value that is no list of results")
+        # Not left to results_of, which compares each result with None
+        if (
+            wrote
+            and isinstance(returned, (list, tuple))
+            and not any(r is not None for r in returned)
+        ):
+            return
+        for result in results_of(returned, tuples=tuples):
+            self.collect(result)
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its collector")
+
+
+class Emissions:
+    """How many results a function emits at the most, and what each is made of."""
+
+    def __init__(self) -> None:
+        self.shape: Shape | None = None
+        """None as long as nothing is emitted."""
+        self.count = 0
+
+    def note(self, trace: Trace, results: Sequence[Any]) -> None:
+        """Note the results of one way through the function. Raises Refusal where they cannot be columns."""
+        for result in results:
+            shape, _ = taken_apart(trace, result)
+            if self.shape not in (None, shape):
+                raise Refusal("emits values of different shapes")
+            self.shape = shape
+        self.count = max(self.count, len(results))
+        if self.count > MOST_EFFECTS:
+            raise Refusal(f"emits more than {MOST_EFFECTS} results")
+
+    def filled(self, trace: Trace, results: Sequence[Any]) -> Iterator[Any]:
+        """The results of one way, with nothing where only another way emits one."""
+        for number in range(self.count):
+            emits = number < len(results)
+            assert self.shape is not None
+            yield emits
+            yield from parts_of_value(trace, self.shape, results[number] if emits else None)
+
+    def slots(self, columns: Iterator[Expression]) -> tuple[Slot, ...]:
+        """What was traced of ``filled``."""
+        width = 0 if self.shape is None else self.shape.width
+        return tuple(tuple(next(columns) for _ in range(1 + width)) for _ in range(self.count))
+
+
+def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
+    """The parts of a value of ``shape``; of None so many of None."""
+    if value is None and shape.width != 1:
+        return [None] * shape.width
+    return [Symbol(trace, expression) for expression in taken_apart(trace, value)[1]]
+
+
+class Emitted(NamedTuple):
+    """What elements emit, in their order."""
+
+    results: RowColumns | None
+    positions: Positions
+    """For each result the position of the element that emits it."""
+
+
+class EmittedColumns:
+    """Gathers what elements emit, part by part."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Positions, list[pa.Array]]] = []
+        self._shape: Shape | None = None
+
+    def add(
+        self,
+        slots: Iterable[Slot],
+        shape: Shape | None,
+        run: Run,
+        batch: pa.RecordBatch,
+        positions: Positions,
+    ) -> None:
+        """Add what the elements at ``positions``, which are ``run`` and ``batch``, emit by ``slots``."""
+        for condition, *columns in slots:
+            part, mask = elements_where(run, condition)
+            if not part.count:
+                continue
+            chosen = batch if mask is None else batch.filter(pa.array(mask))
+            made = [_result(part, chosen, column) for column in columns]
+            self._parts.append((positions if mask is None else positions[mask], made))
+            self._shape = shape
+
+    def joined(self) -> Emitted:
+        """All that was added, in the order of the elements."""
+        if not self._parts:
+            return Emitted(None, np.zeros(0, dtype=np.intp))
+        assert self._shape is not None
+        positions = np.concatenate([positions for positions, _ in self._parts])
+        columns = [pa.concat_arrays(c) for c in zip(*(made for _, made in self._parts))]
+        if len(self._parts) > 1:
+            order = np.argsort(positions, kind="stable")
+            positions = positions[order]
+            columns = [column.take(pa.array(order)) for column in columns]
+        names = list(self._shape.columnNames)
+        results = RowColumns(pa.RecordBatch.from_arrays(columns, names), self._shape)
+        return Emitted(results, positions)
+
+
+def elements_where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:
+    """The elements for which a condition is true, and which they are; None: all."""
+    mask = run.mask(condition)
+    return (run, None) if mask.all() else (run.where(mask), mask)
+
+
+def _result(run: Run, batch: pa.RecordBatch, expression: Expression) -> pa.Array:
+    if isinstance(expression, Column):
+        return plain(batch.column(expression.number))  # also with nulls
+    return to_arrow(run.array(expression))

@@ -1,0 +1,337 @@
+"""``EmittingFunction``: a function that emits any number of results, over the columns of many calls."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.functions.adapt import results_of
+from flinkish.api.plan.windows import WindowCall
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.column_function import (
+    Traces,
+    has_nulls,
+    refusal_of,
+    run_of,
+    symbolic_element,
+)
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.emissions import (
+    Emissions,
+    Emitted,
+    EmittedColumns,
+    Emitting,
+    Slot,
+)
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, kind_of
+from flinkish.runtime.columns.tracing.symbols import Record, Symbol
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
+from flinkish.runtime.records.rows import RowColumns, python_values
+
+
+class _Plan(NamedTuple):
+    """What the function emits of a row."""
+
+    traced: Traced
+    slots: tuple[Slot, ...]
+    emissions: Emissions
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return self.traced.changed()
+
+
+def _emissions_differ(
+    self: EmittingFunction, emitted: Emitted, elements: RowColumns, *extra: pa.Array
+) -> str | None:
+    """What differs of what a run emits."""
+    positions = chosen(elements, self.runs.checks, self.runs.seed)
+    found = elements_at(elements, positions)
+    indices = pa.array(positions)
+    others = list(zip(*(python_values(column.take(indices)) for column in extra)))
+    starts = np.searchsorted(emitted.positions, positions)
+    ends = np.searchsorted(emitted.positions, positions + 1)
+
+    def columns(number: int) -> list[Any]:
+        if emitted.results is None:
+            return []
+        return emitted.results.between(int(starts[number]), int(ends[number])).anew().rows()
+
+    def called(number: int) -> list[Any]:
+        out = Collected()
+        self._collect(found[number], others[number], out)
+        return out.results
+
+    return difference_of(positions, found.__getitem__, columns, called)
+
+
+class EmittingFunction(ABC):
+    """A function that gives its results to a collector, returns a list of them, or yields them.
+
+    Where the results could differ from those of calls one by one, the answer is None, and the caller calls it.
+    """
+
+    def __init__(self, function: object) -> None:
+        self.runs = ColumnRuns(type(self).__name__, function)
+        self._traces = Traces(self._plan, self.runs)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        return self._traces.reason or refusal_of(self._explore)
+
+    @abstractmethod
+    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+        """Call the function with ``element`` and what the columns behind those of the element stand for."""
+
+    @abstractmethod
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        """The same with an element of Python."""
+
+    @abstractmethod
+    def _width(self) -> int:
+        """How many columns there are behind those of an element."""
+
+    def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
+        """Whether the function may take another way with some of ``batch`` than with symbols."""
+        return False
+
+    @counting(_emissions_differ)
+    def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Emitted | None:
+        """What the calls with ``elements`` and ``extra`` emit."""
+        if elements.mayDiffer:
+            return None
+        batch = elements.batch
+        for number, column in enumerate(extra):
+            batch = batch.append_column(f"extra {number}", column)
+        plan: _Plan | None = self._traces.of(RowColumns(batch, elements.shape))
+        if plan is None or (plan.traced.testsNone and has_nulls(batch)):
+            return None
+        if self._may_differ(plan.traced, batch):
+            return None
+        run = run_of(batch)
+        emitted = EmittedColumns()
+        try:
+            run.check(plan.traced.steps)
+            emitted.add(plan.slots, plan.emissions.shape, run, batch, np.arange(len(elements)))
+            return emitted.joined()
+        except NOT_EXACT:
+            return None
+
+    def _plan(self, elements: RowColumns) -> _Plan:
+        schema = elements.batch.schema
+        width = len(schema) - self._width()
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            element = symbolic_element(
+                trace, RowColumns(elements.batch.select(range(width)), elements.shape)
+            )
+            numbers = range(width, len(schema))
+            columns = (trace.expressions.column(n, kind_of(schema.types[n])) for n in numbers)
+            return element, [Symbol(trace, column) for column in columns]
+
+        return self._followed(Trace(), arguments)
+
+    def _explore(self) -> None:
+        """Raises Refusal if the function cannot run as columns, whatever its input."""
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            numbers = range(1 + self._width())
+            columns = (trace.expressions.column(number, "unknown") for number in numbers)
+            element, *extra = (Symbol(trace, column) for column in columns)
+            return element, extra
+
+        self._followed(Trace(exploring=True), arguments)
+
+    def _followed(
+        self, trace: Trace, arguments: Callable[[Trace], tuple[Any, list[Symbol]]]
+    ) -> _Plan:
+        element, extra = arguments(trace)
+        emissions = Emissions()
+
+        def results() -> list[Any]:
+            out = Emitting(trace)
+            self._call(trace, element, extra, out)
+            return out.results
+
+        def noted() -> int:
+            emissions.note(trace, results())
+            return 0
+
+        trace.follow_all(noted)
+        traced = trace.follow_all(lambda: (0, *emissions.filled(trace, results())))
+        columns = iter(traced.columns[1:])
+        return _Plan(traced, emissions.slots(columns), emissions)
+
+
+class ElementFunction(EmittingFunction):
+    """A function that emits for each element, with the timestamp that this has."""
+
+    def process(self, records: Records, watermark: int) -> Records | None:
+        """What the function emits for ``records``, at a ``watermark``."""
+        values, timestamps = records.values, records.timestamps
+        if not isinstance(values, RowColumns) or not len(values):
+            self.runs.note(False)
+            return None
+        now = np.full(len(values), watermark, dtype=np.int64)
+        emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
+        if emitted is None:
+            return None
+        if emitted.results is None:
+            return Records([], no_timestamps(0))
+        return Records(emitted.results, timestamps[emitted.positions])
+
+    def _width(self) -> int:
+        return 2
+
+    def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
+        # ctx.timestamp() of an element without one is None
+        timestamp = batch.num_columns - self._width()
+        return timestamp in traced.reading and bool(
+            (batch.column(timestamp).to_numpy() == NO_TIMESTAMP).any()
+        )
+
+
+class FlatMapColumns(ElementFunction):
+    """``call(value, out)``, or ``iterate(value)`` that returns or yields its results."""
+
+    def __init__(
+        self, call: Callable[[Any, Any], Any] | None, iterate: Callable[[Any], Any] | None
+    ) -> None:
+        super().__init__(iterate or call)
+        self._function = call
+        self._iterate = iterate
+
+    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+        if self._iterate is not None:
+            returned = trace.callable_of(self._iterate)(element)
+        else:
+            returned = trace.callable_of(self._function)(element, out)
+        out.collectReturned(returned, tuples=True, wrote=self._iterate is None)
+
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        if self._iterate is not None:
+            out.collectAll(results_of(self._iterate(element), tuples=True))
+        elif self._function is not None:
+            out.collectReturned(self._function(element, out), tuples=True)
+
+
+class ProcessFunctionColumns(ElementFunction):
+    """``call(value, ctx, out)`` of a function without state and timers."""
+
+    def __init__(self, call: Callable[[Any, Any, Any], Any]) -> None:
+        super().__init__(call)
+        self._function = call
+
+    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+        context = _ElementContext(trace, *extra)
+        out.collectReturned(trace.callable_of(self._function)(element, context, out))
+
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        out.collectReturned(self._function(element, _CalledContext(*extra), out))
+
+
+class _ElementContext:
+    """Stands for the context of a process function, and for its timer service."""
+
+    def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol) -> None:
+        self._trace = trace
+        self._timestamp = timestamp
+        self._watermark = watermark
+
+    def timestamp(self) -> Symbol:
+        return self._trace.noted(self._timestamp._traced_expression)  # None of some elements
+
+    def timerService(self) -> _ElementContext:
+        return self
+
+    def currentWatermark(self) -> Symbol:
+        return self._watermark
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its context")
+
+
+class _CalledContext:
+    """The context of a process function that is called to check its columns, and its timer service."""
+
+    def __init__(self, timestamp: int, watermark: int) -> None:
+        self._timestamp = timestamp
+        self._watermark = watermark
+
+    def timestamp(self) -> int | None:
+        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
+
+    def timerService(self) -> _CalledContext:
+        return self
+
+    def currentWatermark(self) -> int:
+        return self._watermark
+
+
+class WindowFunctionColumns(EmittingFunction):
+    """The window function behind an aggregation, called with the one result of a key and window.
+
+    It may use its key, the start and end of its window, and the result.
+    """
+
+    def __init__(self, call: WindowCall) -> None:
+        super().__init__(call)
+        self._function = call
+
+    def results(
+        self,
+        results: RowColumns,
+        keys: pa.Array,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+    ) -> Emitted | None:
+        """What the function emits of ``results`` of the aggregation, one a window."""
+        return self._emitted(results, keys, pa.array(starts), pa.array(ends))
+
+    def _width(self) -> int:
+        return 3
+
+    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+        key, start, end = extra
+        window = Record(trace, TimeWindow, ("start", "end"), (start, end))
+        function = trace.callable_of(self._function)
+        returned = function(key, window, _WindowContext(trace, window), (element,), out)
+        out.collectReturned(returned, wrote=False)
+
+    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
+        key, start, end = extra
+        window = TimeWindow(start, end)
+        context: Any = _CalledWindow(window)
+        out.collectAll(results_of(self._function(key, window, context, (element,), out)))
+
+
+class _WindowContext:
+    """Stands for the context of a window function."""
+
+    def __init__(self, trace: Trace, window: Record) -> None:
+        self._trace = trace
+        self._window = window
+
+    def window(self) -> Record:
+        return self._window
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its context")
+
+
+class _CalledWindow:
+    """The context of a window function that is called to check its columns."""
+
+    def __init__(self, window: TimeWindow) -> None:
+        self._window = window
+
+    def window(self) -> TimeWindow:
+        return self._window

@@ -1,0 +1,347 @@
+"""How one field of an accumulator changes with each element, recognised in the traced expression."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from flinkish.runtime.columns.tracing.expressions import (
+    NUMBERS,
+    Accumulated,
+    Choice,
+    Column,
+    Constant,
+    Expression,
+    Expressions,
+    Kind,
+    Operation,
+    columns_read,
+    folds,
+    parts_of,
+)
+from flinkish.runtime.columns.tracing.symbols import Refusal
+
+Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best", "ranked"]
+Ranking: TypeAlias = tuple[tuple[int, bool], ...]
+"""The fields that decide which of two elements is the better one, the first where they differ; and of each whether
+the higher or the lower value is."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One field of an accumulator over the elements where ``only`` is true, or over all.
+
+    It is kept as it was, the sum, the lowest or the highest of ``value``, the last ``value``, or the
+    ``value`` of the element where the field ``by`` is best, or several are by ``ranking``.
+    """
+
+    way: Way
+    value: Expression | None = None
+    only: Expression | None = None
+    by: int = -1
+    against: Expression | None = None
+    """What the field ``by`` is compared with, where this one is taken of the best element."""
+    highest: bool = False
+    lastOfEqual: bool = False
+    ranking: Ranking = ()
+
+    @property
+    def columns(self) -> set[int]:
+        """The columns that are read."""
+        return columns_read(*(part for part in (self.value, self.only) if part is not None))
+
+    def exactInAnyGrouping(self, number: int, kind: Kind, reduces: bool) -> bool:
+        """Whether the field ``number`` of parts of the elements can be folded apart. ``reduces``: the
+        first element of a part is its first accumulator, so only the column of the field will do."""
+        if self.way == "kept":
+            return True
+        if reduces and (
+            self.only is not None
+            or not isinstance(self.value, Column)
+            or self.value.number != number
+        ):
+            return False
+        if self.way == "sum":
+            return kind == "int"
+        if self.way in ("best", "ranked"):
+            return reduces or not self.lastOfEqual
+        return self.way != "last" or self.only is None
+
+    def joins(self, merge: Form, number: int) -> bool:
+        """Whether ``merge``, of two accumulators, joins the field ``number`` of parts of the elements: it adds
+        the other's sum, or takes the lower or the higher. A field that is always kept may be any of both."""
+        if merge.way == "kept":
+            return self.way == "kept"
+        own = isinstance(merge.value, Column) and merge.value.number == number
+        way = "last" if self.way == "kept" else self.way
+        return own and merge.only is None and merge.way == way
+
+
+def check_best(forms: Sequence[Form]) -> None:
+    """Raises Refusal unless each field of the best element goes with the fields it is chosen by."""
+    for number, form in enumerate(forms):
+        if form.way == "best":
+            by = forms[form.by]
+            if (by.way, by.value, by.only, by.lastOfEqual) != (
+                "highest" if form.highest else "lowest",
+                form.against,
+                form.only,
+                form.lastOfEqual,
+            ):
+                raise _not_recognised(number)
+        for ranked, _ in form.ranking:
+            other = forms[ranked]
+            if (other.way, other.ranking, other.only, other.lastOfEqual) != (
+                "ranked",
+                form.ranking,
+                form.only,
+                form.lastOfEqual,
+            ):
+                raise _not_recognised(number)
+
+
+class Recogniser:
+    """Finds the form of each field. Raises Refusal where there is none. ``fields`` are the next values of all."""
+
+    def __init__(self, expressions: Expressions, fields: Sequence[Expression]) -> None:
+        self._make = expressions
+        self._fields = fields
+
+    def form(self, number: int, expression: Expression) -> Form:
+        """The form of the field ``number``, whose next value is ``expression``."""
+        if isinstance(expression, Accumulated) and expression.number == number:
+            return Form("kept")
+        if not folds(expression):
+            return Form("last", expression)
+        if isinstance(expression, Operation):
+            return self._sum(number, expression)
+        if isinstance(expression, Choice):
+            if self._says_what_zero_gives(expression):
+                return self.form(number, expression.then)
+            if folds(expression.condition):
+                return self._ranked(number, expression) or self._compared(number, expression)
+            return self._conditional(number, expression)
+        raise _not_recognised(number)
+
+    def _says_what_zero_gives(self, choice: Choice) -> bool:
+        """Whether ``choice`` is as in ``(state.value() or 0) + 1``: where the accumulator is 0, the same of 0."""
+        condition = choice.condition
+        if not isinstance(condition, Operation) or condition.name != "truth":
+            return False
+        (so_far,) = condition.arguments
+        if not isinstance(so_far, Accumulated) or so_far.kind != "int":
+            return False
+        zero = self._make.constant(0, "int")
+        return self._make.replaced(choice.then, so_far, zero) is choice.otherwise
+
+    def _sum(self, number: int, operation: Operation) -> Form:
+        if operation.name not in ("+", "-") or len(operation.arguments) != 2:
+            raise _not_recognised(number)
+        first, second = operation.arguments
+        if operation.name == "+" and folds(second) and not folds(first):
+            first, second = second, first
+        if folds(second) or not {first.kind, second.kind} <= set(NUMBERS):
+            raise _not_recognised(number)
+        if operation.kind == "float":
+            second = self._make.as_float(second)
+        if operation.name == "-":
+            negative: Kind = "float" if second.kind == "float" else "int"
+            second = self._make.operation("unary -", negative, second)
+        before = self.form(number, first)
+        if before.way == "kept":
+            return Form("sum", second)
+        if before.way == "sum" and before.only is None and operation.kind == "int":
+            assert before.value is not None
+            return Form("sum", self._make.operation("+", "int", before.value, second))
+        raise _not_recognised(number)
+
+    def _conditional(self, number: int, choice: Choice) -> Form:
+        then, otherwise = self.form(number, choice.then), self.form(number, choice.otherwise)
+        if otherwise.way == "kept" or then.way == "kept":
+            changed = then if otherwise.way == "kept" else otherwise
+            if changed.way == "kept":
+                return changed
+            where = self._both(choice.condition, changed is then, changed.only)
+            return replace(changed, only=where)
+        if then.way != otherwise.way or then.lastOfEqual != otherwise.lastOfEqual:
+            raise _not_recognised(number)
+        if then.way in ("best", "ranked"):
+            raise _not_recognised(number)
+        assert then.value is not None
+        assert otherwise.value is not None
+        value = self._make.choice(choice.condition, then.value, otherwise.value)
+        if then.only is None and otherwise.only is None:
+            return replace(then, value=value)
+        yes = self._make.constant(True, "bool")
+        where = self._make.choice(choice.condition, then.only or yes, otherwise.only or yes)
+        return replace(then, value=value, only=where)
+
+    def _both(self, condition: Expression, truth: bool, only: Expression | None) -> Expression:
+        yes, no = self._make.constant(True, "bool"), self._make.constant(False, "bool")
+        within = only or yes
+        return self._make.choice(
+            self._make.truth(condition), within if truth else no, no if truth else within
+        )
+
+    def _compared(self, number: int, choice: Choice) -> Form:
+        condition = choice.condition
+        if isinstance(condition, Accumulated) and condition.kind == "bool":
+            return self._any_or_all(number, condition, choice)
+        comparison = _comparison(condition)
+        if comparison is None or comparison.sign not in _OPPOSITE:
+            raise _not_recognised(number)
+        value, so_far, sign = comparison
+        taken, kept = choice.then, choice.otherwise
+        if isinstance(taken, Accumulated):
+            taken, kept, sign = kept, taken, _OPPOSITE[sign]
+        if not (isinstance(kept, Accumulated) and kept.number == number) or folds(taken):
+            raise _not_recognised(number)
+        way: Way = "lowest" if sign in ("<", "<=") else "highest"
+        if so_far.number == number and taken is value:
+            return Form(way, value, lastOfEqual=len(sign) == 2)
+        if so_far.number != number:
+            return Form(
+                "best",
+                taken,
+                by=so_far.number,
+                against=value,
+                highest=way == "highest",
+                lastOfEqual=len(sign) == 2,
+            )
+        raise _not_recognised(number)
+
+    def _ranked(self, number: int, choice: Choice) -> Form | None:
+        """The form of a field of the better of two elements, where more than one thing decides which that is."""
+        taken: set[Expression] = set()
+        ranks = _ranks(choice, number, taken)
+        if ranks is None or len(ranks.compared) < 2 or len(taken) != 1:
+            return None
+        (value,) = taken
+        # What is compared has to be what the field is set to
+        if folds(value) or any(
+            _set_to(self._fields[pair.so_far.number], pair.so_far) is not pair.value
+            for pair in ranks.compared
+        ):
+            return None
+        ranking = tuple((pair.so_far.number, pair.sign == ">") for pair in ranks.compared)
+        return Form("ranked", value, ranking=ranking, lastOfEqual=ranks.lastOfEqual)
+
+    def _any_or_all(self, number: int, so_far: Accumulated, choice: Choice) -> Form:
+        def is_so_far(expression: Expression, value: bool) -> bool:
+            return expression is so_far or (
+                isinstance(expression, Constant) and expression.value is value
+            )
+
+        if so_far.number == number:
+            if is_so_far(choice.then, True) and not folds(choice.otherwise):
+                return Form("highest", choice.otherwise)
+            if is_so_far(choice.otherwise, False) and not folds(choice.then):
+                return Form("lowest", choice.then)
+        raise _not_recognised(number)
+
+
+class _Comparison(NamedTuple):
+    """A value of an element compared with a field of the accumulator."""
+
+    value: Expression
+    so_far: Accumulated
+    sign: str
+
+
+def _comparison(condition: Expression) -> _Comparison | None:
+    """What is compared, the element first and both without a minus before them; None if it is no comparison of an
+    element with the accumulator."""
+    if not isinstance(condition, Operation) or condition.name not in _MIRRORED:
+        return None
+    sign = condition.name
+    value, so_far = condition.arguments
+    if folds(value):
+        value, so_far, sign = so_far, value, _MIRRORED[sign]
+    while _is_negative(value) and _is_negative(so_far):
+        value, so_far, sign = parts_of(value)[0], parts_of(so_far)[0], _MIRRORED[sign]
+    if not isinstance(so_far, Accumulated) or folds(value):
+        return None
+    return _Comparison(value, so_far, sign)
+
+
+def _is_negative(expression: Expression) -> bool:
+    return isinstance(expression, Operation) and expression.name == "unary -"
+
+
+class _Ranks(NamedTuple):
+    """What decides which of two elements is the better one, in turn; the element is if it compares by ``sign``."""
+
+    compared: tuple[_Comparison, ...]
+    lastOfEqual: bool
+
+
+def _ranks(choice: Choice, number: int, taken: set[Expression]) -> _Ranks | None:
+    """What decides between the field ``number`` as it is and what it is set to, which is added to ``taken``; None if
+    that is no order of elements."""
+    pair = _comparison(choice.condition)
+    if pair is None:
+        return None
+    lower, equal, higher = (_decided(choice, pair, relation) for relation in (-1, 0, 1))
+    if _keeps(lower, number):
+        pair, chosen = pair._replace(sign=">"), higher
+    elif _keeps(higher, number):
+        pair, chosen = pair._replace(sign="<"), lower
+    else:
+        return None
+    taken.add(chosen)
+    if isinstance(equal, Choice):
+        others = _ranks(equal, number, taken)
+        return None if others is None else others._replace(compared=(pair, *others.compared))
+    if _keeps(equal, number):
+        return _Ranks((pair,), lastOfEqual=False)
+    taken.add(equal)
+    return _Ranks((pair,), lastOfEqual=True)
+
+
+def _decided(expression: Expression, pair: _Comparison, relation: int) -> Expression:
+    """What ``expression`` is where the element of ``pair`` is lower than, equal to, or higher than the field: -1, 0
+    or 1."""
+    while isinstance(expression, Choice):
+        asked = _comparison(expression.condition)
+        if asked is None or asked[:2] != pair[:2]:
+            break
+        truth = _COMPARE[asked.sign](relation, 0)
+        expression = expression.then if truth else expression.otherwise
+    return expression
+
+
+def _keeps(expression: Expression, number: int) -> bool:
+    return isinstance(expression, Accumulated) and expression.number == number
+
+
+def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
+    """What ``field`` is set to where it is not left as it was, if that is one expression."""
+    leaves: set[Expression] = set()
+    remaining = [field]
+    while remaining:
+        expression = remaining.pop()
+        if isinstance(expression, Choice):
+            remaining += [expression.then, expression.otherwise]
+        elif expression is not so_far:
+            leaves.add(expression)
+    return leaves.pop() if len(leaves) == 1 else None
+
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _not_recognised(number: int) -> Refusal:
+    return Refusal(
+        f"field {number} of its result is no sum, count, minimum, maximum, first or last of the elements"
+    )

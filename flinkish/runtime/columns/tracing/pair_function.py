@@ -1,0 +1,279 @@
+"""``PairFunction``, ``PairMap``: run a function of two elements that only computes over the columns of many pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.runtime.columns.tracing.checks import (
+    Collected,
+    Positions,
+    chosen,
+    difference_of,
+    drawn,
+    elements_at,
+)
+from flinkish.runtime.columns.tracing.column_function import (
+    Traces,
+    checked_run,
+    explored,
+    following_getters,
+    refusal_of,
+    results_of,
+)
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.kernels import kind_of
+from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import tuple_shape
+
+
+def _pairs_differ(
+    self: PairFunction,
+    results: RowColumns,
+    lefts: RowColumns,
+    rights: RowColumns,
+    leftTimes: NDArray[np.int64],
+    rightTimes: NDArray[np.int64],
+) -> str | None:
+    """What differs of the results for pairs."""
+    checks, seed = self.runs.checks, self.runs.seed
+    # What is odd may be on either side
+    sides = chosen(lefts, checks // 2 + 1, seed), chosen(rights, checks // 2, seed + 1)
+    positions = np.union1d(*sides)
+    left, right = elements_at(lefts, positions), elements_at(rights, positions)
+
+    def called(number: int) -> list[Any]:
+        out = Collected()
+        place = positions[number]
+        context = CalledPair(int(leftTimes[place]), int(rightTimes[place]))
+        out.collectReturned(self._function(left[number], right[number], context, out))
+        return out.results
+
+    made = results.take(positions).rows()
+    return difference_of(positions, lambda n: (left[n], right[n]), lambda n: [made[n]], called)
+
+
+def _mapped_pairs_differ(
+    self: PairMap,
+    results: RowColumns,
+    ones: RowColumns,
+    firsts: Positions,
+    twos: RowColumns,
+    seconds: Positions,
+) -> str | None:
+    """What differs of the results for pairs."""
+    if not len(firsts):
+        return None
+    checks, seed = self.runs.checks, self.runs.seed
+    # Pairs of the odd elements of either side, if these have any, and some others
+    odd = [
+        np.flatnonzero(near == place)[:1] + begin
+        for side, pairs in ((ones, firsts), (twos, seconds))
+        for begin, near in [_some(pairs, seed)]
+        for place in chosen(side, checks // 2 + 1, seed)
+    ]
+    some = np.array([0, len(firsts) - 1], dtype=np.intp)
+    positions = np.unique(np.concatenate([some, *odd])).astype(np.intp)
+    left = elements_at(ones, firsts[positions])
+    right = elements_at(twos, seconds[positions])
+    return difference_of(
+        positions,
+        lambda n: (left[n], right[n]),
+        results.take(positions).rows().__getitem__,
+        lambda n: self._function(left[n], right[n]),
+    )
+
+
+def _some(pairs: Positions, seed: int) -> tuple[int, Positions]:
+    begin = drawn(seed, max(1, len(pairs) - _LOOKED_AT))
+    return begin, pairs[begin : begin + _LOOKED_AT]
+
+
+_LOOKED_AT = 1 << 12
+
+
+class PairFunction:
+    """A function of a left and a right element, a context and a collector, that gives the collector one
+    result, as kernels over columns.
+
+    Where a result could differ from what the function emits when it is called, the answer is None.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.runs = ColumnRuns("PairFunction", function)
+        self._traces = Traces(self._trace, self.runs)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        return self._traces.reason or refusal_of(self._explore)
+
+    @counting(_pairs_differ)
+    def results(
+        self,
+        lefts: RowColumns,
+        rights: RowColumns,
+        leftTimes: NDArray[np.int64],
+        rightTimes: NDArray[np.int64],
+    ) -> RowColumns | None:
+        """The results for pairs, as columns."""
+        times = map(pa.array, (leftTimes, rightTimes))
+        columns = [*lefts.batch.columns, *rights.batch.columns, *times]
+        batch = pa.RecordBatch.from_arrays(columns, names=list(map(str, range(len(columns)))))
+        pairs = RowColumns(batch, tuple_shape([lefts.shape, rights.shape]))
+        traced: Traced | None = self._traces.of(pairs)
+        run = None if traced is None else checked_run(traced, batch)
+        return None if traced is None or run is None else results_of(traced, run, batch)
+
+    def _trace(self, pairs: RowColumns) -> Traced:
+        trace = Trace()
+        symbols = [
+            Symbol(trace, trace.expressions.column(number, kind_of(kind)))
+            for number, kind in enumerate(pairs.batch.schema.types)
+        ]
+        left, right = pairs.shape.parts
+        elements = (
+            symbolic(trace, left, symbols[: left.width]),
+            symbolic(trace, right, symbols[left.width : -2]),
+        )
+        context = PairTimes(trace, *symbols[-2:])
+        return trace.follow_collected(self._function, *elements, context)
+
+    def _explore(self) -> None:
+        trace = Trace(exploring=True)
+        left, right, left_time, right_time = (
+            Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(4)
+        )
+        trace.follow_collected(self._function, left, right, PairTimes(trace, left_time, right_time))
+
+
+class PairMap:
+    """A function of a first and a second element that returns the result for the pair, as kernels over columns.
+
+    Where a result could differ from what the function returns when it is called, the answer is None.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.runs = ColumnRuns("PairMap", function)
+        self._traces = Traces(self._trace, self.runs)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        return self._traces.reason or explored(self._function, 2)
+
+    @counting(_mapped_pairs_differ)
+    def results(
+        self,
+        ones: RowColumns,
+        firsts: NDArray[np.intp],
+        twos: RowColumns,
+        seconds: NDArray[np.intp],
+    ) -> RowColumns | None:
+        """The results for the pairs of the elements of ``ones`` at ``firsts`` and of ``twos`` at ``seconds``, as
+        columns."""
+        pairs = RowColumns(
+            PairColumns(ones, pa.array(firsts), twos, pa.array(seconds)),
+            tuple_shape([ones.shape, twos.shape]),
+        )
+        traced: Traced | None = self._traces.of(pairs)
+        run = None if traced is None else checked_run(traced, pairs.columns)
+        if traced is None or run is None:
+            return None
+        return results_of(traced, run, pairs.columns)
+
+    def _trace(self, pairs: RowColumns) -> Traced:
+        trace = following_getters()
+        symbols = [
+            Symbol(trace, trace.expressions.column(number, kind_of(kind)))
+            for number, kind in enumerate(pairs.schema.types)
+        ]
+        return trace.follow(self._function, *symbolic(trace, pairs.shape, symbols))
+
+
+class PairColumns:
+    """The columns of pairs, those of the first elements before those of the second. Of a wide row a function reads few,
+    so that each is taken when it is asked for."""
+
+    def __init__(
+        self, ones: RowColumns, firsts: pa.Array, twos: RowColumns, seconds: pa.Array
+    ) -> None:
+        fields = [*ones.schema, *twos.schema]
+        kinds = [(str(number), field.type) for number, field in enumerate(fields)]
+        self.schema = pa.schema(kinds)
+        self.num_rows = len(firsts)
+        self.num_columns = len(kinds)
+        self._width = len(ones.schema)
+        self._sources = (ones, firsts), (twos, seconds)
+        self._taken: dict[int, pa.Array] = {}
+
+    def column(self, i: int) -> pa.Array:
+        """A column, with a value for each pair."""
+        if i not in self._taken:
+            second = i >= self._width
+            rows, positions = self._sources[second]
+            self._taken[i] = rows.arrow(i - self._width * second).take(positions)
+        return self._taken[i]
+
+    def take(self, indices: pa.Array) -> pa.RecordBatch:
+        """The pairs at ``indices``."""
+        return self._whole().take(indices)
+
+    def filter(self, mask: pa.Array) -> pa.RecordBatch:
+        """The pairs where ``mask`` is true."""
+        return self._whole().filter(mask)
+
+    def slice(self, offset: int, length: int) -> pa.RecordBatch:
+        """``length`` pairs from ``offset`` on."""
+        return self._whole().slice(offset, length)
+
+    def _whole(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(
+            list(map(self.column, range(self.num_columns))), schema=self.schema
+        )
+
+
+class PairTimes:
+    """The context of a pair, whose timestamps are symbols."""
+
+    def __init__(self, trace: Trace, left: Symbol, right: Symbol) -> None:
+        self._trace = trace
+        self._left = left
+        self._right = right
+
+    def getLeftTimestamp(self) -> Symbol:
+        return self._left
+
+    def getRightTimestamp(self) -> Symbol:
+        return self._right
+
+    def getTimestamp(self) -> Any:
+        return self._trace.callable_of(max)(self._left, self._right)
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its context")
+
+
+class CalledPair:
+    """The context of a pair whose function is called to check its columns."""
+
+    def __init__(self, left: int, right: int) -> None:
+        self._left = left
+        self._right = right
+
+    def getLeftTimestamp(self) -> int:
+        return self._left
+
+    def getRightTimestamp(self) -> int:
+        return self._right
+
+    def getTimestamp(self) -> int:
+        return max(self._left, self._right)

@@ -1,0 +1,352 @@
+"""``ProcessFold``: ``processElement`` of a keyed process function over the columns of a whole run of elements.
+
+Where a function keeps in its states what a fold of the elements can tell, a run makes of the state of a key what its
+elements would make one after the other: the first element of a key without state makes it, and others change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.functions.state import ValueState
+from flinkish.runtime.columns.tracing.column_fold import (
+    column_of_values,
+    needs_accumulator,
+    recognised,
+    take_apart,
+)
+from flinkish.runtime.columns.tracing.column_function import (
+    Traces,
+    has_nulls,
+    refusal_of,
+    run_of,
+    symbolic_element,
+)
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
+from flinkish.runtime.columns.tracing.emissions import EmittedColumns, elements_where
+from flinkish.runtime.columns.tracing.expressions import folds
+from flinkish.runtime.columns.tracing.folding import (
+    ARROW_TYPES,
+    Folding,
+    first_positions,
+    folded_field,
+    normal,
+)
+from flinkish.runtime.columns.tracing.forms import Form
+from flinkish.runtime.columns.tracing.kernels import (
+    NOT_EXACT,
+    Inexact,
+    Mask,
+    Run,
+    kind_of,
+    to_arrow,
+)
+from flinkish.runtime.columns.tracing.process_trace import EXTRA, Case, DefaultOf, follow_process
+from flinkish.runtime.columns.tracing.running import RunningFold
+from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.records.rows import RowColumns, grouped, python_values
+
+Positions: TypeAlias = NDArray[np.intp]
+Timestamps: TypeAlias = NDArray[np.int64]
+Stored: TypeAlias = Callable[[ValueState[Any]], list[Any]]
+
+
+@dataclass(frozen=True)
+class KeyedRun:
+    """Elements with their keys. ``groups`` says for each element which of ``count`` keys is its own, and each key
+    has an element."""
+
+    values: RowColumns
+    timestamps: Timestamps
+    keys: pa.Array
+    groups: Positions
+    count: int
+
+
+@dataclass(frozen=True)
+class NewState:
+    """What a state holds after a run."""
+
+    state: ValueState[Any]
+    groups: list[int]
+    """Those whose value has been updated."""
+    values: list[Any]
+    """Their values."""
+
+
+@dataclass(frozen=True)
+class Processed:
+    """What a run does, in the order in which its elements would."""
+
+    states: list[NewState]
+    timers: list[tuple[int, int]]
+    """The group and the timestamp of each event-time timer that is registered, each once."""
+    results: RowColumns | None
+    emitting: Positions
+    """For each result the position of the element that emits it."""
+
+
+class ProcessFold:
+    """``processElement`` of a KeyedProcessFunction, or f(value, ctx, out), over columns.
+
+    It may read and update ValueStates, register event-time timers, and emit. Where it does more, or a run could
+    give something else than its elements one by one, the answer is None, and the caller calls it. ``defaultOf`` gives
+    the default value of a state, and raises Refusal for one that has more than values.
+    """
+
+    def __init__(self, function: Callable[..., Any], defaultOf: DefaultOf | None = None) -> None:
+        self._function = function
+        self._default_of = defaultOf
+        self.runs = ColumnRuns("ProcessFold", function)
+        self._traces = Traces(self._plan, self.runs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        return self._function
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function is called for each element, None if it is not, as far as its input is known."""
+        return self._traces.reason or refusal_of(self._explore)
+
+    def processed(self, run: KeyedRun, watermark: int, stored: Stored) -> Processed | None:
+        """What the elements of ``run`` do. ``stored`` gives the value of a state by group, None where there is
+        none."""
+        values = run.values
+        if values.mayDiffer:
+            return None
+        batch = values.batch
+        extra = (
+            pa.array(run.timestamps, pa.int64()),
+            pa.array(np.full(len(values), watermark, dtype=np.int64)),
+            run.keys,
+        )
+        for name, column in zip(EXTRA, extra):
+            batch = batch.append_column(name, column)
+        plan: _Plan | None = self._traces.of(RowColumns(batch, values.shape))
+        if plan is None or plan.mayDiffer(batch):
+            return None
+        try:
+            return plan.processed(batch, run.groups, run.count, stored)
+        except NOT_EXACT:
+            return None
+
+    def _plan(self, elements: RowColumns) -> _Plan:
+        schema = elements.batch.schema
+        width = len(schema) - len(EXTRA)
+        values = RowColumns(elements.batch.select(range(width)), elements.shape)
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            extra = [
+                Symbol(trace, trace.expressions.column(number, kind_of(schema.types[number])))
+                for number in range(width, len(schema))
+            ]
+            return symbolic_element(trace, values), extra
+
+        first = follow_process(self._function, arguments, self._default_of)
+        if not first.states:
+            return _Plan(first, None, (), width)
+        if not first.makesStates:
+            raise Refusal("may leave its state without a value")
+        if not set(first.kinds) <= set(ARROW_TYPES):
+            raise Refusal("keeps what is no number, text or bool in its state")
+        later = follow_process(self._function, arguments, self._default_of, first)
+        if later.kinds != first.kinds:
+            raise Refusal("changes the type of a field of its state, or may do so")
+        if None not in (first.emitted, later.emitted) and first.emitted != later.emitted:
+            raise Refusal("emits values of different shapes")
+        forms = recognised(later.trace, later.fields)
+        return _Plan(first, later, tuple(forms), width)
+
+    def _explore(self) -> None:
+        """Raises Refusal if no run can be processed at once, whatever the elements are."""
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            element, *extra = (
+                Symbol(trace, trace.expressions.column(number, "unknown"))
+                for number in range(1 + len(EXTRA))
+            )
+            return element, extra
+
+        follow_process(self._function, arguments, None)
+
+
+class _Plan:
+    """What elements do. ``first`` is what the first element of a key without state does, or every element if
+    there are no states; ``later`` what the others do."""
+
+    def __init__(
+        self, first: Case, later: Case | None, forms: tuple[Form, ...], width: int
+    ) -> None:
+        self._first = first
+        self._later = later
+        self._forms = forms
+        self._running = later is not None and (
+            any(map(folds, later.effects))
+            or any(needs_accumulator(step.operation) for step in later.traced.steps)
+        )
+        """Whether more than the states themselves depends on what they are before each element."""
+        self._timestamp = width
+        self._traced = [first.traced] if later is None else [first.traced, later.traced]
+        self._timed = any(width in traced.reading for traced in self._traced)
+        self._tests_none = any(traced.testsNone for traced in self._traced)
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return any(traced.changed() for traced in self._traced)
+
+    def mayDiffer(self, batch: pa.RecordBatch) -> bool:
+        """Whether the function may take another way with some of ``batch`` than with symbols."""
+        if self._tests_none and has_nulls(batch):
+            return True
+        timestamps = batch.column(self._timestamp).to_numpy()
+        return self._timed and bool((timestamps == NO_TIMESTAMP).any())
+
+    def processed(
+        self, batch: pa.RecordBatch, groups: Positions, count: int, stored: Stored
+    ) -> Processed:
+        """Raises one of ``NOT_EXACT`` where elements one by one could give something else."""
+        first, later = self._first, self._later
+        effects = _Effects(groups)
+        everyone = np.arange(batch.num_rows)
+        if later is None:
+            effects.add(first, _checked(first, batch), batch, everyone)
+            return effects.processed([])
+        before = [stored(state) for state in first.states]
+        started = _started(before, count)
+        making = first_positions(groups, count)[~started]
+        part = batch.take(pa.array(making))
+        run = _checked(first, part)
+        effects.add(first, run, part, making)
+        start = _joined(_known_fields(first, before, started), _made_fields(first, run), started)
+        if len(making):
+            others = np.ones(len(everyone), dtype=np.bool_)
+            others[making] = False
+            everyone, groups = everyone[others], groups[others]
+            batch = batch.filter(pa.array(others))
+        run = run_of(batch)
+        known = RunningFold(run, groups, start, self._forms, later.kinds)
+        met = run.accumulating(known.field) if self._running else run
+        met.check(later.traced.steps)
+        effects.add(later, met, batch, everyone)
+        folding = Folding(run, batch, groups, count, False)
+        folding.begin(start, None)
+        fields = [
+            normal(
+                to_arrow(folded_field(folding, self._forms, later.kinds, None, number)),
+                ARROW_TYPES[kind],
+            )
+            for number, kind in enumerate(later.kinds)
+        ]
+        changed = [~started for _ in before]
+        for changes, condition in zip(changed, later.changes):
+            changes[groups[met.mask(condition)]] = True
+        return effects.processed(_new_states(first, fields, changed))
+
+
+class _Effects:
+    """What elements of ``groups`` emit, and the timers that they register."""
+
+    def __init__(self, groups: Positions) -> None:
+        self._groups = groups
+        self._timers: list[tuple[Positions, Timestamps]] = []
+        self._emitted = EmittedColumns()
+
+    def add(self, case: Case, run: Run, batch: pa.RecordBatch, positions: Positions) -> None:
+        """Add what ``case`` does to the elements at ``positions``, which are ``run`` and ``batch``."""
+        for condition, timestamp in case.timers:
+            part, mask = elements_where(run, condition)
+            values = part.values(timestamp)
+            if values.kind != "int":
+                raise Inexact
+            if part.count:
+                where = positions if mask is None else positions[mask]
+                self._timers.append((where, values.array(part.count)))
+        self._emitted.add(case.results, case.emitted, run, batch, positions)
+
+    def processed(self, states: list[NewState]) -> Processed:
+        """What all of them do, in the order of the elements."""
+        return Processed(states, self._distinct_timers(), *self._emitted.joined())
+
+    def _distinct_timers(self) -> list[tuple[int, int]]:
+        if not self._timers:
+            return []
+        positions, times = map(np.concatenate, zip(*self._timers))
+        if len(self._timers) > 1:
+            order = np.argsort(positions, kind="stable")
+            positions, times = positions[order], times[order]
+        codes, distinct = grouped(pa.array(times))
+        timers = self._groups[positions].astype(np.int64) * len(distinct) + codes
+        _, registered = grouped(pa.array(timers))
+        registered = registered.to_numpy()
+        timestamps = distinct.to_numpy()[registered % len(distinct)]
+        return list(zip((registered // len(distinct)).tolist(), timestamps.tolist()))
+
+
+def _checked(case: Case, batch: pa.RecordBatch) -> Run:
+    """The rows of ``batch`` as a run in which all steps of ``case`` can be taken."""
+    run = run_of(batch)
+    run.check(case.traced.steps)
+    return run
+
+
+def _started(before: list[list[Any]], count: int) -> Mask:
+    """Which keys have a value in their states. Raises Inexact if some have one in a part of them only."""
+    known = [np.fromiter((v is not None for v in values), np.bool_, count) for values in before]
+    if any(not np.array_equal(known[0], other) for other in known[1:]):
+        raise Inexact
+    return known[0]
+
+
+def _known_fields(case: Case, before: list[list[Any]], started: Mask) -> list[pa.Array]:
+    """The fields of the states of the keys that have some. Raises Inexact if they are others than those that
+    ``processElement`` makes."""
+    columns: list[list[Any]] = [[] for _ in case.fields]
+    places = np.flatnonzero(started).tolist()
+    offset = 0
+    for shape, values in zip(case.shapes, before):
+        own = columns[offset : offset + shape.width]
+        offset += shape.width
+        for place in places:
+            parts: list[Any] = []
+            if not take_apart(shape, values[place], parts) or None in parts:
+                raise Inexact
+            for column, part in zip(own, parts):
+                column.append(part)
+    return [column_of_values(c, ARROW_TYPES[kind]) for c, kind in zip(columns, case.kinds)]
+
+
+def _made_fields(case: Case, run: Run) -> list[pa.Array]:
+    """The fields of the states that the elements of ``run`` make."""
+    return [
+        normal(to_arrow(run.array(field)), ARROW_TYPES[kind])
+        for field, kind in zip(case.fields, case.kinds)
+    ]
+
+
+def _joined(known: list[pa.Array], made: list[pa.Array], started: Mask) -> pa.RecordBatch:
+    """The fields by group: ``known`` are those of the groups that have ``started``, ``made`` those of others."""
+    order = np.argsort(np.argsort(~started, kind="stable"), kind="stable")
+    columns = [pa.concat_arrays(both).take(pa.array(order)) for both in zip(known, made)]
+    return pa.RecordBatch.from_arrays(columns, [str(number) for number in range(len(columns))])
+
+
+def _new_states(case: Case, fields: list[pa.Array], changed: list[Mask]) -> list[NewState]:
+    states: list[NewState] = []
+    offset = 0
+    for state, shape, changes in zip(case.states, case.shapes, changed):
+        where = np.flatnonzero(changes)
+        own = fields[offset : offset + shape.width]
+        offset += shape.width
+        columns = [python_values(column.take(pa.array(where))) for column in own]
+        states.append(NewState(state, where.tolist(), list(shape.made(columns))))
+    return states

@@ -1,0 +1,336 @@
+"""``follow_process``: follows a ``processElement`` with stand-ins for its states, its context and its collector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import getattr_static
+from types import MethodType
+from typing import Any, TypeAlias
+
+from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.api.functions.state import State, ValueState
+from flinkish.runtime.columns.tracing.emissions import (
+    MOST_EFFECTS,
+    Emissions,
+    Emitting,
+    Slot,
+    parts_of_value,
+)
+from flinkish.runtime.columns.tracing.expressions import Expression, Kind
+from flinkish.runtime.columns.tracing.symbols import (
+    Record,
+    Refusal,
+    Symbol,
+    is_constant,
+    symbolic,
+    taken_apart,
+)
+from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
+from flinkish.runtime.records.shapes import Shape
+
+EXTRA = ("timestamp", "watermark", "key")
+"""The columns behind those of an element."""
+
+DefaultOf: TypeAlias = Callable[[ValueState[Any]], Any]
+Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What ``processElement`` does with an element whose key has values in its states, or with one whose key has
+    none."""
+
+    trace: Trace
+    traced: Traced
+    states: tuple[ValueState[Any], ...]
+    shapes: tuple[Shape, ...]
+    """What their values are made of."""
+    fields: tuple[Expression, ...]
+    """The fields of all states after the element."""
+    changes: tuple[Expression, ...]
+    """For each state whether it is updated."""
+    emitted: Shape | None
+    """What a result is made of; None if there is none."""
+    results: tuple[Slot, ...]
+    timers: tuple[Slot, ...]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of the fields."""
+        return tuple(expression.kind for expression in self.fields)
+
+    @property
+    def effects(self) -> list[Expression]:
+        """All but the fields."""
+        slots = (*self.results, *self.timers)
+        return [*self.changes, *(expression for slot in slots for expression in slot)]
+
+    @property
+    def makesStates(self) -> bool:
+        """Whether each element updates all states."""
+        return all(getattr(change, "value", False) is True for change in self.changes)
+
+
+def follow_process(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    defaultOf: DefaultOf | None,
+    before: Case | None = None,
+) -> Case:
+    """What ``function`` does with an element. ``arguments`` gives the element and a symbol for each of ``EXTRA``;
+    ``before``: the states hold what elements leave there in that case, else they have no values. Without
+    ``defaultOf`` the function has not been opened. Raises Refusal."""
+    seen = _Seen(before)
+    _Situation(arguments, defaultOf, before).follow(function, seen.note)
+    if before is None and any(shape is None for shape in seen.shapes.values()):
+        raise Refusal("may leave its state without a value")
+    situation = _Situation(arguments, defaultOf, before)
+    traced = situation.follow(function, seen.all)
+    columns = iter(traced.columns[1:])
+    fields: list[Expression] = []
+    changes: list[Expression] = []
+    shapes: list[Shape] = []
+    for shape in filter(None, seen.shapes.values()):
+        changes.append(next(columns))
+        fields.extend(next(columns) for _ in range(shape.width))
+        shapes.append(shape)
+    results = seen.emissions.slots(columns)
+    timers = [tuple(next(columns) for _ in range(2)) for _ in range(seen.timers)]
+    return Case(
+        situation.trace,
+        traced,
+        tuple(seen.states),
+        tuple(shapes),
+        tuple(fields),
+        tuple(changes),
+        seen.emissions.shape,
+        results,
+        tuple(timers),
+    )
+
+
+class _Situation:
+    """One look at a function, with what stands for its states, its context and its collector."""
+
+    def __init__(
+        self, arguments: Arguments, defaultOf: DefaultOf | None, before: Case | None
+    ) -> None:
+        self.trace = Trace(exploring=defaultOf is None, standIn=self._stand_in)
+        self._element, extra = arguments(self.trace)
+        self._default_of = defaultOf
+        self._before = {} if before is None else self._values(before)
+        self.isFirst = before is None
+        """Whether the states have no values."""
+        self.states: dict[Any, _StandIn] = {}
+        self.context = _Context(self.trace, *extra)
+        self.collector = Emitting(self.trace)
+
+    def follow(self, function: Callable[..., Any], done: Callable[[_Situation], Any]) -> Traced:
+        """What ``done`` gives after each way through the function."""
+        if self._default_of is None and isinstance(function, MethodType):
+            owner = _Unopened(self.trace, function.__self__, "self")
+            called = self.trace.bound(function.__func__, owner)
+        else:
+            called = self.trace.callable_of(function)
+
+        def call() -> Any:
+            for state in self.states.values():
+                state.begin()
+            self.context.timers.clear()
+            self.collector.results.clear()
+            self.collector.collectReturned(called(self._element, self.context, self.collector))
+            return done(self)
+
+        return self.trace.follow_all(call)
+
+    def _values(self, before: Case) -> dict[Any, Any]:
+        """The value of each state, of the fields that ``before`` leaves there."""
+        make = self.trace.expressions
+        values: dict[Any, Any] = {}
+        start = 0
+        for state, shape in zip(before.states, before.shapes):
+            numbers = range(start, start + shape.width)
+            parts = [Symbol(self.trace, make.accumulated(n, before.kinds[n])) for n in numbers]
+            values[state] = symbolic(self.trace, shape, parts)
+            start += shape.width
+        return values
+
+    def state(self, state: Any) -> _StandIn:
+        """What stands for a state."""
+        known = self.states.get(state)
+        if known is None:
+            known = self.states[state] = _StandIn(self.trace, self._start_of(state))
+        return known
+
+    def _stand_in(self, value: Any) -> _StandIn | _NotYet | None:
+        if isinstance(value, RuntimeContext):
+            raise self.trace.refusal("uses its runtime context")
+        if self._default_of is None and isinstance(value, ValueState):
+            return _not_yet(self.trace)
+        return self.state(value) if isinstance(value, State) else None
+
+    def _start_of(self, state: State) -> Any:
+        if not isinstance(state, ValueState) or self._default_of is None:
+            raise self.trace.refusal("uses a state that is no ValueState")
+        if state in self._before:
+            return self._before[state]
+        default = self._default_of(state)
+        if not self.isFirst:
+            raise self.trace.refusal("uses a state only where another one has a value")
+        if not is_constant(default):
+            raise self.trace.refusal("uses a state whose default value can change")
+        return default
+
+
+class _Seen:
+    """What a function does on any way through its branches."""
+
+    def __init__(self, before: Case | None) -> None:
+        self.shapes: dict[Any, Shape | None] = {}
+        """What is kept in each state, as far as it is updated."""
+        if before is not None:
+            self.shapes.update(zip(before.states, before.shapes))
+        self.emissions = Emissions()
+        self.timers = 0
+
+    @property
+    def states(self) -> list[Any]:
+        """The states that it uses."""
+        return list(self.shapes)
+
+    def note(self, situation: _Situation) -> int:
+        """Note what was done on the way just followed."""
+        kept: list[Record] = []
+        for state, stand_in in situation.states.items():
+            known = self.shapes.setdefault(state, None)
+            if stand_in.updated:
+                shape, _ = taken_apart(situation.trace, stand_in.current, kept)
+                if known not in (None, shape):
+                    raise Refusal("keeps values of different shapes in its state")
+                self.shapes[state] = shape
+        self.emissions.note(situation.trace, situation.collector.results)
+        self.timers = max(self.timers, len(situation.context.timers))
+        if self.timers > MOST_EFFECTS:
+            raise Refusal(f"registers more than {MOST_EFFECTS} timers")
+        return 0
+
+    def all(self, situation: _Situation) -> tuple[Any, ...]:
+        """What was done on the way just followed, with nothing where only another way does something."""
+        done: list[Any] = [0]
+        for state, shape in self.shapes.items():
+            if shape is not None:
+                stand_in = situation.state(state)
+                done.append(stand_in.updated)
+                kept = stand_in.updated or not situation.isFirst
+                current = stand_in.current if kept else None
+                done.extend(parts_of_value(situation.trace, shape, current))
+        done.extend(self.emissions.filled(situation.trace, situation.collector.results))
+        for number in range(self.timers):
+            registers = number < len(situation.context.timers)
+            done.append(registers)
+            done.append(situation.context.timers[number] if registers else 0)
+        return tuple(done)
+
+
+class _StandIn:
+    """Stands for a ``ValueState``."""
+
+    def __init__(self, trace: Trace, start: Any) -> None:
+        self._trace = trace
+        self._start = start
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin another way."""
+        self.current = self._start
+        self.updated = False
+
+    def value(self) -> Any:
+        return self.current
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+        self.current = value
+        self.updated = True
+
+    def clear(self) -> None:
+        raise self._trace.refusal("clears its state")
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its state")
+
+
+class _Context:
+    """Stands for the context and its timer service."""
+
+    def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol, key: Symbol) -> None:
+        self._trace = trace
+        self._timestamp = timestamp
+        self._watermark = watermark
+        self._key = key
+        self.timers: list[Any] = []
+
+    def timestamp(self) -> Symbol:
+        return self._trace.noted(self._timestamp._traced_expression)  # None of some elements
+
+    def getCurrentKey(self) -> Symbol:
+        return self._key
+
+    def timerService(self) -> _TimerService:
+        return _TimerService(self._trace, self._watermark, self.timers)
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its context")
+
+
+class _TimerService:
+    """Stands for the timer service."""
+
+    def __init__(self, trace: Trace, watermark: Symbol, timers: list[Any]) -> None:
+        self._trace = trace
+        self._watermark = watermark
+        self._timers = timers
+
+    def currentWatermark(self) -> Symbol:
+        return self._watermark
+
+    def registerEventTimeTimer(self, time: Any) -> None:
+        if self._trace.expression(time).kind not in ("int", "unknown"):
+            raise self._trace.refusal("registers a timer at what is no integer")
+        self._timers.append(time)
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its timer service")
+
+
+class _Unopened(Outside):
+    """Stands for a function before ``open``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if getattr_static(self._traced_object, attribute, None) is None:
+            return _not_yet(self._traced_trace)
+        return super().__getattr__(attribute)
+
+
+class _NotYet(Symbol):
+    """Stands for what ``open`` gives to a function: a ``ValueState``, if it is used as one."""
+
+    __slots__ = ()
+
+    def value(self) -> Symbol:
+        return Symbol(self._traced_trace, self._traced_expression)
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+
+    def clear(self) -> None:
+        raise self._traced_trace.refusal("clears its state")
+
+
+def _not_yet(trace: Trace) -> _NotYet:
+    return _NotYet(trace, trace.expressions.column(len(EXTRA) + 1, "unknown"))

@@ -1,0 +1,165 @@
+"""``RunningFold``: what an accumulator is before each element of a run, not only at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.runtime.columns.tracing.expressions import Kind
+from flinkish.runtime.columns.tracing.folding import Groups, comparable, normal
+from flinkish.runtime.columns.tracing.forms import Form
+from flinkish.runtime.columns.tracing.kernels import MOST, Inexact, Run, Values, of_arrow, to_arrow
+from flinkish.runtime.records.rows import by_code
+
+_ELEMENTS_A_GROUP = 8
+"""With fewer elements a group, a loop over the groups costs more than it spares."""
+
+
+class RunningFold:
+    """The fields of the accumulators of ``groups``, which begin as the rows of ``start``, before each element of
+    ``run``. Raises Inexact where they could differ from those that Python computes."""
+
+    def __init__(
+        self,
+        run: Run,
+        groups: Groups,
+        start: pa.RecordBatch,
+        forms: Sequence[Form],
+        kinds: Sequence[Kind],
+    ) -> None:
+        self._run = run
+        self._groups = groups
+        self._start = start
+        self._forms = forms
+        self._kinds = kinds
+        self._fields: dict[int, Values] = {}
+
+    def field(self, number: int) -> Values:
+        """A field before each element."""
+        known = self._fields.get(number)
+        if known is None:
+            known = self._fields[number] = self._computed(number)
+        return known
+
+    @cached_property
+    def _order(self) -> Groups:
+        """The positions by group."""
+        return by_code(self._groups, self._start.num_rows)
+
+    @cached_property
+    def _firsts(self) -> Groups:
+        """Where in that order each group begins that has elements."""
+        ordered = self._groups[self._order]
+        return np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+
+    @cached_property
+    def _lengths(self) -> Groups:
+        """How many elements they have."""
+        return np.diff(self._firsts, append=self._run.count)
+
+    def _computed(self, number: int) -> Values:
+        form, kind = self._forms[number], self._kinds[number]
+        start = self._start.column(number)
+        if form.way == "kept" or not self._run.count:
+            return of_arrow(start.take(pa.array(self._groups)))
+        assert form.value is not None
+        chosen = None if form.only is None else self._run.mask(form.only)
+        values = self._run.values(form.value)
+        if form.way == "last":
+            return self._last(
+                start, normal(to_arrow(values.array(self._run.count)), start.type), chosen
+            )
+        if form.way == "sum":
+            initial = of_arrow(start).data
+            if kind == "int":
+                return self._integer_sum(initial, values.integers(), chosen)
+            if kind != "float" or chosen is not None:
+                raise Inexact
+            floats = Values("float", values.floats()).array(self._run.count)
+            return Values("float", self._accumulated(np.add, initial, floats))
+        if form.way in ("lowest", "highest"):
+            return self._extreme(
+                kind, start, values.array(self._run.count), chosen, form.way == "highest"
+            )
+        raise Inexact
+
+    def _integer_sum(self, initial: Any, values: Values, chosen: Any) -> Values:
+        count = self._run.count
+        values.tighten()
+        low, high = values.bounds()
+        if max(-int(initial.min()), int(initial.max())) + max(-low, high) * count > MOST:
+            raise Inexact
+        added = values.array(count)
+        if chosen is not None:
+            added = np.where(chosen, added, 0)
+        ordered = added[self._order]
+        before = np.cumsum(ordered) - ordered
+        before -= np.repeat(before[self._firsts], self._lengths)
+        sums = np.empty(count, dtype=np.int64)
+        sums[self._order] = before
+        return Values("int", sums + initial[self._groups])
+
+    def _last(self, start: pa.Array, values: pa.Array, chosen: Any) -> Values:
+        count = self._run.count
+        places = np.arange(count)
+        if chosen is not None:
+            places = np.where(chosen[self._order], places, -1)
+        before = np.r_[-1, np.maximum.accumulate(places)[:-1]]
+        missing = before < np.repeat(self._firsts, self._lengths)
+        found = np.empty(count, dtype=np.intp)
+        ordered = self._order[before]
+        found[self._order] = np.where(missing, self._groups[self._order] + count, ordered)
+        return of_arrow(pa.concat_arrays([values, start]).take(pa.array(found)))
+
+    def _extreme(
+        self, kind: Kind, start: pa.Array, values: Any, chosen: Any, highest: bool
+    ) -> Values:
+        initial, codes, ordered = comparable(of_arrow(start).data, values)
+        if chosen is not None:
+            codes = np.where(chosen, codes, initial[self._groups])
+        best = None if codes.dtype.kind == "f" else self._integer_extreme(initial, codes, highest)
+        if best is None:
+            best = self._accumulated(np.maximum if highest else np.minimum, initial, codes)
+        return Values(kind, best if ordered is None else ordered.take(pa.array(best)))
+
+    def _integer_extreme(self, initial: Any, codes: Any, highest: bool) -> NDArray[Any] | None:
+        """The extreme before each element, of all groups at once: what is of a later group is made so much higher,
+        or lower, that nothing of an earlier one counts. None if there are no numbers for that."""
+        extreme = np.maximum if highest else np.minimum
+        values = codes[self._order].astype(np.int64)
+        low, high = int(values.min()), int(values.max())
+        span = high - low + 1
+        if span * len(self._firsts) > MOST:
+            return None
+        offsets = np.repeat(np.arange(len(self._firsts)) * span, self._lengths)
+        if highest:
+            so_far = extreme.accumulate(values - low + offsets) - offsets + low
+        else:
+            so_far = extreme.accumulate(values - high - offsets) + offsets + high
+        start = initial[self._groups[self._order]]
+        before = np.r_[start[:1], so_far[:-1].astype(initial.dtype)]
+        before[self._firsts] = start[self._firsts]
+        best: NDArray[Any] = np.empty_like(before)
+        best[self._order] = extreme(before, start)
+        return best
+
+    def _accumulated(self, ufunc: Any, initial: Any, values: Any) -> NDArray[Any]:
+        """What ``ufunc`` makes of the initial value of the group, and of its elements before each one."""
+        if len(self._firsts) * _ELEMENTS_A_GROUP > len(values):
+            raise Inexact
+        accumulated = np.empty(len(values), dtype=initial.dtype)
+        with np.errstate(all="ignore"):
+            for group, places in self._parts():
+                before = np.r_[initial[group], values[places[:-1]]]
+                accumulated[places] = ufunc.accumulate(before)
+        return accumulated
+
+    def _parts(self) -> Iterator[tuple[int, Groups]]:
+        """The groups with the positions of their elements."""
+        for places in np.split(self._order, self._firsts[1:]):
+            yield int(self._groups[places[0]]), places

@@ -1,0 +1,530 @@
+"""Symbolic values: what a traced function is called with, in place of elements and accumulators.
+
+A symbol notes each operation on it as an expression. Where Python asks for its truth value, the trace
+follows one outcome, and later the other. What is ours of its attributes begins with ``_traced_``, as any
+other name may be that of a field.
+"""
+
+from __future__ import annotations
+
+import datetime
+import keyword
+import operator
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from inspect import getattr_static
+from types import FunctionType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from flinkish.api.types.row import Row, row_type
+from flinkish.runtime.columns.tracing.expressions import (
+    NUMBERS,
+    Constant,
+    Expression,
+    Kind,
+    objects_of,
+)
+from flinkish.runtime.columns.tracing.reads import is_data_descriptor
+from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, tuple_shape
+
+if TYPE_CHECKING:
+    from flinkish.runtime.columns.tracing.trace import Trace
+
+
+class Refusal(Exception):
+    """A function cannot be traced; the text says why."""
+
+
+class CannotTell(Exception):
+    """Whether a function can be traced depends on its input, which is not known yet."""
+
+
+_TEXT_METHODS: dict[str, Kind] = {
+    **dict.fromkeys(("lower", "upper", "strip", "lstrip", "rstrip", "title", "capitalize"), "str"),
+    **dict.fromkeys(("casefold", "swapcase", "replace", "removeprefix", "removesuffix"), "str"),
+    **dict.fromkeys(("zfill", "ljust", "rjust", "center"), "str"),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isalnum"), "bool"),
+    **dict.fromkeys(("isnumeric", "isdecimal", "isspace", "isupper", "islower"), "bool"),
+    **dict.fromkeys(("find", "rfind", "count"), "int"),
+}
+"""The methods of texts that are called for each element, and what they give."""
+
+
+_KINDS: dict[type[Any], Kind] = {
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    type(None): "none",
+}
+
+IMMUTABLE = {*_KINDS, bytes, datetime.date, datetime.datetime, datetime.timedelta}
+"""The types of values that a function may read from outside of it."""
+
+
+def is_constant(value: Any) -> bool:
+    """Whether ``value`` is of an immutable type, or a tuple of such."""
+    if type(value) is tuple:
+        return all(map(is_constant, value))
+    return type(value) in IMMUTABLE
+
+
+class Symbol:
+    """A value that is not known yet."""
+
+    __slots__ = ("_traced_expression", "_traced_trace")
+
+    def __init__(self, trace: Trace, expression: Expression) -> None:
+        self._traced_trace = trace
+        self._traced_expression = expression
+
+    @property
+    def _traced_kind(self) -> Kind:
+        """The type of the value."""
+        return self._traced_expression.kind
+
+    # ------------------------------------------------------------------ truth
+
+    def __bool__(self) -> bool:
+        if self._traced_kind == "opaque":
+            self._traced_refuse("asks for the truth of a value that is no number, text or bool")
+        return self._traced_trace.decide(
+            self._traced_trace.expressions.truth(self._traced_expression)
+        )
+
+    def __contains__(self, item: Any) -> bool:
+        if self._traced_kind not in ("str", "unknown"):
+            self._traced_refuse("looks into a value")
+        return self._traced_trace.decide(
+            self._traced_call(operator.contains, "bool", item)._traced_expression
+        )
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Symbol:
+        """An operation with two operands."""
+        if isinstance(other, (tuple, Record)):
+            self._traced_refuse(f"uses {name} on a value and a tuple")
+        value = self._traced_trace.expression(other)
+        first, second = (
+            (value, self._traced_expression) if reflected else (self._traced_expression, value)
+        )
+        kind = self._traced_arithmetic_kind(name, first, second)
+        if name == "**" or name in ("<<", ">>"):
+            return self._traced_powered(name, kind, first, second)
+        if name == "+" and kind == "str":
+            name = "concat"
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.operation(name, kind, first, second)
+        )
+
+    def _traced_powered(
+        self, name: str, kind: Kind, base: Expression, exponent: Expression
+    ) -> Symbol:
+        """Powers and shifts are left to Python."""
+        function = {"**": operator.pow, "<<": operator.lshift, ">>": operator.rshift}[name]
+        if name == "**" and kind == "int":
+            fixed = exponent.value if isinstance(exponent, Constant) else -1
+            if fixed < 0:
+                self._traced_refuse("raises an integer to a power that may be negative")
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.call(function, kind, base, exponent)
+        )
+
+    def _traced_arithmetic_kind(self, name: str, first: Expression, second: Expression) -> Kind:
+        kinds = {first.kind, second.kind}
+        if "unknown" in kinds and "opaque" not in kinds:
+            return "unknown"
+        if kinds == {"str"} and name == "+":
+            return "str"
+        if not kinds <= set(NUMBERS):
+            self._traced_refuse(f"uses {name} on {_shown(first.kind)} and {_shown(second.kind)}")
+        if name in ("&", "|", "^", "<<", ">>"):
+            if "float" in kinds:
+                self._traced_refuse(f"uses {name} on a float")
+            return "bool" if kinds == {"bool"} and len(name) == 1 else "int"
+        return "float" if "float" in kinds or name == "/" else "int"
+
+    def _traced_compared(self, name: str, other: Any) -> Any:
+        """A comparison."""
+        if isinstance(other, (tuple, Record)):
+            self._traced_refuse("compares a value with a tuple")
+        value = self._traced_trace.expression(other)
+        kinds = {self._traced_kind, value.kind}
+        comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
+        if not comparable or "opaque" in kinds or "none" in kinds:
+            self._traced_refuse(f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}")
+        if name in ("==", "!=") and self is not other and self._traced_may_be(value):
+            # A tuple that compares its items, or looks for one, finds a NaN that is the same object
+            name = f"{name} or same"
+        made = self._traced_trace.expressions.operation(
+            name, "bool", self._traced_expression, value
+        )
+        return self._traced_trace.noted(made)
+
+    def _traced_may_be(self, other: Expression) -> bool:
+        """Whether both may be one object."""
+        return not objects_of(self._traced_expression).isdisjoint(objects_of(other))
+
+    def _traced_unary(self, name: str) -> Symbol:
+        """An operation with one operand."""
+        kind = self._traced_kind
+        if kind not in (*NUMBERS, "unknown"):
+            self._traced_refuse(f"uses {name} on {_shown(kind)}")
+        if name == "~" and kind == "float":
+            self._traced_refuse("uses ~ on a float")
+        if name == "+" and kind != "bool":
+            self._traced_trace.noted(self._traced_expression)
+            return self  # the same object in Python too
+        result: Kind = "int" if kind == "bool" else kind
+        made = self._traced_trace.expressions.operation(
+            f"unary {name}", result, self._traced_expression
+        )
+        return self._traced_trace.noted(made)
+
+    def _traced_call(self, function: Callable[..., Any], kind: Kind, *arguments: Any) -> Symbol:
+        values = [self._traced_trace.expression(argument, anything=True) for argument in arguments]
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.call(function, kind, self._traced_expression, *values)
+        )
+
+    # ------------------------------------------------------------------ conversions
+
+    def _traced_converted(self, kind: Kind) -> Symbol:
+        """The value as int, float or str."""
+        if self._traced_kind == kind:
+            self._traced_trace.noted(self._traced_expression)  # which None would not be
+            return self  # the same object in Python too
+        if self._traced_kind not in (*NUMBERS, "unknown"):
+            self._traced_refuse(f"converts {_shown(self._traced_kind)} to {kind}")
+        if kind == "str":
+            return self._traced_call(str, "str")
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.operation(kind, kind, self._traced_expression)
+        )
+
+    def _traced_length(self) -> Symbol:
+        """``len(value)``."""
+        if self._traced_kind not in ("str", "unknown"):
+            self._traced_refuse(f"takes the length of {_shown(self._traced_kind)}")
+        return self._traced_trace.noted(
+            self._traced_trace.expressions.operation("len", "int", self._traced_expression)
+        )
+
+    def __round__(self, digits: Any = None) -> Symbol:
+        if self._traced_kind not in ("int", "float"):
+            self._traced_refuse(f"rounds {_shown(self._traced_kind)}")
+        if digits is None:
+            return self._traced_call(round, "int")
+        return self._traced_call(round, self._traced_kind, digits)
+
+    def __getitem__(self, key: Any) -> Symbol:
+        if self._traced_kind == "unknown" and self._traced_trace.exploring:
+            return self
+        if self._traced_kind != "str" or not _is_position(key):
+            self._traced_refuse(f"takes an item of {_shown(self._traced_kind)}")
+        return self._traced_call(operator.getitem, "str", key)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._traced_kind == "str" and name in _TEXT_METHODS:
+            return Method(self, name)
+        if self._traced_kind == "unknown" and self._traced_trace.exploring:
+            return Attribute(self._traced_trace, self._traced_expression, name)
+        raise self._traced_trace.refusal(
+            f"reads the attribute {name} of {_shown(self._traced_kind)}"
+        )
+
+    def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
+        """The result of a method of texts."""
+        return self._traced_call(getattr(str, name), _TEXT_METHODS[name], *arguments)
+
+    # ------------------------------------------------------------------ what is refused
+
+    def _traced_refuse(self, reason: str) -> NoReturn:
+        """Raise a Refusal that names the line of the function."""
+        raise self._traced_trace.refusal(reason)
+
+    def __hash__(self) -> int:
+        self._traced_refuse("hashes a value")
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._traced_trace.exploring:
+            raise CannotTell
+        self._traced_refuse("iterates over a value")
+
+    def __index__(self) -> int:
+        self._traced_refuse("uses a value as a position or count")
+
+    def __format__(self, spec: str) -> str:
+        self._traced_refuse("makes a text of a value")
+
+    def __repr__(self) -> str:
+        self._traced_refuse("makes a text of a value")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self._traced_refuse("calls a value")
+
+
+def _add_operators() -> None:
+    def binary(name: str, reflected: bool) -> Any:
+        return lambda self, other: self._traced_arithmetic(name, other, reflected)
+
+    def comparison(name: str) -> Any:
+        return lambda self, other: self._traced_compared(name, other)
+
+    def unary(name: str) -> Any:
+        return lambda self: self._traced_unary(name)
+
+    names = {
+        "add": "+",
+        "sub": "-",
+        "mul": "*",
+        "truediv": "/",
+        "floordiv": "//",
+        "mod": "%",
+        "pow": "**",
+        "and": "&",
+        "or": "|",
+        "xor": "^",
+        "lshift": "<<",
+        "rshift": ">>",
+    }
+    for name, sign in names.items():
+        setattr(Symbol, f"__{name}__", binary(sign, False))
+        setattr(Symbol, f"__r{name}__", binary(sign, True))
+    comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+    for name, sign in comparisons.items():
+        setattr(Symbol, f"__{name}__", comparison(sign))
+    for name, sign in {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}.items():
+        setattr(Symbol, f"__{name}__", unary(sign))
+
+
+_add_operators()
+
+
+_NAMES: dict[Kind, str] = {
+    "int": "an int",
+    "float": "a float",
+    "bool": "a bool",
+    "str": "a text",
+    "none": "None",
+    "opaque": "a decimal, a time or another value that columns only hand on",
+    "unknown": "a value of one type or another",
+}
+
+
+def _shown(kind: Kind) -> str:
+    return _NAMES[kind]
+
+
+def _is_position(key: Any) -> bool:
+    if isinstance(key, slice):
+        return all(type(part) in (int, type(None)) for part in (key.start, key.stop, key.step))
+    return type(key) is int
+
+
+class Method:
+    """A method of a text, to be called."""
+
+    __slots__ = ("_name", "_symbol")
+
+    def __init__(self, symbol: Symbol, name: str) -> None:
+        self._symbol = symbol
+        self._name = name
+
+    def __call__(self, *arguments: Any) -> Symbol:
+        return self._symbol._traced_text_method(self._name, *arguments)
+
+
+class Attribute(Symbol):
+    """An attribute, or a method, of an element whose type is not known yet."""
+
+    __slots__ = ("_traced_name",)
+
+    def __init__(self, trace: Trace, expression: Expression, name: str) -> None:
+        super().__init__(trace, expression)
+        self._traced_name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        name = self._traced_name
+        if name in _TEXT_METHODS:
+            return Symbol(self._traced_trace, self._traced_expression)
+        if any(hasattr(kind, name) for kind in (str, list, dict, set, datetime.datetime)):
+            self._traced_refuse(f"calls the method {name}()")
+        raise CannotTell
+
+
+class Record:
+    """A Row, NamedTuple or dataclass whose parts are not known yet."""
+
+    __slots__ = ("_traced_kind", "_traced_names", "_traced_parts", "_traced_trace")
+
+    def __init__(
+        self, trace: Trace, kind: type[Any], names: tuple[str, ...], parts: tuple[Any, ...]
+    ) -> None:
+        self._traced_trace = trace
+        self._traced_kind = kind
+        self._traced_names = names
+        self._traced_parts = parts
+        trace.reads.attributes(kind)
+
+    def _traced_unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
+        """The class, the names of the parts, and the parts."""
+        return self._traced_kind, self._traced_names, self._traced_parts
+
+    def __getattr__(self, name: str) -> Any:
+        kind, names = self._traced_kind, self._traced_names
+        if name in names and self._traced_is_attribute(name):
+            return self._traced_parts[names.index(name)]
+        if kind is Row:
+            if name == "getField":
+                return self.__getitem__
+            if name == "getArity":
+                return self.__len__
+        elif not name.startswith("_"):
+            member = getattr_static(kind, name, None)
+            if isinstance(member, staticmethod):
+                return self._traced_trace.callable_of(member.__func__)
+            if isinstance(member, FunctionType):
+                return self._traced_trace.bound(member, self)
+            if type(member) is property and isinstance(member.fget, FunctionType):
+                return self._traced_trace.bound(member.fget, self)()
+        raise self._traced_trace.refusal(f"reads {name} of a {kind.__name__}")
+
+    def _traced_is_attribute(self, name: str) -> bool:
+        if self._traced_kind is not Row:
+            member = getattr_static(self._traced_kind, name, None)
+            if issubclass(self._traced_kind, tuple):
+                return isinstance(member, _TUPLE_FIELD)
+            return isinstance(member, MemberDescriptorType) or not is_data_descriptor(member)
+        usable = name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_"
+        return usable and name not in vars(Row) and name not in ("count", "index")
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._traced_kind is Row and isinstance(key, str):
+            if key in self._traced_names:
+                return self._traced_parts[self._traced_names.index(key)]
+            raise self._traced_trace.refusal(f"reads the field {key!r}, which the rows do not have")
+        self._traced_needs_tuple("takes an item")
+        if not _is_position(key):
+            raise self._traced_trace.refusal("takes an item by a value")
+        return self._traced_parts[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        self._traced_needs_tuple("iterates over")
+        return iter(self._traced_parts)
+
+    def __len__(self) -> int:
+        self._traced_needs_tuple("takes the length of")
+        return len(self._traced_parts)
+
+    def __bool__(self) -> bool:
+        if not issubclass(self._traced_kind, tuple) and (
+            hasattr(self._traced_kind, "__bool__") or hasattr(self._traced_kind, "__len__")
+        ):
+            raise self._traced_trace.refusal(
+                f"asks for the truth of a {self._traced_kind.__name__}"
+            )
+        return len(self._traced_parts) > 0 if issubclass(self._traced_kind, tuple) else True
+
+    def _traced_needs_tuple(self, action: str) -> None:
+        if not issubclass(self._traced_kind, tuple):
+            raise self._traced_trace.refusal(f"{action} a {self._traced_kind.__name__}")
+
+    def _traced_compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        self._traced_needs_tuple("compares")
+        if isinstance(other, Record):
+            other._traced_needs_tuple("compares")
+            other = other._traced_parts
+        if type(other) is not tuple:
+            raise self._traced_trace.refusal(f"compares a {self._traced_kind.__name__}")
+        return compare(self._traced_parts, other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._traced_compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._traced_compared(other, operator.ne)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._traced_compared(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._traced_compared(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._traced_compared(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._traced_compared(other, operator.ge)
+
+    def __hash__(self) -> int:
+        raise self._traced_trace.refusal(f"hashes a {self._traced_kind.__name__}")
+
+    def __format__(self, spec: str) -> str:
+        raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
+
+    def __repr__(self) -> str:
+        raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
+
+
+_TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]
+"""What reads a field of a NamedTuple."""
+
+
+def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
+    """A value of ``shape``, whose columns are ``parts``."""
+    if shape.kind is None:
+        return parts[0]
+    if isinstance(shape, ConstantShape):
+        return shape.value
+    made: list[Any] = []
+    start = 0
+    for part in shape.parts:
+        made.append(symbolic(trace, part, parts[start : start + part.width]))
+        start += part.width
+    if shape.kind is tuple:
+        return tuple(made)
+    return Record(trace, shape.kind, shape.names, tuple(made))
+
+
+def taken_apart(
+    trace: Trace, value: Any, taken: list[Record] | None = None
+) -> tuple[Shape, list[Expression]]:
+    """The shape of what a function returned, and an expression for each column. ``taken``: the objects that it has
+    returned beside it, and can change."""
+    taken = [] if taken is None else taken
+    if isinstance(value, Record):
+        kind, names, parts = value._traced_unpacked()
+        if any(value is other for other in taken):
+            raise trace.refusal(f"returns a {kind.__name__} twice, which can change")
+        if not issubclass(kind, tuple) and not kind.__dataclass_params__.frozen:
+            taken.append(value)
+    elif type(value) is tuple:
+        kind, names, parts = tuple, (), value
+    elif isinstance(value, (list, Iterator)):
+        raise trace.refusal(f"returns a {type(value).__name__}, which can change")
+    else:
+        return VALUE, [trace.expression(value)]
+    if not parts:
+        raise trace.refusal("returns an empty tuple")
+    shapes, expressions = [], []
+    for part in parts:
+        shape, inner = taken_apart(trace, part, taken)
+        shapes.append(shape)
+        expressions.extend(inner)
+    if kind is tuple:
+        return tuple_shape(shapes), expressions
+    return Shape(kind, names, tuple(shapes)), expressions
+
+
+def kind_of_constant(value: Any) -> Kind | None:
+    """The kind of a value of Python, None if it can only be handed on."""
+    return _KINDS.get(type(value))
+
+
+def rows_of(fields: tuple[str, ...]) -> type[Row]:
+    """The class of Rows with those fields."""
+    return row_type(fields)

@@ -1,0 +1,779 @@
+"""``Trace``: follows a function with symbols for its arguments, through all of its branches.
+
+The function runs as Python runs it, but with other globals and enclosing variables: in their place stand
+functions that understand symbols, or are traced themselves, and objects that refuse to be used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import isclass
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from flinkish.api.functions.functions import RichFunction
+from flinkish.api.types.row import Row
+from flinkish.runtime.columns.tracing.expressions import (
+    NUMBERS,
+    Expression,
+    Expressions,
+    Kind,
+    columns_read,
+)
+from flinkish.runtime.columns.tracing.purity import (
+    globals_read,
+    has_texts,
+    impurity,
+    takes_remainders,
+    tests_none,
+    with_inner,
+)
+from flinkish.runtime.columns.tracing.reads import (
+    MISSING,
+    AnyRead,
+    Read,
+    Reads,
+    cell_contents,
+    class_attribute,
+    found_in_class,
+    has_plain_attributes,
+    in_slot,
+    is_data_descriptor,
+    own_attribute,
+)
+from flinkish.runtime.columns.tracing.symbols import (
+    CannotTell,
+    Record,
+    Refusal,
+    Symbol,
+    is_constant,
+    kind_of_constant,
+    taken_apart,
+)
+from flinkish.runtime.records.shapes import Shape
+
+MOST_PATHS = 32
+"""More ways through the branches of a function are not followed."""
+
+
+class Step(NamedTuple):
+    """An operation, and the outcomes of the conditions that lead to it."""
+
+    path: tuple[tuple[Expression, bool], ...]
+    operation: Expression
+
+
+class Traced(NamedTuple):
+    """What a function computes."""
+
+    shape: Shape
+    """What its results are made of."""
+    columns: tuple[Expression, ...]
+    """An expression for each column of the results."""
+    reads: tuple[AnyRead, ...]
+    """What must not have changed."""
+    testsNone: bool
+    """Whether it asks whether a value is None; then all columns count as used."""
+    steps: tuple[Step, ...]
+    """All operations, also those whose results are not used: Python raises what they raise."""
+
+    @property
+    def reading(self) -> set[int]:
+        """The numbers of the columns that it computes with or hands on."""
+        read = columns_read(*self.columns)
+        for path, operation in self.steps:
+            read |= columns_read(operation, *(condition for condition, _ in path))
+        return read
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return any(read.changed() for read in self.reads)
+
+    @property
+    def readsValues(self) -> bool:
+        """Whether it reads numbers, texts or the like from outside, which may be others later."""
+        return any(isinstance(read, Read) and is_constant(read.value) for read in self.reads)
+
+    @property
+    def readsVariables(self) -> bool:
+        """Whether it reads such values of objects, modules or enclosing functions, which others may write."""
+        return any(
+            isinstance(read, Read) and not read.ofCode and is_constant(read.value)
+            for read in self.reads
+        )
+
+
+class _Undecided(Exception):
+    def __init__(self, condition: Expression) -> None:
+        self.condition = condition
+
+
+class Trace:
+    """One look at a function. ``exploring``: the types of its arguments are not known. ``standIn`` gives what stands
+    for an object that the function reads from outside, None if nothing special does."""
+
+    def __init__(
+        self,
+        exploring: bool = False,
+        expressions: Expressions | None = None,
+        standIn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.expressions = expressions or Expressions()
+        self.exploring = exploring
+        self._stand_in = standIn
+        self._codes: set[CodeType] = set()
+        self._knows_texts = False
+        """Whether a function has texts from outside as they are, which ask a symbol nothing if it formats them."""
+        self._functions: dict[int, tuple[Any, Any]] = {}
+        self.reads = Reads()
+        self._decided: dict[int, bool] = {}
+        self._path: list[tuple[Expression, bool]] = []
+        self._steps: dict[tuple[Any, ...], Step] = {}
+        self._paths = 0
+
+    def follow(self, function: Callable[..., Any], *arguments: Any) -> Traced:
+        """What ``function`` computes of ``arguments``, which are symbols. Raises Refusal."""
+        return self._traced(self.callable_of(function), arguments)
+
+    def follow_writes(
+        self,
+        function: FunctionType,
+        owner: object,
+        attributes: Mapping[str, Symbol],
+        *arguments: Any,
+    ) -> Traced:
+        """What ``function``, a method of ``owner``, leaves in those of its attributes, as a tuple. Raises
+        Refusal."""
+        patched = self._patched(function, writes=True)
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            writing = Owner(self, owner, "self", attributes)
+            patched(writing, *arguments)
+            return tuple(writing._traced_values.values())
+
+        return self._traced(call, arguments)
+
+    def follow_collected(self, function: Callable[..., Any], *arguments: Any) -> Traced:
+        """What ``function`` gives to a collector, its last argument. Raises Refusal, also if that is not one
+        result."""
+        called = self.callable_of(function)
+
+        def call(*arguments: Any) -> Any:
+            collected = Collected()
+            if called(*arguments, collected) is not None:
+                raise Refusal("returns something")
+            if len(collected) != 1:
+                raise Refusal("may emit no result, or several")
+            return collected[0]
+
+        return self._traced(call, arguments)
+
+    def follow_all(self, call: Callable[[], Any]) -> Traced:
+        """What ``call`` returns of what it follows; it is called for each way through the branches. Raises
+        Refusal."""
+        return self._traced(call, ())
+
+    def _traced(self, call: Any, arguments: Any) -> Traced:
+        try:
+            shape, columns = self._follow(call, arguments)
+        except RecursionError:
+            raise Refusal("calls itself too often") from None
+        if any(map(takes_remainders, self._codes)) and (
+            self._knows_texts or any(map(has_texts, self._codes))
+        ):
+            raise Refusal("may format a text with %")
+        testing = any(map(tests_none, self._codes))
+        steps = tuple(self._steps.values())
+        return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
+
+    def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]]:
+        self._path = []
+        try:
+            result = call(*arguments)
+        except _Undecided as undecided:
+            condition = undecided.condition
+        except (Refusal, CannotTell, RecursionError):
+            raise
+        except Exception as error:
+            line = self._line_of(error)
+            raise Refusal(f"{type(error).__name__}: {error}{line}") from None
+        else:
+            return taken_apart(self, result)
+        self._paths += 1
+        if self._paths >= MOST_PATHS:
+            raise Refusal(f"has more than {MOST_PATHS} ways through its branches")
+        self._decided[id(condition)] = True
+        shape, then = self._follow(call, arguments)
+        self._decided[id(condition)] = False
+        other, otherwise = self._follow(call, arguments)
+        del self._decided[id(condition)]
+        if shape != other:
+            raise Refusal("returns values of different shapes")
+        choice = self.expressions.choice
+        return shape, [choice(condition, *pair) for pair in zip(then, otherwise)]
+
+    def decide(self, condition: Expression) -> bool:
+        """The truth of ``condition`` on the path that is followed."""
+        decided = self._decided.get(id(condition))
+        if decided is None:
+            raise _Undecided(condition)
+        if all(asked is not condition for asked, _ in self._path):
+            self._path.append((condition, decided))
+        return decided
+
+    def noted(self, operation: Expression) -> Symbol:
+        """The result of an operation, which is a step on the path that is followed."""
+        key = (
+            id(operation),
+            *(id(condition) * (1 if truth else -1) for condition, truth in self._path),
+        )
+        if key not in self._steps:
+            self._steps[key] = Step(tuple(self._path), operation)
+        return Symbol(self, operation)
+
+    def expression(self, value: Any, anything: bool = False) -> Expression:
+        """The expression of a symbol or constant; ``anything``: also of one that has no kind."""
+        if isinstance(value, Symbol):
+            return value._traced_expression
+        kind = kind_of_constant(value)
+        if kind is None:
+            if not anything or not (is_constant(value) or isinstance(value, slice)):
+                raise self.refusal(f"uses {_name_of(value)}")
+            kind = "opaque"
+        return self.expressions.constant(value, kind)
+
+    # ------------------------------------------------------------------ reasons
+
+    def refusal(self, reason: str) -> Refusal:
+        """A Refusal that names the line of the function that runs."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code in self._codes:
+                return Refusal(f"{reason} (line {frame.f_lineno})")
+            frame = frame.f_back  # type: ignore[assignment]
+        return Refusal(reason)
+
+    def _line_of(self, error: Exception) -> str:
+        line, step = "", error.__traceback__
+        while step is not None:
+            if step.tb_frame.f_code in self._codes:
+                line = f" (line {step.tb_lineno})"
+            step = step.tb_next
+        return line
+
+    # ------------------------------------------------------------------ functions
+
+    def callable_of(self, function: Any, name: str = "") -> Any:
+        """``function`` as one that takes symbols. Raises Refusal."""
+        if isinstance(function, MethodType):
+            return self.bound(function.__func__, Outside(self, function.__self__, "self"))
+        if isinstance(function, FunctionType):
+            return self._patched(function)
+        replaced = _REPLACED.get(function) if _is_hashable(function) else None
+        if replaced is not None:
+            return lambda *arguments: replaced(self, *arguments)
+        call = self.reads.member(self.reads.class_of(function), "__call__")
+        if isinstance(call, FunctionType) and not isclass(function):
+            return self.bound(call, Outside(self, function, "self"))
+        raise Refusal(f"is no function of Python but {type(function).__name__} {name}".rstrip())
+
+    def bound(self, function: Any, owner: Any) -> Callable[..., Any]:
+        """A method of ``owner``."""
+        if not isinstance(function, FunctionType):
+            raise self.refusal(f"calls {getattr(function, '__name__', 'a method')}")
+        patched = self._patched(function)
+        return lambda *arguments, **named: patched(owner, *arguments, **named)
+
+    def _patched(self, function: FunctionType, writes: bool = False) -> FunctionType:
+        """A copy of ``function`` whose globals and enclosing variables understand symbols. ``writes``: it
+        may write attributes."""
+        known = self._functions.get(id(function))
+        if known is not None:
+            patched: FunctionType = known[1]
+            return patched
+        code = function.__code__
+        impure = impurity(code, writes)
+        if impure is not None:
+            raise Refusal(impure)
+        self._codes.update(with_inner(code))
+        self.reads.code(function)
+        namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
+        held = self._held(function)
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        patched = FunctionType(code, namespace, function.__name__, held, cells)
+        defaults = function.__kwdefaults__
+        if defaults:
+            if not all(map(is_constant, defaults.values())):
+                raise Refusal(f"has a default value that can change (line {code.co_firstlineno})")
+            patched.__kwdefaults__ = {name: self._constant(defaults[name]) for name in defaults}
+        self._functions[id(function)] = (function, patched)
+        for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
+            if original != types.CellType():
+                held_there = self.reads.note(cell_contents, original, None)
+                cell.cell_contents = self.known(held_there, name)
+        for name in globals_read(code):
+            value = self.reads.note(dict.get, function.__globals__, name)
+            if value is MISSING:
+                known_builtins: Any = getattr(function, "__builtins__")  # noqa: B009
+                value = self.reads.note(dict.get, known_builtins, name)
+            if value is not MISSING:
+                namespace[name] = self.known(value, name)
+        return patched
+
+    def _constant(self, value: Any) -> Any:
+        """``value``, or symbols for the texts in it if a function could format them."""
+        if type(value) is tuple:
+            return tuple(map(self._constant, value))
+        if type(value) in (str, bytes):
+            if type(value) is str and any(map(takes_remainders, self._codes)):
+                return Symbol(self, self.expression(value))
+            self._knows_texts = True
+        return value
+
+    def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
+        defaults = function.__defaults__
+        if defaults and not is_constant(tuple(defaults)):
+            line = function.__code__.co_firstlineno
+            raise Refusal(f"has a default value that can change (line {line})")
+        return None if defaults is None else self._constant(defaults)
+
+    def known(self, value: Any, name: str) -> Any:
+        """What stands for ``value``, which the function knows as ``name``."""
+        if is_constant(value):
+            return self._constant(value)
+        if isinstance(value, (Symbol, Record)):
+            return value
+        special = None if self._stand_in is None else self._stand_in(value)
+        return Outside(self, value, name) if special is None else special
+
+
+class Collected(list[Any]):
+    """What a function gives to its collector."""
+
+    def collect(self, value: Any) -> None:
+        self.append(value)
+
+
+class Outside:
+    """An object that a function reads from outside of it: a module, class, function, or itself."""
+
+    __slots__ = ("_traced_name", "_traced_object", "_traced_trace")
+
+    def __init__(self, trace: Trace, value: Any, name: str) -> None:
+        self._traced_trace = trace
+        self._traced_object = value
+        self._traced_name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value, trace = self._traced_object, self._traced_trace
+        name, reads = f"{self._traced_name}.{attribute}", trace.reads
+        kind = reads.class_of(value)
+        if not has_plain_attributes(value):
+            raise trace.refusal(f"reads {name} of a {kind.__name__}")
+        described = reads.member(kind, attribute)
+        if isinstance(described, types.MemberDescriptorType) and not isclass(value):
+            return trace.known(self._traced_there(in_slot, attribute, name), name)
+        if is_data_descriptor(described):
+            raise trace.refusal(f"reads the property {name}")
+        if isinstance(value, ModuleType):
+            return trace.known(self._traced_there(own_attribute, attribute, name), name)
+        if isclass(value):
+            return self._traced_of_class(attribute, name)
+        if reads.note(own_attribute, value, attribute) is not MISSING:
+            return trace.known(own_attribute(value, attribute, MISSING), name)
+        if described is not MISSING and described is vars(RichFunction).get(attribute):
+            raise trace.refusal(f"calls {name}")
+        if isinstance(described, FunctionType):
+            return trace.bound(described, self)
+        if isinstance(described, staticmethod):
+            return trace.known(described.__func__, name)
+        if is_constant(described):
+            return trace.known(reads.note(class_attribute, kind, attribute), name)
+        if trace.exploring and described is MISSING and isinstance(value, RichFunction):
+            raise CannotTell  # ``open`` may make it
+        raise trace.refusal(f"reads {name}")
+
+    def _traced_there(self, get: Callable[[Any, Any, Any], Any], attribute: str, name: str) -> Any:
+        """What ``get`` reads of the object."""
+        value = self._traced_trace.reads.note(get, self._traced_object, attribute)
+        if value is MISSING:
+            raise self._traced_trace.refusal(f"reads {name}, which is not there")
+        return value
+
+    def _traced_of_class(self, attribute: str, name: str) -> Any:
+        """What stands for an attribute of a class."""
+        reads, kind = self._traced_trace.reads, self._traced_object
+        member = reads.member(kind, attribute)
+        if isinstance(member, staticmethod):
+            return self._traced_trace.known(member.__func__, name)
+        if is_constant(member):
+            return self._traced_trace.known(reads.note(class_attribute, kind, attribute), name)
+        raise self._traced_trace.refusal(f"reads {name}")
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if not attribute.startswith("_traced_"):
+            name = f"{self._traced_name}.{attribute}"
+            raise self._traced_trace.refusal(f"writes the attribute {name}")
+        super().__setattr__(attribute, value)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        value, trace = self._traced_object, self._traced_trace
+        replaced = _REPLACED.get(value) if _is_hashable(value) else None
+        if replaced is not None:
+            if named and not (value in (min, max) and named.keys() == {"key"}):
+                raise trace.refusal(f"calls {self._traced_name} with {', '.join(named)}=")
+            return replaced(trace, *arguments, **named)
+        if isinstance(value, (FunctionType, MethodType)):
+            try:
+                return trace.callable_of(value)(*arguments, **named)
+            except Refusal as refusal:
+                raise Refusal(
+                    f"{trace.refusal(f'calls {self._traced_name}')}, which {refusal}"
+                ) from None
+        if isclass(value):
+            made = _constructed(trace, value, arguments, named)
+            if made is not None:
+                return made
+        raise trace.refusal(f"calls {self._traced_name}")
+
+    def _traced_refuse(self, *arguments: Any) -> Any:
+        raise self._traced_trace.refusal(
+            f"uses {self._traced_name}, a {type(self._traced_object).__name__}"
+        )
+
+    __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _traced_refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_refuse
+    __format__ = __repr__ = __index__ = _traced_refuse
+
+
+class Owner(Outside):
+    """The object of a method that writes some of its attributes."""
+
+    __slots__ = ("_traced_values",)
+
+    def __init__(self, trace: Trace, value: Any, name: str, written: Mapping[str, Any]) -> None:
+        super().__init__(trace, value, name)
+        self._traced_values = dict(written)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute in self._traced_values:
+            return self._traced_values[attribute]
+        return super().__getattr__(attribute)
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if not attribute.startswith("_traced_") and attribute in self._traced_values:
+            self._traced_values[attribute] = value
+        else:
+            super().__setattr__(attribute, value)
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, Outside):
+        return f"{value._traced_name}, a {type(value._traced_object).__name__}"
+    return f"an object of type {type(value).__name__}"
+
+
+# ---------------------------------------------------------------------- constructors
+
+
+def _constructed(
+    trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Record | None:
+    """An object of ``kind`` if all that its construction does is to keep the arguments."""
+    if issubclass(kind, Row):
+        return _row(trace, kind, arguments, named)
+    if _is_named_tuple(kind):
+        names = kind._fields
+        defaults = _defaults(trace, kind.__new__, names)
+        return _of_fields(trace, kind, names, names, defaults, arguments, named)
+    if is_plain_dataclass(kind):
+        fields = dataclasses.fields(kind)
+        if any(field.default_factory is not dataclasses.MISSING for field in fields):
+            return None
+        names = tuple(field.name for field in fields)
+        positional = tuple(field.name for field in fields if not field.kw_only)
+        defaults = _defaults(trace, kind.__init__, positional)
+        return _of_fields(trace, kind, names, positional, defaults, arguments, named)
+    return None
+
+
+def _defaults(trace: Trace, made_by: Any, positional: Sequence[str]) -> dict[str, Any]:
+    """The default values of the function that makes objects of a class."""
+    trace.reads.code(made_by)
+    values = made_by.__defaults__ or ()
+    defaults = dict(zip(positional[len(positional) - len(values) :], values))
+    return {**defaults, **(made_by.__kwdefaults__ or {})}
+
+
+def _row(trace: Trace, kind: Any, arguments: Any, named: Any) -> Record | None:
+    names = kind._fields
+    if kind is Row:
+        if named and arguments:
+            return None
+        names = tuple(named) or tuple(f"f{number}" for number in range(len(arguments)))
+        arguments = tuple(named.values()) or arguments
+    elif named or kind.__name__ != "Row":
+        return None
+    return Record(trace, Row, names, arguments) if len(names) == len(arguments) else None
+
+
+def _of_fields(
+    trace: Trace,
+    kind: type[Any],
+    names: tuple[str, ...],
+    positional: tuple[str, ...],
+    defaults: dict[str, Any],
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Record | None:
+    given = dict(zip(positional, arguments))
+    values = {**defaults, **given, **named}
+    if (
+        len(arguments) > len(positional)
+        or given.keys() & named.keys()
+        or values.keys() != set(names)
+    ):
+        raise trace.refusal(f"makes a {kind.__name__} with other arguments than its fields")
+    return Record(trace, kind, names, tuple(values[name] for name in names))
+
+
+def _is_named_tuple(kind: type[Any]) -> bool:
+    """Whether ``kind`` is a NamedTuple that makes, reads and compares its objects as tuples do."""
+    bases = [base for base in kind.__mro__ if base not in (object, tuple)]
+    return (
+        issubclass(kind, tuple)
+        and hasattr(kind, "_fields")
+        and hasattr(kind, "_field_defaults")
+        and kind.__dictoffset__ == 0
+        and all(_OWN.isdisjoint(vars(base)) for base in bases)
+        and len(bases) == 1
+        and _is_generated(kind.__new__)
+        and _is_made_as_usual(kind)
+    )
+
+
+def _is_generated(function: Any) -> bool:
+    """Whether it is what Python gives to a NamedTuple or dataclass."""
+    return isinstance(function, FunctionType) and function.__code__.co_filename == "<string>"
+
+
+def _is_made_as_usual(kind: type[Any]) -> bool:
+    """Whether to call a class only makes an object of it."""
+    return found_in_class(type(kind), "__call__") is vars(type)["__call__"]
+
+
+_OWN = {
+    *("__init__", "__getitem__", "__iter__", "__len__", "__eq__", "__ne__", "__lt__", "__le__"),
+    *("__gt__", "__ge__", "__getattr__", "__getattribute__", "__bool__", "__add__", "__hash__"),
+    "__contains__",
+}
+
+
+def is_plain_dataclass(kind: type[Any]) -> bool:
+    """Whether ``kind`` is a dataclass whose construction and attributes are those it was given."""
+    parameters = vars(kind).get("__dataclass_params__")
+    if parameters is None or not parameters.init or issubclass(kind, tuple):
+        return False
+    bases = [base for base in kind.__mro__ if base is not object]
+    plain = all(
+        "__dataclass_fields__" in vars(base) or not vars(base).get("__slots__", 1) for base in bases
+    )
+    own = {"__post_init__", "__new__", "__getattr__", "__getattribute__", "__bool__", "__len__"}
+    if not plain or any(not own.isdisjoint(vars(base)) for base in bases):
+        return False
+    sets = found_in_class(kind, "__setattr__") is not vars(object)["__setattr__"]
+    if sets and not parameters.frozen:
+        return False
+    if not _is_generated(kind.__init__) or not _is_made_as_usual(kind):
+        return False
+    fields = kind.__dataclass_fields__.values()
+    if any(getattr(f, "_field_type", None) is not dataclasses._FIELD for f in fields):  # type: ignore[attr-defined]
+        return False
+    return all(
+        field.init and not isinstance(found_in_class(kind, field.name), property)
+        for field in dataclasses.fields(kind)
+    )
+
+
+def is_record_class(kind: type[Any]) -> bool:
+    """Whether the tracer can make and read objects of ``kind``."""
+    return kind is Row or _is_named_tuple(kind) or is_plain_dataclass(kind)
+
+
+# ---------------------------------------------------------------------- known functions
+
+
+def _lowest(trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    return _extreme(trace, "min", "<", values, key)
+
+
+def _highest(trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    return _extreme(trace, "max", ">", values, key)
+
+
+def _extreme(
+    trace: Trace,
+    name: str,
+    sign: str,
+    values: Sequence[Any],
+    key: Callable[[Any], Any] | None,
+) -> Any:
+    if len(values) == 1:
+        values = tuple(_iterable(trace, name, values[0]))
+    if not values:
+        raise trace.refusal(f"calls {name} of nothing")
+    better = operator.lt if sign == "<" else operator.gt
+    if key is not None:
+        keyed = [(key(value), value) for value in values]
+        first_of_best = keyed[0]
+        for candidate in keyed[1:]:
+            if better(candidate[0], first_of_best[0]):
+                first_of_best = candidate
+        return first_of_best[1]
+    best = values[0]
+    for value in values[1:]:
+        if isinstance(value, Symbol) or isinstance(best, Symbol):
+            first, second = trace.expression(value), trace.expression(best)
+            chooses = _symbol(trace, value)._traced_compared(sign, best)
+            if first.kind == second.kind:
+                chosen = trace.expressions.choice(chooses._traced_expression, first, second)
+                best = Symbol(trace, chosen)
+                continue
+        else:
+            chooses = better(value, best)
+        best = value if chooses else best
+    return best
+
+
+def _iterable(trace: Trace, name: str, values: Any) -> Any:
+    if not isinstance(values, (tuple, list, Record, Iterator)):
+        raise trace.refusal(f"calls {name} of what is no tuple or list")
+    return values
+
+
+def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
+    total = start
+    for number, value in enumerate(_iterable(trace, "sum", values)):
+        total = total + value
+        kind = trace.expression(total).kind
+        if kind not in (*NUMBERS, "unknown"):
+            raise trace.refusal("calls sum of what are no numbers")
+        # Python 3.12 makes up for what is lost where several floats are added
+        if number and kind == "float" and sys.version_info >= (3, 12):
+            raise trace.refusal("calls sum of several floats")
+    return total
+
+
+def _symbol(trace: Trace, value: Any) -> Symbol:
+    return value if isinstance(value, Symbol) else Symbol(trace, trace.expression(value))
+
+
+def _converter(kind: Kind, convert: Callable[..., Any]) -> Callable[..., Any]:
+    def converted(trace: Trace, *values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], Symbol):
+            return values[0]._traced_converted(kind)
+        return _native(trace, convert, values)
+
+    return converted
+
+
+def _native(trace: Trace, function: Callable[..., Any], values: Sequence[Any]) -> Any:
+    if not all(map(is_constant, values)):
+        raise trace.refusal(f"calls {function.__name__}")
+    return function(*values)
+
+
+def _truth(trace: Trace, value: Any = False) -> bool:
+    return bool(value)
+
+
+def _absolute(trace: Trace, value: Any) -> Any:
+    return abs(value)
+
+
+def _rounded(trace: Trace, value: Any, digits: Any = None) -> Any:
+    if not isinstance(value, Symbol):
+        return _native(trace, round, (value, digits))
+    return value.__round__(digits)
+
+
+def _length(trace: Trace, value: Any) -> Any:
+    return value._traced_length() if isinstance(value, Symbol) else len(value)
+
+
+def _tuple(trace: Trace, values: Any = ()) -> tuple[Any, ...]:
+    return tuple(_iterable(trace, "tuple", values))
+
+
+def _list(trace: Trace, values: Any = ()) -> list[Any]:
+    return list(_iterable(trace, "list", values))
+
+
+def _any(trace: Trace, values: Any) -> bool:
+    return any(_iterable(trace, "any", values))
+
+
+def _all(trace: Trace, values: Any) -> bool:
+    return all(_iterable(trace, "all", values))
+
+
+def _iterator(trace: Trace, values: Any) -> Iterator[Any]:
+    return iter(_iterable(trace, "iter", values))
+
+
+def _next(trace: Trace, values: Any, *default: Any) -> Any:
+    if not isinstance(values, Iterator):
+        raise trace.refusal("calls next of what is no iterator")
+    return next(values, *default)
+
+
+def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    def called(trace: Trace, *values: Any) -> Any:
+        if not any(isinstance(value, Symbol) for value in values):
+            return _native(trace, function, values)
+        expressions = [trace.expression(value) for value in values]
+        if any(e.kind not in ("int", "float", "bool", "unknown") for e in expressions):
+            raise trace.refusal(f"calls {function.__name__} of what is no number")
+        return trace.noted(trace.expressions.call(function, kind, *expressions))
+
+    return called
+
+
+_MATH: dict[str, Kind] = {
+    **dict.fromkeys(("sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan"), "float"),
+    **dict.fromkeys(("asin", "acos", "atan2", "hypot", "fabs", "radians", "degrees"), "float"),
+    **dict.fromkeys(("copysign", "pow", "fmod"), "float"),
+    **dict.fromkeys(("floor", "ceil", "trunc"), "int"),
+    **dict.fromkeys(("isnan", "isinf", "isfinite"), "bool"),
+}
+
+_REPLACED: dict[Any, Callable[..., Any]] = {
+    min: _lowest,
+    max: _highest,
+    abs: _absolute,
+    len: _length,
+    bool: _truth,
+    round: _rounded,
+    sum: _sum,
+    any: _any,
+    all: _all,
+    iter: _iterator,
+    next: _next,
+    tuple: _tuple,
+    list: _list,
+    int: _converter("int", int),
+    float: _converter("float", float),
+    str: _converter("str", str),
+    **{getattr(math, n): _mathematical(getattr(math, n), kind) for n, kind in _MATH.items()},
+}
+"""Functions of Python that understand symbols, by the function."""
+
+
+def _is_hashable(value: Any) -> bool:
+    return isinstance(value, (type, types.BuiltinFunctionType))

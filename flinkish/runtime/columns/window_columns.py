@@ -1,0 +1,298 @@
+"""``WindowColumns``: the contents of aligned windows as columns, where the window's function allows it.
+
+A window gets many elements of many keys. Where they are rows of a table, and the function that folds them only
+computes, their columns are folded as arrays, with no Python object for an element or a key. A window is then a
+list of runs in a ``ColumnTable``. A *folded* run has a row for each key, with the fields of its accumulator as
+columns; a run of *elements* has them as they came, for a window function that reads all of them, or until
+they are folded.
+
+``AlignedWindowOperator`` keeps a window either here or, key by key, in a ``WindowTable``. It moves a window
+there when elements come that columns cannot do justice to: a sum beyond 64 bits, a null, an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.element_runs import (
+    KEY_COLUMN,
+    are_elements,
+    are_tagged,
+    elements_of,
+    key_column,
+    merged_elements,
+    numbered,
+    of_one_kind,
+)
+from flinkish.runtime.columns.panes import (
+    accumulators_of,
+    combined_run,
+    folded_run,
+    folded_schema,
+)
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.window_sides import WindowSides
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.rows import (
+    RowColumns,
+    by_code,
+    concatenated,
+    decoded,
+    grouped,
+    python_values,
+)
+from flinkish.runtime.records.shapes import with_shape
+from flinkish.runtime.records.tagged_columns import tag_of
+from flinkish.runtime.state.backend import ColumnTable, kind_of_run
+
+ELEMENTS_A_RUN = 1 << 16
+"""Runs of elements are joined up to that many, and a longer one is cut."""
+
+
+_LARGER = 16
+"""Where a window has so many times the rows that came, these are put beside it and folded later."""
+
+
+class WindowColumns:
+    """The windows of a key group that are columns. ``fold`` is None for windows that list their elements."""
+
+    def __init__(self, table: ColumnTable, fold: ColumnFold | None) -> None:
+        self._table = table
+        self._fold = fold
+        self._new: dict[TimeWindow, list[pa.RecordBatch]] = {}
+        """The elements that came since the last call of ``settle``."""
+        self._waiting: dict[bytes, set[bytes]] = {}
+        """Of which kinds the elements are that wait to be folded to runs of a kind."""
+        self._arrived: dict[TimeWindow, int] = {}
+        """How many tagged elements the windows of ``_new`` have."""
+        table.mergeBy(self._fewer)
+
+    def windows(self) -> list[TimeWindow]:
+        """The windows that have contents here."""
+        return list({**dict.fromkeys(self._table.windows()), **self._new})
+
+    def __contains__(self, window: TimeWindow) -> bool:
+        return window in self._new or window in self._table
+
+    def size(self, window: TimeWindow) -> int:
+        """How many keys ``window`` has, or more: a key counts in each of its runs."""
+        new: int = sum(run.num_rows for run in self._new.get(window, ()))
+        return self._table.size(window) + new
+
+    def forget(self) -> None:
+        """Drop what was not settled."""
+        self._new.clear()
+        self._arrived.clear()
+
+    # ------------------------------------------------------------------ what comes
+
+    def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
+        """Add elements, which count once they are settled."""
+        run = decoded(values.batch)
+        noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
+        run = run.replace_schema_metadata(noted.metadata)
+        if tag_of(values.shape) is not None:
+            arrived = self._arrived.get(window)
+            arrived = self._table.size(window) if arrived is None else arrived
+            self._arrived[window] = arrived + len(values)
+            run = numbered(run, arrived)
+        self._new.setdefault(window, []).append(run)
+
+    def takes(self, window: TimeWindow, folded: pa.Schema) -> bool:
+        """Whether a run that was folded to columns of that schema may stand beside what ``window`` has: nothing, or runs of
+        the same kind and elements that fold to it. ``folded`` begins with the key."""
+        if window not in self._table:
+            return True
+        kind = kind_of_run(folded)
+        return self._table.kinds(window) <= {kind, *self._waiting.get(kind, ())}
+
+    def addFolded(self, window: TimeWindow, run: RowColumns, distinct: bool) -> bool:
+        """Add elements that were folded by key; ``distinct``: each key has one row. False, and nothing added, if
+        columns cannot hold what the rows of a key become together."""
+        batch: pa.RecordBatch | None = decoded(run.batch)
+        assert batch is not None
+        if not distinct:
+            batch = self._joined(batch)
+        if batch is not None:
+            self._table.append(window, batch)
+        return batch is not None
+
+    def unsettled(self) -> list[TimeWindow]:
+        """The windows with elements that are not settled."""
+        return list(self._new)
+
+    def settle(self, window: TimeWindow) -> bool:
+        """Fold the elements that came. False if columns cannot hold their accumulators."""
+        runs = self._new.get(window)
+        if runs is None:
+            return True
+        if self._fold is None:
+            for run in runs:
+                for start in range(0, run.num_rows, ELEMENTS_A_RUN):
+                    self._table.append(window, run.slice(start, ELEMENTS_A_RUN))
+        else:
+            if not of_one_kind(runs):
+                return False
+            values = concatenated(runs)
+            schema = self._schema_for(values)
+            if schema is None or not self.takes(window, schema):
+                return False
+            exact = self._fold.exactInAnyGrouping(elements_of(values))
+            apart = exact or window not in self._table
+            beside = not apart and self._may_wait(values, self._table.size(window))
+            older = [] if apart or beside else self._table.runs(window)
+            folded = self._merged([*older, values], whole=True)
+            if folded is None:
+                return False
+            if older:
+                self._table.remove(window)
+            if beside:
+                self._waiting.setdefault(kind_of_run(schema), set()).add(kind_of_run(values.schema))
+            self._table.append(window, values if beside else folded)
+        self._forget(window)
+        return True
+
+    def _schema_for(self, elements: pa.RecordBatch) -> pa.Schema | None:
+        """What a run of ``elements`` is folded to, with their key; None if it cannot be."""
+        assert self._fold is not None
+        schema = self._fold.schemaFor(elements_of(elements))
+        return (
+            None
+            if schema is None
+            else folded_schema(elements.column(key_column(elements)).type, schema)
+        )
+
+    def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
+        """Whether to fold ``elements`` later, as the window has far more ``rows``, and they come out the same then."""
+        assert self._fold is not None
+        few = rows > _LARGER * elements.num_rows
+        return few and not self._fold.readsValues(elements_of(elements))
+
+    # ------------------------------------------------------------------ what there is
+
+    def folded(self, window: TimeWindow) -> pa.RecordBatch | None:
+        """The settled contents of ``window`` as one folded run; None if they list their elements, or if
+        columns cannot hold their accumulators."""
+        if self._fold is None:
+            return None
+        runs = self._table.runs(window)
+        return runs[0] if len(runs) == 1 and not are_elements(runs[0]) else self._merged(runs, True)
+
+    def results(self, folded: pa.RecordBatch) -> RowColumns | None:
+        """What the function gives for each key, as columns; None if it has to be called."""
+        assert self._fold is not None
+        return self._fold.results(accumulators_of(folded))
+
+    def accumulators(self, folded: pa.RecordBatch) -> Iterator[tuple[Any, Any]]:
+        """The keys of a folded run with their accumulators."""
+        assert self._fold is not None
+        return zip(
+            python_values(folded.column(0)), self._fold.accumulators(accumulators_of(folded))
+        )
+
+    def listed(self, window: TimeWindow) -> Iterator[tuple[Any, Any]] | None:
+        """The keys of ``window``, which lists its elements, with the elements of each in their order; None if they
+        have to be kept by key."""
+        runs = self._table.runs(window)
+        if are_tagged(runs[0]):
+            sides = WindowSides.of(runs)
+            return None if sides is None else sides.listed()
+        return self._listed(concatenated(runs)) if of_one_kind(runs) else None
+
+    def sides(self, window: TimeWindow) -> WindowSides | None:
+        """The settled elements of ``window`` if they are those of two streams, None if not, or if they have to be
+        kept by key."""
+        runs = self._table.runs(window)
+        return WindowSides.of(runs) if are_tagged(runs[0]) else None
+
+    def _listed(self, run: pa.RecordBatch) -> Iterator[tuple[Any, list[Any]]]:
+        codes, distinct = grouped(run.column(key_column(run)))
+        elements = elements_of(run).take(by_code(codes, len(distinct)))
+        bounds = np.cumsum([0, *np.bincount(codes, minlength=len(distinct)).tolist()]).tolist()
+        yield from zip(python_values(distinct), elements.parts(bounds))
+
+    def remove(self, window: TimeWindow) -> None:
+        """Remove ``window`` with its contents."""
+        self._forget(window)
+        self._table.remove(window)
+
+    def taken(self, window: TimeWindow) -> list[pa.RecordBatch]:
+        """All runs of ``window``, which is removed."""
+        runs = [*self._table.runs(window), *self._new.get(window, ())]
+        self.remove(window)
+        return runs
+
+    def _forget(self, window: TimeWindow) -> None:
+        self._new.pop(window, None)
+        self._arrived.pop(window, None)
+
+    # ------------------------------------------------------------------ folding
+
+    def _fewer(
+        self, runs: Sequence[pa.RecordBatch], whole: bool
+    ) -> Sequence[pa.RecordBatch] | None:
+        """See ``ColumnMerge``."""
+        if self._fold is None:
+            few = sum(run.num_rows for run in runs) <= ELEMENTS_A_RUN
+            return merged_elements(runs) if few else None
+        merged = self._merged(runs, whole)
+        return None if merged is None else [merged]
+
+    def _merged(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
+        """Runs of accumulators, with elements among them, as one; None if they are to stay apart."""
+        base, added = (None, runs) if are_elements(runs[0]) else (runs[0], runs[1:])
+        if base is not None and not any(map(are_elements, added)):
+            return self._combined(runs)
+        if not whole or not all(map(are_elements, added)) or not of_one_kind(added):
+            return None
+        return self._folded(concatenated(added), base)
+
+    def _folded(
+        self, elements: pa.RecordBatch, base: pa.RecordBatch | None
+    ) -> pa.RecordBatch | None:
+        """The accumulators of ``base`` after adding ``elements``."""
+        assert self._fold is not None
+        keys = elements.column(key_column(elements))
+        if base is None:
+            codes, distinct = grouped(keys)
+            folded = self._fold.fold(elements_of(elements), codes, len(distinct))
+            return None if folded is None else folded_run(distinct, folded).batch
+        if base.column(0).type != keys.type:
+            return None
+        # The keys of a folded run are distinct, so their codes are their rows
+        known = base.num_rows
+        codes, distinct = grouped(pa.concat_arrays([base.column(0), keys]))
+        touched, groups = np.unique(codes[known:], return_inverse=True)
+        started = touched < known
+        start = base.take(pa.array(np.where(started, touched, 0)))
+        folded = self._fold.fold(
+            elements_of(elements), groups, len(touched), accumulators_of(start), started
+        )
+        if folded is None or not of_one_kind([folded, accumulators_of(base)]):
+            return None
+        new = folded_run(distinct.take(pa.array(touched)), folded).batch
+        both = concatenated([base, new])
+        rows = np.arange(len(distinct))
+        rows[touched] = known + np.arange(len(touched))
+        return both.take(pa.array(rows))
+
+    def _combined(self, runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+        """Folded runs as one."""
+        assert self._fold is not None
+        if len(runs) == 1:
+            return runs[0]
+        if not of_one_kind(runs):
+            return None
+        return self._joined(concatenated(runs))
+
+    def _joined(self, run: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Folded rows as one for each key."""
+        assert self._fold is not None
+        codes, distinct = grouped(run.column(0))
+        combined = combined_run(self._fold, run, distinct, codes)
+        return None if combined is None else combined.batch

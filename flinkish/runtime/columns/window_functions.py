@@ -1,0 +1,38 @@
+"""The window function behind an aggregation, over the columns of all windows that fire."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.runtime.columns.tracing.column_function import may_be_traced
+from flinkish.runtime.columns.tracing.emissions import Emitted
+from flinkish.runtime.columns.tracing.emitting_function import WindowFunctionColumns
+from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.records.rows import RowColumns
+
+
+class WindowFunctionPath:
+    """What ``WindowFunctionRunner`` does for each key and window, for the results of an aggregation at once."""
+
+    def __init__(self, operator: KeyedOperator, description: WindowOperatorDescription) -> None:
+        self._emits_contents = description.call is None
+        self._columns: WindowFunctionColumns | None = None
+        traces = operator.tracesFunctions and may_be_traced(description.function)
+        if description.call is not None and traces:
+            self._columns = WindowFunctionColumns(description.call)
+
+    def process(
+        self,
+        results: RowColumns,
+        keys: pa.Array,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+    ) -> Emitted | None:
+        """What the function emits of ``results`` of the aggregation, one for each key and window. None, and nothing
+        done, if it has to be called for each."""
+        if self._emits_contents:
+            return Emitted(results, np.arange(len(results)))
+        return None if self._columns is None else self._columns.results(results, keys, starts, ends)

@@ -1,0 +1,171 @@
+"""The session window operator gives what the general one gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from flinkish import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    OutputTag,
+)
+from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
+from flinkish.api.plan.windows import WindowOperatorDescription, apply_call
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.columns.session_windows import SessionWindowOperator
+from flinkish.runtime.windowing.window_operator import WindowOperator
+from tests.runtime.windowing.operators import WindowOperatorDriver
+from tests.runtime.windowing.streams import (
+    WINDOW_FUNCTIONS,
+    Digest,
+    LargeTotals,
+    Means,
+    Totals,
+    by_time,
+    joined,
+    listed,
+    run,
+    steps,
+    timestamps,
+)
+
+FUNCTIONS: list[dict[str, Any]] = [
+    {"aggregation": joined},
+    {"aggregation": Digest()},
+    {"call": apply_call(listed)},
+    {"aggregation": Digest(), "call": apply_call(listed)},
+]
+
+
+class Sums(Totals):
+    """Sums and extremes that may be merged in any order."""
+
+    def createAccumulator(self):
+        return (0, 0, 99, -1)
+
+    def merge(self, a, b):
+        return a[0] + b[0], a[1] + b[1], min(a[2], b[2]), max(a[3], b[3])
+
+
+class MergedOtherwise(Sums):
+    """The sum of two sessions that become one is one more."""
+
+    def merge(self, a, b):
+        return a[0] + b[0] + 1, a[1] + b[1], min(a[2], b[2]), max(a[3], b[3])
+
+
+OF_COLUMNS: list[dict[str, Any]] = [
+    {"aggregation": Sums()},
+    {"aggregation": Sums(), "call": apply_call(listed)},
+    {"aggregation": MergedOtherwise()},
+    {"aggregation": Totals()},
+    {"aggregation": Means()},
+    {"aggregation": LargeTotals()},
+    {"aggregation": SumAggregator(1)},
+    {"aggregation": ComparableAggregator(1, "maxBy", first=False)},
+    {"aggregation": lambda a, b: (a[0], max(a[1], b[1]))},
+    {"aggregation": lambda a, b: max(a, b, key=lambda value: (value[0], -value[1]))},
+    *({"aggregation": Sums(), **function} for function in WINDOW_FUNCTIONS),
+]
+
+
+@st.composite
+def descriptions(
+    draw: st.DrawFn, functions: Any = FUNCTIONS, dynamic: bool = True
+) -> WindowOperatorDescription:
+    if not dynamic or draw(st.booleans()):
+        assigner: Any = EventTimeSessionWindows.withGap(draw(st.integers(1, 15)))
+    else:
+        assigner = EventTimeSessionWindows.withDynamicGap(lambda value: value[1] + 1)
+    description = WindowOperatorDescription(
+        assigner,
+        EventTimeTrigger.create(),
+        allowedLateness=draw(st.just(0) | st.integers(0, 30)),
+        lateDataOutputTag=draw(st.sampled_from([OutputTag("late"), None])),
+    )
+    return replace(description, **draw(st.sampled_from(functions)))
+
+
+def _may_end_together(description: WindowOperatorDescription, steps: list[Any]) -> bool:
+    """Two sessions of a key end at one time only if one passes the largest timestamp, and the order
+    of such two is open."""
+    elements = [element for step in steps if isinstance(step, list) for element in step]
+    dynamic = isinstance(description.assigner, DynamicEventTimeSessionWindows)
+    return dynamic and any(at + number + 1 > MAX_TIMESTAMP for _, number, at in elements)
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@given(description=descriptions(), steps=st.lists(steps, max_size=12))
+def test_gives_what_the_general_operator_gives(
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    assume(not _may_end_together(description, steps))
+    sessions = WindowOperatorDriver(SessionWindowOperator, description, paged)
+    general = WindowOperatorDriver(WindowOperator, description)
+    for mine, theirs in zip(run(sessions, steps), run(general, steps)):
+        assert (mine.seen, mine.timers, mine.entries) == (
+            theirs.seen,
+            theirs.timers,
+            theirs.entries,
+        )
+        assert mine.due is not None or theirs.due is None
+        assert theirs.due is None or (mine.due or 0) <= theirs.due
+
+
+near = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps)
+several = st.lists(near, min_size=5, max_size=24)
+
+
+@pytest.mark.takes_columns("ColumnFold")
+@pytest.mark.parametrize("paged", [False, True])
+@given(
+    description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS], dynamic=False),
+    steps=st.lists(several | several | steps, max_size=10),
+)
+def test_gives_the_same_of_columns(
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    sessions = WindowOperatorDriver(SessionWindowOperator, description, paged, columns=True)
+    general = WindowOperatorDriver(WindowOperator, description)
+    for mine, theirs in zip(run(sessions, steps), run(general, steps)):
+        assert (by_time(mine), mine.timers) == (by_time(theirs), theirs.timers)
+        assert (mine.entries > 0) == (theirs.entries > 0)
+        assert mine.due is not None or theirs.due is None
+        assert theirs.due is None or (mine.due or 0) <= theirs.due
+
+
+@pytest.mark.parametrize("paged", [False, True])
+def test_sessions_of_columns_go_on_where_functions_are_no_longer_traced(paged: bool) -> None:
+    description = WindowOperatorDescription(
+        EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=Sums()
+    )
+    driver = WindowOperatorDriver(SessionWindowOperator, description, paged, columns=True)
+    driver.process([(key, (key, 3), at) for at in (0, 5, 40) for key in "ab"])
+    driver.restart()
+    driver.operator.tracesFunctions = False
+    driver.process([("a", ("a", 4), 12)])
+    driver.watermark(MAX_TIMESTAMP)
+    sums = {(value[0], at) for label, value, at in driver.output[:-1] if label == "main"}
+    assert sums == {(3, 21), (3, 14), (3, 49)}
+    assert len(driver.output) == 5
+    assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
+
+
+def test_a_session_that_grows_keeps_its_timer() -> None:
+    description = WindowOperatorDescription(
+        EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=joined
+    )
+    driver = WindowOperatorDriver(SessionWindowOperator, description)
+    driver.process([("a", ("a", n), n) for n in range(100)])
+    assert driver.operator.numEventTimeTimers() == 1
+    assert driver.operator.nextEventTimeTimer() == 9
+    driver.watermark(50)
+    assert driver.operator.nextEventTimeTimer() == 108
+    driver.watermark(MAX_TIMESTAMP)
+    assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0

@@ -1,0 +1,198 @@
+"""Accumulators that are folded as columns are those of the general path, or there are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flinkish.api.functions.adapt import reduce_call
+from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import VALUE, Shape
+from tests.runtime.columns.tracing.random_functions import (
+    Pair,
+    compiled,
+    exactly,
+    random_aggregate,
+    random_reduce,
+    random_rows,
+)
+
+
+def accumulated(function, values, groups, accumulators):
+    """The accumulators that the general path makes, begun with ``accumulators``."""
+    found = list(accumulators)
+    for value, group in zip(values, groups):
+        so_far = found[group]
+        if isinstance(function, AggregateFunction):
+            so_far = function.createAccumulator() if so_far is None else so_far
+            found[group] = function.add(value, so_far)
+        else:
+            found[group] = value if so_far is None else reduce_call(function)(so_far, value)
+    return found
+
+
+def groups_of(random, count):
+    """A group for each of ``count`` values, none empty, and how many there are."""
+    drawn = [random.randrange(3) for _ in range(count)]
+    numbers = {group: number for number, group in enumerate(sorted(set(drawn)))}
+    return np.array([numbers[group] for group in drawn], dtype=np.intp), len(numbers)
+
+
+def check(function, values, random, outcomes):
+    fold = ColumnFold(function)
+    groups, count = groups_of(random, len(values))
+    folded = fold.fold(values, groups, count)
+    try:
+        expected = accumulated(function, values, groups, [None] * count)
+    except Exception:
+        outcomes["raised"] += 1
+        assert folded is None
+        return
+    outcomes["elements" if folded is None else "columns"] += 1
+    if folded is None:
+        return
+    assert exactly(tuple(fold.accumulators(folded))) == exactly(tuple(expected))
+    back = fold.folded(expected)
+    assert back is None or (back.equals(folded) or has_nan(folded))
+    results = fold.results(folded)
+    if results is not None and isinstance(function, AggregateFunction):
+        wanted = tuple(map(function.getResult, expected))
+        assert exactly(tuple(results)) == exactly(wanted)
+    check_started(fold, function, values, groups, count, folded, expected, random, outcomes)
+    if fold.exactInAnyGrouping(values):
+        check_combined(fold, values, groups, count, expected, random, outcomes)
+
+
+def has_nan(folded):
+    return any(repr(value) == "nan" for column in folded for value in column.to_pylist())
+
+
+def check_started(fold, function, values, groups, count, folded, expected, random, outcomes):
+    started = np.array([random.random() < 0.5 for _ in range(count)])
+    begun = [e if there else None for e, there in zip(expected, started)]
+    again = fold.fold(values, groups, count, folded, None if started.all() else started)
+    try:
+        wanted = accumulated(function, values, groups, begun)
+    except Exception:
+        assert again is None
+        return
+    if again is not None:
+        outcomes["started"] += 1
+        assert exactly(tuple(fold.accumulators(again))) == exactly(tuple(wanted))
+
+
+def check_combined(fold, values, groups, count, expected, random, outcomes):
+    cut = random.randrange(1, len(values)) if len(values) > 1 else 0
+    parts, numbers = [], []
+    for start, end in ((0, cut), (cut, len(values))):
+        if start < end:
+            present, inner = np.unique(groups[start:end], return_inverse=True)
+            parts.append(fold.fold(values[start:end], inner.astype(np.intp), len(present)))
+            numbers.append(present)
+    if any(part is None for part in parts):
+        return
+    together = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+    combined = fold.combine(together, np.concatenate(numbers), count)
+    if combined is not None:
+        outcomes["combined"] += 1
+        assert exactly(tuple(fold.accumulators(combined))) == exactly(tuple(expected))
+        check_joined(fold, parts, numbers, expected)
+
+
+def check_joined(fold, parts, numbers, expected):
+    """Two accumulators of a group become one as objects of Python, too."""
+    known = [dict(zip(n.tolist(), fold.accumulators(part))) for n, part in zip(numbers, parts)]
+    for group in known[0].keys() & known[-1].keys() if len(known) == 2 else ():
+        made = fold.joined(parts[0].schema, known[0][group], known[1][group])
+        assert exactly(made) == exactly(expected[group])
+
+
+def check_aggregates(seed, count):
+    random, outcomes = Random(seed), Counter()
+    for _ in range(count):
+        source, values = random_aggregate(random), random_rows(random, 12)
+        described(source, values, lambda f, v: check(f, v, random, outcomes))
+    return outcomes
+
+
+def check_reduces(seed, count):
+    random, outcomes = Random(seed), Counter()
+    for _ in range(count):
+        source, rows = random_reduce(random), random_rows(random, 12).batch
+        names = [random.choice("xwipfgsdb"), random.choice("xwipfgsdbnt")]
+        batch = pa.RecordBatch.from_arrays([rows[name] for name in names], ["first", "second"])
+        values = RowColumns(batch, Shape(Pair, ("first", "second"), (VALUE, VALUE)))
+        described(source, values, lambda f, v: check(f, v, random, outcomes))
+    return outcomes
+
+
+def described(source, values, checked):
+    try:
+        checked(compiled(source), values)
+    except Exception as error:
+        raise AssertionError(f"{source}\n{list(values)}\n{error!r}") from error
+
+
+def check_aggregations(seed, count):
+    random, outcomes = Random(seed), Counter()
+    for _ in range(count):
+        field = random.choice("xwifpgbsd")
+        kind = random.choice(["sum", "min", "max", "minBy", "maxBy"])
+        function = (
+            SumAggregator(field)
+            if kind == "sum"
+            else ComparableAggregator(field, kind, random.random() < 0.5)
+        )
+        values = random_rows(random, 12)
+        try:
+            check(function, values, random, outcomes)
+        except Exception as error:
+            raise AssertionError(f"{kind} {field}\n{list(values)}\n{error!r}") from error
+    return outcomes
+
+
+@pytest.mark.takes_columns("ColumnFold")
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32))
+def test_aggregate_functions(seed):
+    outcomes = check_aggregates(seed, 60)
+    assert outcomes["columns"] > 5
+    assert outcomes["started"] > 5
+
+
+@pytest.mark.takes_columns("ColumnFold")
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 2**32))
+def test_reduce_functions(seed):
+    outcomes = check_reduces(seed, 60)
+    assert outcomes["columns"] > 10
+    assert outcomes["combined"] > 3
+
+
+@pytest.mark.takes_columns("ColumnFold")
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 2**32))
+def test_sum_min_and_max(seed):
+    outcomes = check_aggregations(seed, 60)
+    assert outcomes["columns"] > 20
+    assert outcomes["combined"] > 10
+
+
+@pytest.mark.takes_columns("ColumnFold")
+@pytest.mark.thorough("tens of thousands of functions")
+@pytest.mark.slow("tens of thousands of functions")
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_many_folds(seed):
+    check_aggregates(seed, 100)
+    check_reduces(seed, 50)
+    check_aggregations(seed, 50)

@@ -1,0 +1,163 @@
+"""Random functions in jobs, on columns of extreme values: with tracing and without, the results are the same."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flinkish.runtime.columns.tracing.column_runs import counted_runs
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.testing import StreamTestHarness
+from tests.runtime.columns.tracing.random_functions import (
+    FLOATS,
+    TEXTS,
+    WHOLE,
+    WIDEST,
+    Leaves,
+    compiled,
+    exactly,
+    expression,
+)
+
+LEAVES = Leaves(
+    ["v.x", "v.w", "v.f", "v.n", "v.h", "max(v.f, 1.0)", "v.x", "len(v.s)", "v['x']", "v[1]"],
+    ["v.s", "v.z"],
+    ["v.b", "v.e", "bool(v.e)", "(not v.e)", "(max(v.f, 1.0) in (v.f,))", "any((v.e, v.b))"],
+)
+COLUMNS = {
+    "x": (pa.int64(), lambda r: r.randint(-5, 5)),
+    "f": (pa.float64(), lambda r: math.nan if r.random() < 0.1 else r.choice(FLOATS)),
+    "w": (pa.int64(), lambda r: r.choice([*WHOLE, *WIDEST])),
+    "b": (pa.bool_(), lambda r: r.random() < 0.5),
+    "s": (pa.string(), lambda r: r.choice(TEXTS)),
+    "e": (pa.bool_(), lambda r: r.random() < 0.5),
+    "n": (pa.int64(), lambda r: r.choice(WHOLE)),
+    "h": (pa.float64(), lambda r: math.nan if r.random() < 0.1 else r.choice(FLOATS)),
+    "z": (pa.string(), lambda r: r.choice(TEXTS)),
+}
+NULLABLE = "enhz"
+
+
+def random_batch(random: Random, count: int) -> RowColumns:
+    """Rows of which some batches have nulls and others have none."""
+    holes = {name: random.choice([0, 0, 0.3]) for name in NULLABLE}
+    arrays = [
+        pa.array(
+            [None if random.random() < holes.get(name, 0) else draw(random) for _ in range(count)],
+            kind,
+        )
+        for name, (kind, draw) in COLUMNS.items()
+    ]
+    return RowColumns(pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS)))
+
+
+def drawn(random: Random, depth: int = 2) -> str:
+    kind = random.random()
+    if kind < 0.3:
+        return random.choice([*LEAVES.truths, "v.e", "(True if v.e else False)"])
+    return expression(random, LEAVES, random.randint(0, depth))[1]
+
+
+def timed(random: Random) -> str:
+    """What a process function may ask of its context."""
+    return random.choice(["ctx.timestamp() is None", "ctx.timestamp()", "0", drawn(random)])
+
+
+def random_job(random: Random) -> tuple[str, str]:
+    """The way a function is used, and its source."""
+    way = random.choice(["map", "filter", "flatMap", "iterate", "keyBy", "process", "keyed"])
+    p, q, c = drawn(random), drawn(random), drawn(random, 1)
+    if way in ("map", "filter", "keyBy"):
+        made = p if way != "map" else random.choice([p, f"({p}, {q})", f"({p} if {c} else {q})"])
+        return way, f"def function(v):\n    return {made}\n"
+    if way == "iterate":
+        return (
+            way,
+            f"def function(v):\n    yield ({p}, v.x)\n    if {c}:\n        yield ({p}, v.w)\n",
+        )
+    emitted = f"out.collect(({p}, v.x))"
+    if way == "flatMap":
+        return way, f"def function(v, out):\n    if {c}:\n        {emitted}\n"
+    return way, f"def function(v, ctx, out):\n    out.collect(({p}, {timed(random)}))\n"
+
+
+BUILDS = {
+    "map": lambda s, f: s.map(f),
+    "filter": lambda s, f: s.filter(f),
+    "flatMap": lambda s, f: s.flatMap(f),
+    "iterate": lambda s, f: s.flatMap(f),
+    "keyBy": lambda s, f: s.keyBy(f).process(lambda v, ctx, out: out.collect(ctx.getCurrentKey())),
+    "process": lambda s, f: s.process(f),
+    "keyed": lambda s, f: s.keyBy("x").process(f),
+}
+
+
+def outcome(way, source, runs, traces):
+    """The results of a job with their types, up to its first error, and that error."""
+    function = compiled(source)
+
+    def built(stream):
+        config = stream.getExecutionEnvironment().getConfig().setColumnChecks(0)
+        if not traces:
+            config.disableFunctionTracing()
+        return BUILDS[way](stream, function)
+
+    harness, error = StreamTestHarness(built), None
+    try:
+        for values, timestamps in runs:
+            harness._inputs[0].output.emitRecords(Records(values, timestamps))
+    except Exception as raised:
+        cause = raised.__cause__ or raised
+        return None, (type(cause).__name__, str(cause))
+    found = [e for e in harness.getOutput() if hasattr(e, "value")]
+    return [(exactly(e.value), e.timestamp) for e in found], error
+
+
+def check_jobs(seed: int, count: int) -> Counter[str]:
+    """Asserts that ``count`` random jobs agree. Gives how many took the columns, by the way of their function."""
+    random = Random(seed)
+    outcomes: Counter[str] = Counter()
+    for _ in range(count):
+        way, source = random_job(random)
+        # A keyed process function takes the columns of many elements only
+        rows = 1100 if way == "keyed" else random.randint(1, 8)
+        runs = []
+        for _ in range(1 if way == "keyed" else random.randint(1, 3)):
+            times = np.arange(rows, dtype=np.int64)
+            if random.random() < 0.4:
+                times[random.choice([slice(None), slice(0, 1)])] = NO_TIMESTAMP
+            runs.append((random_batch(random, rows), times))
+        right = outcome(way, source, runs, traces=False)
+        with counted_runs() as counts:
+            found = outcome(way, source, runs, traces=True)
+        assert found == right, f"{way}\n{source}\n{[v.rows()[:8] for v, _ in runs]}\n{runs[0][1]}"
+        if right[1] is None and sum(counts.taken.values()):
+            outcomes[way] += 1
+    return outcomes
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32))
+def test_random_jobs_agree(seed):
+    check_jobs(seed, 20)
+
+
+def test_random_jobs_take_the_columns():
+    outcomes = check_jobs(1, 250)
+    assert all(outcomes[way] >= 3 for way in BUILDS), outcomes
+
+
+@pytest.mark.slow("20,000 jobs")
+@pytest.mark.thorough("20,000 jobs")
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_many_random_jobs_agree(seed):
+    check_jobs(seed, 100)
