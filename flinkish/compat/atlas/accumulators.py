@@ -146,7 +146,9 @@ def _add_double(state: list[Any], value: float) -> None:
 
 
 def _double_of(state: list[Any]) -> float:
-    high, low, ints = state[_HIGH], state[_LOW], state[_INTS]
+    high: float = state[_HIGH]
+    low: float = state[_LOW]
+    ints: int = state[_INTS]
     if not math.isfinite(high):
         return high
     if ints == 0:

@@ -195,10 +195,9 @@ class DocumentsOperator(OneInputOperator):
             values += results
             timestamps += [self._timestamp] * len(results)
         self.output.flush()
-        if self._shape is None:
-            # Documents may share parts of one another, and functions of the user change them
-            values = copied_values(values)
-        self.output.emitRecords(Records(values, timestamps_of(timestamps)))
+        # Documents may share parts of one another, and functions of the user change them
+        emitted = copied_values(values) if self._shape is None else values
+        self.output.emitRecords(Records(emitted, timestamps_of(timestamps)))
 
     def _results(self, element: Any, timestamp: int, variables: dict[str, Any]) -> list[Any]:
         self._timestamp = timestamp

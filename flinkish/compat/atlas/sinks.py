@@ -59,8 +59,8 @@ class Destination:
     def of(name: str, argument: Any, place: Place) -> Destination:
         """Checked; raises IllegalArgumentError for a stage that is none."""
         if name == "$merge":
-            known = ("on", "let", "whenMatched", "whenNotMatched", "parallelism")
-            named = named_arguments(argument, place, ("into",), known)
+            options = ("on", "let", "whenMatched", "whenNotMatched", "parallelism")
+            named = named_arguments(argument, place, ("into",), options)
             destination = Destination(name, named, place)
             _check_merge(destination)
         else:

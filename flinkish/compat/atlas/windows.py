@@ -130,7 +130,7 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
 def interval_of(value: Any, place: Place, sizes: Sequence[str] = ("size",)) -> Interval:
     named = named_arguments(value, place, ("unit",), sizes)
     size = next((named[name] for name in sizes if name in named), None)
-    if not is_number(size) or size != int(size):
+    if size is None or not is_number(size) or not float(size).is_integer():
         raise place.error(f"lacks size, a whole number: {shown(value)}.")
     units = ("ms", "second", "minute", "hour", "day")
     if named["unit"] not in units:

@@ -51,7 +51,7 @@ def event(minute: int) -> dict[str, Any]:
     return {"at": at(minute), "minute": minute}
 
 
-def closed(harness: StreamTestHarness[Any, Any], seen: int = 0) -> list[tuple[int, list[int]]]:
+def closed(harness: StreamTestHarness, seen: int = 0) -> list[tuple[int, list[int]]]:
     """The windows that closed: the start in minutes after 12:00, and the events."""
     return [
         ((r.value["_stream_meta"]["window"]["start"] - date(0)).seconds // 60, r.value["events"])
@@ -61,7 +61,7 @@ def closed(harness: StreamTestHarness[Any, Any], seen: int = 0) -> list[tuple[in
 
 
 class TestTheTablesOfTheDocument:
-    def harness(self, stages: list[Any], **options: Any) -> StreamTestHarness[Any, Any]:
+    def harness(self, stages: list[Any], **options: Any) -> StreamTestHarness:
         return StreamTestHarness(lambda s: atlas.pipeline(stages, {"in": s}, **options).results)
 
     @pytest.mark.parametrize("perDocument", [False, True])

@@ -234,7 +234,7 @@ def compare(left: Any, right: Any) -> int:
 
 
 def _ordered(left: Any, right: Any) -> int:
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _numbers(left: Any, right: Any) -> int:

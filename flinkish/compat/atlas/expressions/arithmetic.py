@@ -66,11 +66,11 @@ def _moved(name: str, date: datetime, length: Any) -> datetime:
 
 
 def _half_away(value: Any) -> Any:
-    return (
-        math.floor(abs(value) + type(value)(0.5)) * (1 if value >= 0 else -1)
-        if isinstance(value, (float, Decimal))
-        else value
-    )
+    if not isinstance(value, (float, Decimal)):
+        return value
+    half = Decimal("0.5") if isinstance(value, Decimal) else 0.5
+    rounded = math.floor(abs(value) + half)  # type: ignore[operator]
+    return rounded if value >= 0 else -rounded
 
 
 @operator("$subtract", 2)

@@ -116,7 +116,7 @@ def _through(value: Any, names: Sequence[str]) -> Any:
     return MISSING
 
 
-_OLD_METADATA = {
+_OLD_METADATA: dict[tuple[str, ...], tuple[str, ...]] = {
     ("_stream_meta", "windowStartTimestamp"): ("_stream_meta", "window", "start"),
     ("_stream_meta", "windowEndTimestamp"): ("_stream_meta", "window", "end"),
     ("_stream_meta", "sourceType"): ("_stream_meta", "source", "type"),
