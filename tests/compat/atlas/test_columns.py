@@ -109,4 +109,5 @@ def test_as_document_by_document(
     results, letters, plan = outcome(stages, documents, columns=True)
     expected, failed, plain = outcome(stages, documents, columns=False)
     assert (results, letters) == (expected, failed)
-    assert "Documents without a time" in plan and "Documents without a time" not in plain
+    assert "Documents without a time" in plan
+    assert "Documents without a time" not in plain
