@@ -8,7 +8,7 @@ from flinkish.api.errors import UserFunctionError
 from flinkish.compat import atlas
 from flinkish.compat.storm import BaseWindowedBolt, Duration, setBolt
 from tests.compat.atlas.example import LATENESS, at
-from tests.compat.atlas.test_pipeline import FIVE_MINUTES, collected, timed
+from tests.compat.atlas.test_window_stages import FIVE_MINUTES, collected, timed
 from tests.compat.storm.example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WINDOWS, example_bolt
 from tests.compat.streaminsight.test_increments import PAIRS, REFERENCES, of_one_source
 

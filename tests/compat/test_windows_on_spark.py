@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compat.atlas import test_pipeline as atlas
+from tests.compat.atlas import test_window_stages as atlas
 from tests.compat.storm import test_topology as storm
 from tests.compat.streaminsight import test_increments as streaminsight
 

@@ -5,21 +5,25 @@ once, when the watermark less its allowed lateness reaches its end; what comes l
 letter queue. docs/compat/atlas.md sets the two side by side.
 """
 
+from flinkish.compat.atlas.bson.values import Int64 as Int64
+from flinkish.compat.atlas.bson.values import ObjectId as ObjectId
 from flinkish.compat.atlas.closing_trigger import (
     AfterAllowedLatenessTrigger as AfterAllowedLatenessTrigger,
 )
 from flinkish.compat.atlas.idle_advance import IdleAdvance as IdleAdvance
 from flinkish.compat.atlas.idle_advance import withIdleAdvance as withIdleAdvance
-from flinkish.compat.atlas.pipeline import Boundary as Boundary
-from flinkish.compat.atlas.pipeline import Interval as Interval
-from flinkish.compat.atlas.pipeline import IntervalLike as IntervalLike
-from flinkish.compat.atlas.pipeline import Unit as Unit
-from flinkish.compat.atlas.pipeline import WindowOptions as WindowOptions
-from flinkish.compat.atlas.pipeline import WindowStage as WindowStage
-from flinkish.compat.atlas.pipeline import hoppingWindow as hoppingWindow
-from flinkish.compat.atlas.pipeline import sessionWindow as sessionWindow
-from flinkish.compat.atlas.pipeline import source as source
-from flinkish.compat.atlas.pipeline import tumblingWindow as tumblingWindow
+from flinkish.compat.atlas.pipeline import Pipeline as Pipeline
+from flinkish.compat.atlas.pipeline import pipeline as pipeline
 from flinkish.compat.atlas.session_windows import (
     ExclusiveSessionWindows as ExclusiveSessionWindows,
 )
+from flinkish.compat.atlas.window_stages import Boundary as Boundary
+from flinkish.compat.atlas.window_stages import Interval as Interval
+from flinkish.compat.atlas.window_stages import IntervalLike as IntervalLike
+from flinkish.compat.atlas.window_stages import Unit as Unit
+from flinkish.compat.atlas.window_stages import WindowOptions as WindowOptions
+from flinkish.compat.atlas.window_stages import WindowStage as WindowStage
+from flinkish.compat.atlas.window_stages import hoppingWindow as hoppingWindow
+from flinkish.compat.atlas.window_stages import sessionWindow as sessionWindow
+from flinkish.compat.atlas.window_stages import source as source
+from flinkish.compat.atlas.window_stages import tumblingWindow as tumblingWindow

@@ -1,382 +1,533 @@
-"""A pipeline of Atlas's stages, as a function from stream to stream."""
+"""``pipeline``: a list of stages, as users of Atlas write it, becomes streams."""
 
 from __future__ import annotations
 
-import difflib
-import enum
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
-from flinkish.api.arguments import instance, integer, member
-from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
-from flinkish.api.eventtime.arrival_time import DeadLetter, DeadLetterReason
-from flinkish.api.eventtime.watermarks import TimestampAssignerLike, WatermarkStrategy
-from flinkish.api.functions.adapt import checked_callable
-from flinkish.api.functions.functions import Collector, KeySelectorLike
-from flinkish.api.functions.process import ProcessContext
-from flinkish.api.output_tag import OutputTag
-from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream
-from flinkish.api.windowing.assigners import (
-    SlidingEventTimeWindows,
-    SlidingProcessingTimeWindows,
-    TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
+from flinkish.api.arguments import instance, time_in_millis
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError
+from flinkish.api.eventtime.arrival_time import DeadLetter
+from flinkish.api.eventtime.watermarks import (
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
 )
-from flinkish.api.windowing.windows import TimeWindow
-from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.time.elements import Watermark
+from flinkish.compat.atlas.bson.values import Document, millis
+from flinkish.compat.atlas.columns import (
+    ColumnsOfWindow,
+    column_group,
+    column_types,
+    fold_columns,
+)
+from flinkish.compat.atlas.documents import (
+    DocumentsByClockDescription,
+    DocumentsDescription,
+    Shape,
+    Source,
+    as_document,
+    dead_letter,
+)
+from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
+from flinkish.compat.atlas.extended_json import decoded
 from flinkish.compat.atlas.idle_advance import withIdleAdvance
-from flinkish.compat.atlas.session_windows import ExclusiveSessionWindows
-
-T = TypeVar("T")
-K = TypeVar("K")
-R = TypeVar("R")
-
-
-Unit = Literal["ms", "second", "minute", "hour", "day"]
-
-
-_MILLISECONDS = {"ms": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A length of time as Atlas writes it: ``{size: 5, unit: "minute"}``.
-
-    >>> Interval(5, "minute").toMillis()
-    300000
-    """
-
-    size: int
-    unit: Unit
-
-    def __post_init__(self) -> None:
-        integer("Interval: size", self.size)
-        if self.unit not in tuple(_MILLISECONDS):
-            raise IllegalArgumentError(
-                f"Interval: the unit {shown(self.unit)} is none of {', '.join(_MILLISECONDS)}."
-            )
-
-    def toMillis(self) -> int:
-        """The length in ms."""
-        return self.size * _MILLISECONDS[self.unit]
+from flinkish.compat.atlas.lookups import collection_name
+from flinkish.compat.atlas.sinks import SINKS, Destination, Target
+from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, stage_name
+from flinkish.compat.atlas.text import Definition, read_definition
+from flinkish.compat.atlas.window_stages import (
+    Boundary,
+    Interval,
+    WindowStage,
+    hoppingWindow,
+    sessionWindow,
+    tumblingWindow,
+)
+from flinkish.compat.atlas.windows import (
+    FAILED,
+    WINDOWS,
+    GroupDocuments,
+    GroupsOfWindow,
+    PartitionDocuments,
+    WindowDocuments,
+    WindowNote,
+    WindowPlan,
+    interval_of,
+    mentions,
+    needs_window,
+    window_plan,
+)
 
 
-IntervalLike = Interval | Mapping[Literal["size", "unit"], Any]
-"""An ``Interval``, or the document that Atlas writes: ``{"size": 5, "unit": "minute"}``."""
-
-
-class Boundary(enum.Enum):
-    """Which time puts events into windows and closes these."""
-
-    EVENT_TIME = "eventTime"
-    PROCESSING_TIME = "processingTime"
-
-
-class WindowStage(Generic[T, R]):
-    """The output of a window stage."""
+class Pipeline:
+    """The streams of a pipeline."""
 
     def __init__(
-        self, results: SingleOutputStreamOperator[R], late: OutputTag[T] | None, name: str
+        self,
+        results: DataStream[Document],
+        sinks: dict[str, DataStream[Document]],
+        deadLetterQueue: DataStream[Document] | None,
     ) -> None:
         self.results = results
-        """What the stage's pipeline gives, with the last ms of the window as timestamp."""
-        self._late = late
-        self._name = name
+        """The documents behind the last stage."""
+        self.sinks = sinks
+        """By the name of its connection, the documents that ``$emit`` or ``$merge`` writes there."""
+        self._dead_letters = deadLetterQueue
 
     @property
-    def deadLetterQueue(self) -> DataStream[DeadLetter[T]]:
-        """The events that came after all their windows had closed.
+    def deadLetterQueue(self) -> DataStream[Document]:
+        """Documents that a stage could not take, or that came after their windows had closed: ``doc``,
+        ``errInfo`` with the ``reason``, ``operatorName``, and ``stage``, the place in the pipeline.
 
-        Raises IllegalStateError if the stage was made without ``deadLetterQueue=True``.
+        Raises IllegalStateError if the pipeline was made without ``deadLetterQueue=True``.
         """
-        if self._late is None:
+        if self._dead_letters is None:
             raise IllegalStateError(
-                f"{self._name}: there is no dead letter queue, and late events are counted and"
-                " dropped. Pass deadLetterQueue=True."
+                "pipeline: there is no dead letter queue, and such documents are counted and dropped. Pass"
+                " deadLetterQueue=True."
             )
-        return self.results.getSideOutput(self._late).process(_dead_letter).name("Dead Letters")
+        return self._dead_letters
 
 
-def source(
-    stream: DataStream[T], timeField: TimestampAssignerLike[T] | None = None
-) -> SingleOutputStreamOperator[T]:
-    """``$source``: event times in ms from ``timeField(event, timestamp)``, and the highest of them as the watermark.
-
-    Without a ``timeField`` the timestamps that the stream has count: those of Kafka's records, say.
-    """
-    instance("source", stream, DataStream, "Pass the stream first, then timeField.")
-    strategy = WatermarkStrategy[T].forMonotonousTimestamps()
-    if timeField is not None:
-        strategy = strategy.withTimestampAssigner(timeField)
-    return stream.assignTimestampsAndWatermarks(strategy)
-
-
-class WindowOptions(TypedDict, total=False):
-    """What both window stages may be told beside their windows and their pipeline.
-
-    Anything else is refused with IllegalArgumentError; None is as if left out.
-    """
-
-    boundary: Boundary
-    """Which time counts; by default event time."""
-    offset: IntervalLike
-    """By how much windows are moved against UTC."""
-    idleTimeout: IntervalLike
-    """How long an input must be idle after a window's end by the clock to close the window. The
-    watermark then is the highest event time of the stage's input, whatever it was."""
-    allowedLateness: IntervalLike
-    """By how much the closing of a window is delayed."""
-    deadLetterQueue: bool
-    """Whether events that come after the close are kept for the stage's ``deadLetterQueue``."""
-
-
-@overload
-def tumblingWindow(
-    stream: DataStream[T],
+def pipeline(
+    stages: str | Sequence[Mapping[str, Any]],
+    connections: Mapping[str, DataStream[Any] | Target] | None = None,
+    collections: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    deadLetterQueue: bool = False,
     *,
-    interval: IntervalLike,
-    pipeline: Callable[[AllWindowedStream[T, TimeWindow]], SingleOutputStreamOperator[R]],
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]: ...
+    startAt: datetime | int | None = None,
+    watermarkPerDocument: bool = False,
+) -> Pipeline:
+    """The streams of a pipeline of Atlas Stream Processing.
 
+    ``stages``: the list of stages, or a text: JSON, Extended JSON, or what is typed into mongosh.
+    ``connections``: by the name that the stages use, the stream that ``$source`` reads, of dicts, named Rows,
+    dataclasses or texts of JSON; and what ``$emit`` and ``$merge`` write to: a sink, a list of rows, lists by
+    name, or a function of a document. One that is left out is not written to, and only in ``sinks``.
+    ``collections``: by name, the rows that ``$lookup`` joins.
+    ``deadLetterQueue``: keep the documents that no stage can take or that are late.
+    ``startAt``: when the processor starts, a date or ms: windows are counted from there and none is open
+    before. Else windows are aligned to the epoch.
+    ``watermarkPerDocument``: let the watermark rise with each document, and not with each batch.
 
-@overload
-def tumblingWindow(
-    stream: DataStream[T],
-    *,
-    interval: IntervalLike,
-    pipeline: Callable[[WindowedStream[T, K, TimeWindow]], SingleOutputStreamOperator[R]],
-    groupBy: KeySelectorLike[T, K],
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]: ...
-
-
-def tumblingWindow(
-    stream: DataStream[T],
-    *,
-    interval: IntervalLike,
-    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
-    groupBy: Any = None,
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]:
-    """``$tumblingWindow``: windows of ``interval``, one after another.
-
-    ``pipeline`` turns the windowed stream into results; with ``groupBy``, the ``_id`` of a
-    ``$group``, it gets a stream windowed by key. The options are those of ``WindowOptions``.
+    Raises IllegalArgumentError for a stage, operator or argument that is none, with its place.
 
     >>> from flinkish.testing import StreamTestHarness
-    >>> def counts(stream):
-    ...     return tumblingWindow(
-    ...         stream,
-    ...         interval=Interval(5, "minute"),
-    ...         pipeline=lambda windows: windows.apply(lambda window, events: [len(list(events))]),
-    ...         allowedLateness=Interval(2, "minute"),
+    >>> harness = StreamTestHarness(
+    ...     lambda stream: pipeline(
+    ...         '[{$source: {connectionName: "in"}}, {$match: {n: {$gt: 1}}}, {$project: {n: 1}}]', {"in": stream}
     ...     ).results
-    >>> harness = StreamTestHarness(counts)
-    >>> harness.processElement("a", 240_000)
-    >>> harness.processWatermark(420_000 - 1)
-    >>> harness.getOutput()[0]
-    StreamRecord(value=1, timestamp=299999)
+    ... )
+    >>> harness.processElement({"n": 1}, 0)
+    >>> harness.processElement({"n": 2, "m": 3}, 0)
+    >>> [record.value["n"] for record in harness.getOutput()]
+    [2]
     """
-    return _stage("tumblingWindow", stream, interval, interval, pipeline, groupBy, options)
+    definition = _definition(stages)
+    given = dict(connections or {})
+    start = startAt if startAt is None else _start(startAt)
+    rows: dict[str, Any] = dict(collections or {})
+    for name, target in given.items():
+        if isinstance(target, (list, tuple)):
+            rows.setdefault(name, target)
+    dlq = definition.options.get("dlq")
+    keeps = bool(deadLetterQueue or dlq)
+    builder = _Builder(given, rows, keeps, start, watermarkPerDocument)
+    for position, stage in enumerate(definition.stages):
+        builder.add(
+            stage, Place("stages").at(position), last=position == len(definition.stages) - 1
+        )
+    return builder.finished(dlq)
 
 
-@overload
-def hoppingWindow(
-    stream: DataStream[T],
-    *,
-    interval: IntervalLike,
-    hopSize: IntervalLike,
-    pipeline: Callable[[AllWindowedStream[T, TimeWindow]], SingleOutputStreamOperator[R]],
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]: ...
+def _definition(stages: Any) -> Definition:
+    if isinstance(stages, str):
+        return read_definition(stages)
+    fix = "Pass the list of stages, or its text."
+    if isinstance(stages, Mapping) and "pipeline" in stages:
+        options = stages.get("options") or {}
+        return Definition(decoded(stages["pipeline"]), options)
+    instance("pipeline: stages", stages, Sequence, fix)
+    if not stages:
+        raise IllegalArgumentError(f"pipeline: stages is empty. {fix}")
+    return Definition(decoded(list(stages)))
 
 
-@overload
-def hoppingWindow(
-    stream: DataStream[T],
-    *,
-    interval: IntervalLike,
-    hopSize: IntervalLike,
-    pipeline: Callable[[WindowedStream[T, K, TimeWindow]], SingleOutputStreamOperator[R]],
-    groupBy: KeySelectorLike[T, K],
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]: ...
+def _start(startAt: datetime | int) -> int:
+    if isinstance(startAt, datetime):
+        return millis(startAt)
+    return time_in_millis("pipeline: startAt", startAt)
 
 
-def hoppingWindow(
-    stream: DataStream[T],
-    *,
-    interval: IntervalLike,
-    hopSize: IntervalLike,
-    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
-    groupBy: Any = None,
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]:
-    """``$hoppingWindow``: windows of ``interval``, one every ``hopSize``; the rest is as with
-    ``tumblingWindow``.
+class _DocumentWatermarks(WatermarkGenerator[Any]):
+    """The highest event time, with each document."""
 
-    A hop below the interval makes them overlap. One above it leaves gaps; what happened in a gap
-    belongs to no window.
-    """
-    return _stage("hoppingWindow", stream, interval, hopSize, pipeline, groupBy, options)
+    def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
+        output.emitWatermark(Watermark(eventTimestamp - 1))
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        """The documents have said it."""
 
 
-def sessionWindow(
-    stream: DataStream[T],
-    *,
-    gap: IntervalLike,
-    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
-    groupBy: Any = None,
-    **options: Unpack[WindowOptions],
-) -> WindowStage[T, R]:
-    """``$sessionWindow``: of each ``groupBy``, which is Atlas's ``partitionBy``, the events that follow each other in less
-    than ``gap``. Flink's sessions go on with an event that is just the gap later.
+@dataclass
+class _Pending:
+    """Stages that look at one document at a time and are not in an operator yet."""
 
-    The rest is as with ``tumblingWindow``, but there are neither ``offset`` nor ``idleTimeout``.
-    """
-    name = "sessionWindow"
-    for option in ("offset", "idleTimeout"):
-        if options.get(option) is not None:
-            raise IllegalArgumentError(
-                f"{name}: sessions have no {option}."
-                + (
-                    " Give the source WatermarkStrategy.withIdleness(...) instead."
-                    if option == "idleTimeout"
-                    else " Leave it out."
+    path: str
+    first: int
+    stages: list[Any]
+
+
+class _Builder:
+    """Adds one stage after the other to a stream."""
+
+    def __init__(
+        self,
+        connections: dict[str, Any],
+        collections: dict[str, Any],
+        keepsDeadLetters: bool,
+        start: int | None,
+        watermarkPerDocument: bool,
+    ) -> None:
+        self._connections = connections
+        self._collections = collections
+        self._keeps = keepsDeadLetters
+        self._start = start
+        self._strategy: WatermarkStrategy[Any] = (
+            WatermarkStrategy.forGenerator(lambda context: _DocumentWatermarks())
+            if watermarkPerDocument
+            else WatermarkStrategy.forMonotonousTimestamps()
+        )
+        self._partition_idleness: Interval | None = None
+        self._source: Source | None = None
+        self._metadata: dict[str, Any] = {}
+        self._stream: Any = None
+        self._timed = False
+        self._pending: list[_Pending] = []
+        self._unread: Source | None = None
+        """``$source``, where rows of a table go into windows as they are."""
+        self._dead: list[DataStream[Document]] = []
+        self._sinks: dict[str, DataStream[Document]] = {}
+        self._used: set[str] = set()
+
+    # ------------------------------------------------------------------ stages
+
+    def add(self, stage: Any, place: Place, last: bool) -> None:
+        """Add the stage at ``place``."""
+        name = stage_name(stage, place)
+        where = place.at(name)
+        if (name == "$source") != (self._stream is None):
+            raise place.error("a pipeline begins with $source, and has no other one.")
+        if name == "$source":
+            self._begin(stage[name], where)
+        elif name in SINKS:
+            if not last:
+                raise place.error(f"{name} is the last stage of a pipeline.")
+            self._write(Destination.of(name, stage[name], where))
+        elif name in WINDOWS:
+            self._window(window_plan(name, stage[name], where))
+        elif name in WINDOW_ONLY:
+            raise place.error(
+                f"{name} needs all documents of a window. Put it into the pipeline of a window stage, such as"
+                " $tumblingWindow."
+            )
+        else:
+            position = int(place.path.partition("[")[2].strip("]"))
+            self._append("stages", position, [stage])
+
+    def _append(self, path: str, first: int, stages: Sequence[Any]) -> None:
+        if not stages:
+            return
+        last = self._pending[-1] if self._pending else None
+        if last is not None and last.path == path and last.first + len(last.stages) == first:
+            last.stages += stages
+        else:
+            self._pending.append(_Pending(path, first, list(stages)))
+        _compiled(path, first, stages, self._collections)
+
+    def _begin(self, argument: Any, place: Place) -> None:
+        known = (
+            *("connectionName", "timeField", "tsFieldName", "partitionIdleTimeout", "documents"),
+            *(
+                "topic",
+                "db",
+                "coll",
+                "config",
+                "schemaRegistry",
+                "stream",
+                "initialSync",
+                "readPreference",
+            ),
+        )
+        named = named_arguments(argument, place, (), known)
+        kind = "atlas" if "db" in named or "coll" in named else "kafka"
+        self._metadata = {"type": kind if "topic" in named or kind == "atlas" else "generated"}
+        if isinstance(named.get("topic"), str):
+            self._metadata["topic"] = named["topic"]
+        if "documents" in named:
+            environment = StreamExecutionEnvironment.getExecutionEnvironment()
+            for found in self._connections.values():
+                if isinstance(found, DataStream):
+                    environment = found.getExecutionEnvironment()
+            self._stream = environment.fromCollection(list(named["documents"]))
+        else:
+            self._stream = self._input(named.get("connectionName"), place)
+        if "partitionIdleTimeout" in named:
+            idle = place.at("partitionIdleTimeout")
+            self._partition_idleness = interval_of(named["partitionIdleTimeout"], idle)
+        if self._partition_idleness is not None:
+            length = self._partition_idleness.toMillis()
+            self._strategy = self._strategy.withIdleness(length)
+        timestamps = named.get("tsFieldName", "_ts")
+        self._source = Source(named.get("timeField"), timestamps, self._metadata, place.path)
+
+    def _input(self, name: Any, place: Place) -> DataStream[Any]:
+        streams = [key for key, found in self._connections.items() if isinstance(found, DataStream)]
+        if name not in streams:
+            raise place.at("connectionName").unknown("connection with a stream", str(name), streams)
+        self._used.add(name)
+        stream: DataStream[Any] = self._connections[name]
+        return stream
+
+    # ------------------------------------------------------------------ operators
+
+    def _flush(self, title: str, shape: Shape | None = None) -> None:
+        """Put the pending stages into an operator."""
+        if self._source is None and not self._pending and shape is None:
+            return
+        specified = [stage for pending in self._pending for stage in pending.stages]
+        time_field = None if self._source is None else self._source.timeField
+        reads = mentions(
+            [specified, time_field, shape and (shape.key, shape.group)], "$$NOW", "$currentDate"
+        )
+        description = DocumentsByClockDescription if reads else DocumentsDescription
+        operator = description(
+            source=self._source,
+            stages=tuple(
+                _compiled(pending.path, pending.first, pending.stages, self._collections)
+                for pending in self._pending
+            ),
+            shape=shape,
+            deadLetters=FAILED.getId() if self._keeps else None,
+            notBefore=self._start if self._source is not None else None,
+            title=title,
+        )
+        self._stream = self._stream._transform(operator)
+        if self._keeps:
+            self._dead.append(self._stream.getSideOutput(FAILED))
+        self._source = None
+        self._pending = []
+
+    def _window(self, plan: WindowPlan) -> None:
+        note = WindowNote(self._metadata, self._start)
+        inner = _compiled(plan.path, 0, plan.stages, self._collections)
+        if plan.groupsFirst and not plan.isSession:
+            if self._grouped_over_columns(plan, note):
+                return
+            self._append(plan.path, 0, plan.stages[: plan.prefix])
+            self._grouped(plan, note)
+            return
+        if plan.partitionBy is None:
+            self._flush("Documents")
+            of_all = WindowDocuments(inner, note)
+            self._windowed(plan, lambda windows: windows.process(of_all))
+        else:
+            key = plan.place.at("partitionBy").path
+            self._flush("Partitions", Shape(plan.partitionBy, None, key))
+            partitions = PartitionDocuments(WindowDocuments(inner, note))
+            self._windowed(plan, lambda windows: windows.process(partitions), key=_first)
+
+    def _grouped(self, plan: WindowPlan, note: WindowNote) -> None:
+        """Fold each group as its documents come."""
+        position = plan.prefix
+        group = plan.stages[position]["$group"]
+        path = Place(plan.path).at(position).at("$group").path
+        self._flush("Groups", Shape(None, group, path, keepsDocument=self._keeps))
+        folded, told = GroupDocuments(group, path), GroupsOfWindow(note)
+        self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=_first)
+        self._after_group(plan)
+
+    def _grouped_over_columns(self, plan: WindowPlan, note: WindowNote) -> bool:
+        """Group the rows of a table over its columns, if that can be."""
+        source, before = self._source, [s for pending in self._pending for s in pending.stages]
+        if source is None or self._start is not None or plan.allowedLateness is not None:
+            return False
+        prefix = [*before, *plan.stages[: plan.prefix]]
+        specified = plan.stages[plan.prefix]["$group"]
+        if mentions([prefix, specified], source.tsFieldName, METADATA, "$meta"):
+            return False
+        types = column_types(self._stream)
+        group = column_group(types, source.timeField, prefix, specified) if types else None
+        if group is None:
+            return False
+        rows = self._stream
+        # What has no event time goes the way of documents, to fail there
+        self._stream = rows.filter(group.isUntimed())
+        self._pending = []
+        self._flush("Documents without a time")
+        if not self._keeps:
+            self._stream.forEachBatch(_ignore).name("Failed documents")
+        matches = group.matches()
+        self._stream = rows.filter(group.isTimed())
+        if matches is not None:
+            self._stream = self._stream.filter(matches)
+        self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
+        self._unread = source
+        folded, told = fold_columns(group), ColumnsOfWindow(group, note)
+        self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
+        self._after_group(plan)
+        return True
+
+    def _after_group(self, plan: WindowPlan) -> None:
+        """Add the stages of the inner pipeline behind its first ``$group``."""
+        position = plan.prefix
+        rest = plan.stages[position + 1 :]
+        if not needs_window(rest):
+            self._append(plan.path, position + 1, rest)
+            return
+        # All groups of a window meet again in a window that ends where it ended
+        stages = _compiled(plan.path, position + 1, rest, self._collections)
+        of_window = WindowDocuments(stages, None)
+        size, hop = plan.interval.toMillis(), plan.hop.toMillis()
+        offset = (self._offset(plan) + size) % hop
+        ends = replace(
+            plan,
+            interval=Interval(hop, "ms"),
+            hop=Interval(hop, "ms"),
+            offset=Interval(offset, "ms"),
+            idleTimeout=None,
+            name="$tumblingWindow",
+        )
+        self._windowed(ends, lambda windows: windows.process(of_window), late=False)
+
+    def _offset(self, plan: WindowPlan) -> int:
+        if self._start is None or plan.offset is not None:
+            return 0 if plan.offset is None else plan.offset.toMillis()
+        return self._start % plan.hop.toMillis()
+
+    def _windowed(self, plan: WindowPlan, run: Any, key: Any = None, late: bool = True) -> None:
+        """Put the elements into windows, which ``run`` turns into documents."""
+        stream = self._stream
+        is_event_time = plan.boundary is Boundary.EVENT_TIME
+        if is_event_time and not self._timed:
+            stream = stream.assignTimestampsAndWatermarks(self._strategy)
+            self._timed = True
+        options: dict[str, Any] = {
+            "boundary": plan.boundary,
+            "allowedLateness": plan.allowedLateness,
+        }
+        options["deadLetterQueue"] = self._keeps and late and is_event_time
+        if key is not None:
+            options["groupBy"] = key
+        if plan.isSession:
+            options |= {"offset": plan.offset, "idleTimeout": plan.idleTimeout}
+            stage: WindowStage[Any, Document] = sessionWindow(
+                stream, gap=plan.interval, pipeline=run, **options
+            )
+        else:
+            offset = self._offset(plan)
+            stream = self._advanced(stream, plan, offset)
+            options["offset"] = Interval(offset, "ms")
+            if plan.name == "$hoppingWindow":
+                stage = hoppingWindow(
+                    stream, interval=plan.interval, hopSize=plan.hop, pipeline=run, **options
                 )
-            )
-    settings = _settings(name, stream, pipeline, options)
-    assigner = ExclusiveSessionWindows(
-        _length(name, "gap", gap, 1), settings.boundary is Boundary.EVENT_TIME
-    )
-    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+            else:
+                stage = tumblingWindow(stream, interval=plan.interval, pipeline=run, **options)
+        self._stream = stage.results
+        if self._keeps:
+            self._dead.append(stage.results.getSideOutput(FAILED))
+            if options["deadLetterQueue"]:
+                late_documents = _LateDocument(plan.place.path, self._unread)
+                self._dead.append(stage.deadLetterQueue.map(late_documents))
 
-
-@dataclass(frozen=True)
-class _Settings:
-    """The options of a window stage that are the same for all windows, in ms."""
-
-    boundary: Boundary
-    timeout: int
-    lateness: int
-    late: OutputTag[Any] | None
-
-
-def _settings(
-    name: str, stream: DataStream[Any], pipeline: Callable[[Any], Any], options: WindowOptions
-) -> _Settings:
-    instance(name, stream, DataStream, "Pass the stream of the stage before it first.")
-    checked_callable(f"{name}: pipeline", pipeline, _PIPELINE, 1)
-    _refuse_unknown(name, options)
-    boundary = member(f"{name}: boundary", options.get("boundary") or Boundary.EVENT_TIME, Boundary)
-    timeout = _option(name, "idleTimeout", options.get("idleTimeout"), 1)
-    lateness = _option(name, "allowedLateness", options.get("allowedLateness"), 0)
-    if boundary is Boundary.PROCESSING_TIME and (timeout or lateness):
-        raise IllegalArgumentError(
-            f"{name}: windows of processing time close by the clock, so neither idleTimeout nor"
-            " allowedLateness means anything. Leave them out, or take Boundary.EVENT_TIME."
-        )
-    late = OutputTag[Any]("dead letters") if options.get("deadLetterQueue") else None
-    return _Settings(boundary, timeout, lateness, late)
-
-
-def _stage(
-    name: str,
-    stream: DataStream[T],
-    interval: IntervalLike,
-    hop: IntervalLike,
-    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
-    groupBy: Any,
-    options: WindowOptions,
-) -> WindowStage[T, R]:
-    settings = _settings(name, stream, pipeline, options)
-    size = _length(name, "interval", interval, 1)
-    slide = _length(name, "hopSize", hop, 1)
-    offset = _option(name, "offset", options.get("offset"), None)
-    if settings.timeout:
-        strategy = WatermarkStrategy[T].forMonotonousTimestamps()
-        stream = stream.assignTimestampsAndWatermarks(
+    def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
+        """The stream with a watermark that an idle input lets go on."""
+        if plan.idleTimeout is None:
+            return stream
+        hop, lateness = plan.hop.toMillis(), plan.allowedLateness
+        return stream.assignTimestampsAndWatermarks(
             withIdleAdvance(
-                strategy, settings.timeout, slide, (offset + size) % slide, settings.lateness
+                replace(self._strategy, idleTimeout=None),
+                plan.idleTimeout.toMillis(),
+                hop,
+                (offset + plan.interval.toMillis()) % hop,
+                0 if lateness is None else lateness.toMillis(),
             )
         )
-    assigner = _assigner(settings.boundary, size, slide, offset)
-    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+
+    # ------------------------------------------------------------------ the end
+
+    def _write(self, destination: Destination) -> None:
+        self._flush("Documents")
+        name = destination.connection
+        self._sinks[name] = self._stream
+        for key in (*collection_name(destination.argument.get("into"))[::-1], name):
+            if key in self._connections or key in self._collections:
+                self._used.add(key)
+                target = self._connections.get(key, self._collections.get(key))
+                # A cluster may be read and written to under one name
+                if target is not None and not isinstance(target, DataStream):
+                    destination.attach(self._stream, target)
+                    return
+
+    def finished(self, dlq: Any) -> Pipeline:
+        """The streams; documents that fail go to the connection of ``dlq`` too."""
+        self._flush("Documents")
+        letters: DataStream[Document] | None = None
+        if self._dead:
+            letters = self._dead[0].union(*self._dead[1:]) if len(self._dead) > 1 else self._dead[0]
+        if isinstance(dlq, Mapping) and letters is not None:
+            name = str(dlq.get("connectionName"))
+            place = Place("dlq")
+            self._sinks.setdefault(name, letters)
+            self._used.add(name)
+            if name in self._connections and not isinstance(self._connections[name], DataStream):
+                emit = {"connectionName": name, "coll": dlq.get("coll")}
+                Destination.of("$emit", emit, place).attach(letters, self._connections[name])
+        unused = set(self._connections) - self._used
+        unused = {name for name in unused if not isinstance(self._connections[name], (list, tuple))}
+        if unused and self._sinks:
+            name = sorted(unused)[0]
+            raise Place("pipeline: connections").unknown(
+                "stage that names the connection", name, self._sinks
+            )
+        results: SingleOutputStreamOperator[Document] = self._stream
+        return Pipeline(results, self._sinks, letters)
 
 
-def _window_stage(
-    name: str,
-    stream: DataStream[T],
-    assigner: Any,
-    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
-    groupBy: Any,
-    settings: _Settings,
-) -> WindowStage[T, R]:
-    windowed: Any = (
-        stream.windowAll(assigner) if groupBy is None else stream.keyBy(groupBy).window(assigner)
-    )
-    if settings.lateness:
-        trigger = AfterAllowedLatenessTrigger(settings.lateness)
-        windowed.allowedLateness(settings.lateness).trigger(trigger)
-    if settings.late is not None:
-        windowed.sideOutputLateData(settings.late)
-    results = pipeline(windowed)
-    instance(
-        f"{name}: what the pipeline returns",
-        results,
-        SingleOutputStreamOperator,
-        f"Pass {_PIPELINE}.",
-    )
-    return WindowStage(results, settings.late, name)
+def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) -> Stages:
+    """The stages with the collections that they name."""
+    named = {n: rows for n, rows in collections.items() if mentions(stages, n)}
+    return Stages(list(stages), path, named or {}, first)
 
 
-_PIPELINE = (
-    "f(windows), which returns the results, such as lambda windows: windows.aggregate(function);"
-    " Atlas's list of stages is a chain of methods here"
-)
+def _ignore(documents: list[Any], batch: int) -> None:
+    """For a stream that has no documents, and whose operator only counts failures."""
 
 
-def _refuse_unknown(name: str, options: WindowOptions) -> None:
-    known = list(WindowOptions.__annotations__)
-    for option in options:
-        if option not in known:
-            nearest = difflib.get_close_matches(option, known, 1)
-            fix = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
-            raise IllegalArgumentError(f"{name}: there is no option {option}. {fix}")
+def _first(element: tuple[Any, ...]) -> Any:
+    return element[0]
 
 
-def _option(name: str, option: str, interval: IntervalLike | None, lowest: int | None) -> int:
-    return 0 if interval is None else _length(name, option, interval, lowest)
+@dataclass
+class _LateDocument:
+    """A late document as a document of the dead letter queue. ``source``: it is a row, which ``$source`` did not
+    see."""
 
+    stage: str
+    source: Source | None
 
-def _length(name: str, option: str, interval: IntervalLike, lowest: int | None) -> int:
-    """``interval`` in ms; refused if it is below ``lowest`` ms."""
-    subject = f"{name}: {option}"
-    if isinstance(interval, Mapping) and set(interval) == {"size", "unit"}:
-        interval = Interval(interval["size"], interval["unit"])
-    instance(subject, interval, Interval, 'Pass one, such as Interval(5, "minute").')
-    assert isinstance(interval, Interval)
-    length = interval.toMillis()
-    if lowest is not None and length < lowest:
-        bound = "greater than zero" if lowest else "0 or more"
-        raise IllegalArgumentError(
-            f'{subject} is Interval({interval.size}, "{interval.unit}"), but must be {bound}.'
-        )
-    return length
-
-
-def _assigner(boundary: Boundary, size: int, slide: int, start: int) -> Any:
-    by_event_time = boundary is Boundary.EVENT_TIME
-    if size == slide:
-        tumbling = TumblingEventTimeWindows if by_event_time else TumblingProcessingTimeWindows
-        return tumbling.of(size, start)
-    sliding = SlidingEventTimeWindows if by_event_time else SlidingProcessingTimeWindows
-    return sliding.of(size, slide, start)
-
-
-def _dead_letter(event: T, context: ProcessContext, out: Collector[DeadLetter[T]]) -> None:
-    now = context.timerService().currentProcessingTime()
-    out.collect(DeadLetter(event, context.timestamp(), now, DeadLetterReason.LATE))
+    def __call__(self, letter: DeadLetter[Any]) -> Document:
+        document = letter.value
+        if self.source is not None:
+            document = as_document(document)
+            self.source.stamp(document, 0, {})
+        elif isinstance(document, tuple):
+            document = document[-1]
+        return dead_letter(Failure(document, "Input document arrived late.", self.stage))

@@ -1,389 +1,467 @@
-"""MongoDB Atlas: the worked examples, window by window, in Atlas's own words."""
+"""``pipeline``: the worked examples of Atlas's document, sinks, options, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flinkish import (
-    AllWindowedStream,
     DataStream,
-    DeadLetter,
-    DeadLetterReason,
-    FlinkishError,
+    FileSink,
     IllegalArgumentError,
     IllegalStateError,
-    SingleOutputStreamOperator,
+    InvalidProgramError,
+    JobExecutionError,
+    Row,
     StreamExecutionEnvironment,
     StreamRecord,
-    TimeWindow,
-    Watermark,
 )
 from flinkish.compat import atlas
-from flinkish.compat.atlas import Boundary, Interval
+from flinkish.compat.atlas import ObjectId
+from flinkish.compat.atlas.expressions.compiler import Place
+from flinkish.compat.atlas.sinks import DocumentRecords
 from flinkish.testing import StreamTestHarness
-from tests.compat.atlas.example import IDLENESS, LATENESS, WATERMARKS, at, step
-from tests.runtime.micro_batches import MicroBatches
-from tests.streams import records
-
-Windows = AllWindowedStream[int, TimeWindow]
-Closed = tuple[int, int, list[int]]
-"""A window's start and end and its events, in minutes after 12:00."""
+from tests.compat.atlas.example import IDLENESS, LATENESS, WATERMARKS, at
+from tests.compat.atlas.running import bare, run
 
 
-def minutes(window: TimeWindow, events: Iterable[int]) -> list[Closed]:
-    def after_noon(time: int) -> int:
-        return (time - at(0)) // 60_000
-
-    return [(after_noon(window.start), after_noon(window.end), [after_noon(e) for e in events])]
+def date(minute: int) -> datetime:
+    return datetime.fromtimestamp(at(minute) / 1000, UTC)
 
 
-def collected(windows: Windows) -> SingleOutputStreamOperator[Closed]:
-    return windows.apply(minutes)
+def windows(size: int, unit: str = "minute", **options: Any) -> list[Any]:
+    """A pipeline that gives the minutes of the events of each tumbling window."""
+    return [
+        {"$source": {"connectionName": "in", "timeField": {"$toDate": {"$toLong": "$at"}}}},
+        {
+            "$tumblingWindow": {
+                "interval": {"size": size, "unit": unit},
+                "pipeline": [{"$group": {"_id": None, "events": {"$push": "$minute"}}}],
+                **options,
+            }
+        },
+    ]
 
 
-def timed(stream: DataStream[int]) -> DataStream[int]:
-    return atlas.source(stream, lambda event, timestamp: event)
+def event(minute: int) -> dict[str, Any]:
+    return {"at": at(minute), "minute": minute}
 
 
-FIVE_MINUTES = Interval(5, "minute")
+def closed(harness: StreamTestHarness, seen: int = 0) -> list[tuple[int, list[int]]]:
+    """The windows that closed: the start in minutes after 12:00, and the events."""
+    return [
+        ((r.value["_stream_meta"]["window"]["start"] - date(0)).seconds // 60, r.value["events"])
+        for r in harness.getOutput()[seen:]
+        if isinstance(r, StreamRecord)
+    ]
 
 
-class TestWatermarks:
-    """Windows of 5 minutes; a row is an event and the time at which it is processed."""
+class TestTheTablesOfTheDocument:
+    def harness(self, stages: list[Any], **options: Any) -> StreamTestHarness:
+        return StreamTestHarness(lambda s: atlas.pipeline(stages, {"in": s}, **options).results)
 
-    def run(self, boundary: Boundary) -> list[tuple[int, Closed]]:
-        """The windows that closed, with the row at which they did."""
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.tumblingWindow(
-                    timed(stream), interval=FIVE_MINUTES, pipeline=collected, boundary=boundary
-                ).results
-            )
-        )
-        closed = []
+    @pytest.mark.parametrize("perDocument", [False, True])
+    def test_watermarks(self, perDocument: bool) -> None:
+        harness = self.harness(windows(5), watermarkPerDocument=perDocument)
+        rows = []
         for row, arrival in enumerate(WATERMARKS):
-            before = len(harness.getOutput())
             harness.setProcessingTime(at(arrival.processed))
-            harness.processElement(at(arrival.event))
-            harness.setProcessingTime(at(arrival.processed) + 1_000)
-            new = harness.getOutput()[before:]
-            closed += [(row, e.value) for e in new if isinstance(e, StreamRecord)]
-        harness.setProcessingTime(at(10))
-        harness.endInput()
-        rest = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
-        return closed + [(len(WATERMARKS), value) for value in rest[len(closed) :]]
-
-    def test_with_the_watermark_the_first_window_closes_when_five_past_arrives(self) -> None:
-        assert self.run(Boundary.EVENT_TIME) == [
-            (7, (0, 5, [0, 0, 1, 3, 2, 1, 4])),
-            (10, (5, 10, [5, 6, 6])),
-        ]
-
-    def test_by_processing_time_it_gets_only_four(self) -> None:
-        assert self.run(Boundary.PROCESSING_TIME) == [
-            (4, (0, 5, [0, 0, 1, 3])),
-            (10, (5, 10, [2, 1, 4, 5, 6, 6])),
-        ]
-
-    def test_by_the_clock_of_the_batches_too(self) -> None:
-        job = MicroBatches(
-            lambda stream: (
-                atlas.tumblingWindow(
-                    stream,
-                    interval=FIVE_MINUTES,
-                    pipeline=collected,
-                    boundary=Boundary.PROCESSING_TIME,
-                ).results
-            ),
-            2,
-        )
-        for arrival in WATERMARKS:
-            job.tickDue(at(arrival.processed))
-            job.process([[(at(arrival.event), None)]], clock=at(arrival.processed))
-        assert [r.value for r in job.results[0]] == [(0, 5, [0, 0, 1, 3])]
-        job.tickDue(at(10))
-        assert [r.value for r in job.results[0]][1:] == [(5, 10, [2, 1, 4, 5, 6, 6])]
-
-
-class TestAllowedLateness:
-    def stage(self, stream: DataStream[int]) -> atlas.WindowStage[int, Closed]:
-        return atlas.tumblingWindow(
-            timed(stream),
-            interval=FIVE_MINUTES,
-            pipeline=collected,
-            allowedLateness=Interval(2, "minute"),
-            deadLetterQueue=True,
-        )
-
-    def test_row_by_row(self) -> None:
-        harness = StreamTestHarness(lambda stream: self.stage(stream).results)
-        for row, (event, watermark, _) in enumerate(LATENESS):
-            harness.processElement(at(event))
-            harness.setProcessingTime((row + 1) * 1_000)
-            output = harness.getOutput()
-            assert output[-1] == Watermark(at(watermark) - 1)
-            closed = [e for e in output if isinstance(e, StreamRecord)]
-            # the table's last column: only the last row has the first window closed
-            assert closed == (
-                [StreamRecord((0, 5, [0, 1, 3, 2, 4, 1, 4]), at(5) - 1)] if row == 9 else []
-            )
-
-    def test_what_comes_later_is_a_dead_letter(self) -> None:
-        harness = StreamTestHarness(lambda stream: self.stage(stream).deadLetterQueue)
-        for row, event in enumerate([*(event for event, _, _ in LATENESS), 4]):
-            harness.setProcessingTime((row + 1) * 1_000)
-            harness.processElement(at(event))
-        letters = records(harness)
-        assert letters == [
-            StreamRecord(DeadLetter(at(4), at(4), 11_000, DeadLetterReason.LATE), at(4))
-        ]
-
-    def test_without_a_queue_it_is_counted(self) -> None:
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.tumblingWindow(stream, interval=FIVE_MINUTES, pipeline=collected).results
-            )
-        )
-        harness.processWatermark(at(5) - 1)
-        harness.processElement(at(4), at(4))
-        assert harness.numLateRecordsDropped() == 1
-
-
-class TestIdleTimeout:
-    def stage(self, stream: DataStream[int]) -> DataStream[Closed]:
-        return atlas.tumblingWindow(
-            timed(stream),
-            interval=Interval(3, "minute"),
-            pipeline=collected,
-            idleTimeout=Interval(1, "minute"),
-        ).results
-
-    def test_row_by_row(self) -> None:
-        harness = StreamTestHarness(self.stage)
-        watermarks, closed = [], []
-        for minute, event, _ in IDLENESS:
             before = len(harness.getOutput())
-            step(harness, minute, event)
-            for element in harness.getOutput()[before:]:
-                if isinstance(element, StreamRecord):
-                    closed.append((minute, element.value))
-            watermarks += [
-                e.timestamp + 1 for e in harness.getOutput() if isinstance(e, Watermark)
-            ][-1:]
-        assert watermarks == [at(watermark) for _, _, watermark in IDLENESS]
-        assert closed == [(5, (0, 3, [0, 2])), (7, (3, 6, [5]))]
+            harness.processElement(event(arrival.event))
+            harness.setProcessingTime(at(arrival.processed) + 1_000)
+            rows += [(row, *window) for window in closed(harness, before)]
+        harness.endInput()
+        assert rows == [(7, 0, [0, 0, 1, 3, 2, 1, 4])]
+        assert closed(harness)[1:] == [(5, [5, 6, 6])]
 
-    def test_it_closes_windows_that_wait_for_late_events_too(self) -> None:
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.hoppingWindow(
-                    timed(stream),
-                    interval=Interval(4, "minute"),
-                    hopSize=Interval(3, "minute"),
-                    pipeline=collected,
-                    idleTimeout=Interval(1, "minute"),
-                    allowedLateness=Interval(4, "minute"),
-                    offset=Interval(1, "minute"),
-                ).results
-            )
-        )
-        harness.processElement(at(2))
-        for minute in range(2, 8):
+    def test_without_the_watermark(self) -> None:
+        harness = self.harness(windows(5, boundary="processingTime"))
+        for arrival in WATERMARKS:
+            harness.setProcessingTime(at(arrival.processed))
+            harness.processElement(event(arrival.event))
+        harness.setProcessingTime(at(10))
+        assert closed(harness) == [(0, [0, 0, 1, 3]), (5, [2, 1, 4, 5, 6, 6])]
+
+    def test_allowed_lateness(self) -> None:
+        stages = windows(5, allowedLateness={"size": 2, "unit": "minute"})
+        harness = self.harness(stages, watermarkPerDocument=True)
+        for row, (minute, _, _) in enumerate(LATENESS):
+            harness.processElement(event(minute))
+            assert closed(harness) == ([(0, [0, 1, 3, 2, 4, 1, 4])] if row == 9 else [])
+
+    def test_what_comes_after_the_close_is_a_dead_letter(self) -> None:
+        stages = windows(5, allowedLateness={"size": 2, "unit": "minute"})
+        events = [event(minute) for minute in [*(m for m, _, _ in LATENESS), 4]]
+        out = run(stages, events, watermarkPerDocument=True)
+        assert [d["events"] for d in out.documents] == [[0, 1, 3, 2, 4, 1, 4], [5, 6, 7]]
+        (letter,) = out.deadLetters
+        assert letter["doc"] == {**event(4), "_ts": date(4)}
+        assert letter["errInfo"] == {"reason": "Input document arrived late."}
+        assert letter["operatorName"] == "$tumblingWindow"
+        assert letter["stage"] == "stages[1].$tumblingWindow"
+
+    def test_the_watermark_rises_once_a_batch_unless_asked(self) -> None:
+        events = [event(0), event(6), event(1)]
+        assert run(windows(5), events).failures == []
+        assert len(run(windows(5), events, watermarkPerDocument=True).failures) == 1
+        assert len(run(windows(5), events, perBatch=2).failures) == 1
+
+    def test_idle_timeout(self) -> None:
+        harness = self.harness(windows(3, idleTimeout={"size": 1, "unit": "minute"}))
+        rows = []
+        for minute, happened, _ in IDLENESS:
+            before = len(harness.getOutput())
+            if happened is not None:
+                harness.setProcessingTime(at(minute) - 1_000)
+                harness.processElement(event(happened))
             harness.setProcessingTime(at(minute))
-            closed = [e.value[:2] for e in harness.getOutput() if isinstance(e, StreamRecord)]
-            # windows end at 2, 5, 8; that of 5, with the event, is over for a minute at 6
-            assert closed == ([(1, 5)] if minute >= 6 else [])
+            rows += [(minute, *window) for window in closed(harness, before)]
+        assert rows == [(5, 0, [0, 2]), (7, 3, [5])]
+
+    @pytest.mark.parametrize(
+        ("interval", "hop", "start", "seconds", "expected"),
+        [
+            (3, 5, None, [0, 2, 3, 4, 5], {0: [0, 2], 5: [5]}),
+            (20, 5, None, [21], {5: [21], 10: [21], 15: [21], 20: [21]}),
+            (20, 5, 20, [21, 26], {20: [21, 26], 25: [26]}),
+            (20, 5, 18, [21, 26], {18: [21, 26], 23: [26]}),
+            (3, 5, 1, [1, 3, 4, 5, 6], {1: [1, 3], 6: [6]}),
+        ],
+    )
+    def test_hopping(
+        self,
+        interval: int,
+        hop: int,
+        start: int | None,
+        seconds: list[int],
+        expected: dict[int, list[int]],
+    ) -> None:
+        stages = windows(1)
+        window = stages[1].pop("$tumblingWindow")
+        stages[1]["$hoppingWindow"] = {
+            **window,
+            "interval": {"size": interval, "unit": "second"},
+            "hopSize": {"size": hop, "unit": "second"},
+        }
+        events = [{"at": at(0) + second * 1_000, "minute": second} for second in seconds]
+        startAt = None if start is None else at(0) + start * 1_000
+        out = run(stages, events, startAt=startAt)
+        found = {
+            (d["_stream_meta"]["window"]["start"] - date(0)).seconds: d["events"]
+            for d in out.results
+        }
+        assert found == expected
+
+    def test_before_the_start_is_a_dead_letter(self) -> None:
+        out = run(windows(5), [event(0), event(3)], startAt=date(2))
+        assert [d["events"] for d in out.documents] == [[3]]
+        assert out.deadLetters[0]["errInfo"]["reason"].startswith(
+            "Input document is of a time before"
+        )
+        assert out.results[0]["_stream_meta"]["window"]["start"] == date(2)
 
 
-def hopping(stream: DataStream[int], interval: int, hop: int) -> DataStream[Any]:
-    return atlas.hoppingWindow(
-        timed(stream),
-        interval=Interval(interval, "second"),
-        hopSize=Interval(hop, "second"),
-        pipeline=lambda windows: windows.apply(
-            lambda window, found: [(window.start, window.end, list(found))]
-        ),
-    ).results
+class TestTime:
+    def test_without_a_time_field_the_timestamps_of_the_stream_count(self) -> None:
+        stages = windows(5)
+        del stages[0]["$source"]["timeField"]
+        harness = StreamTestHarness(lambda s: atlas.pipeline(stages, {"in": s}).results)
+        for minute in (0, 4, 5):
+            harness.processElement({"minute": minute}, at(minute))
+        harness.setProcessingTime(1_000)
+        assert closed(harness) == [(0, [0, 4])]
+        harness.endInput()
+        assert closed(harness) == [(0, [0, 4]), (5, [5])]
+
+    def test_without_either_it_is_the_time_of_coming_in(self) -> None:
+        stages = [
+            {"$source": {"connectionName": "in"}},
+            {
+                "$tumblingWindow": {
+                    "interval": {"size": 1, "unit": "day"},
+                    "pipeline": [{"$count": "n"}],
+                }
+            },
+        ]
+        before = datetime.now(UTC)
+        out = run(stages, [{}, {}])
+        assert sum(d["n"] for d in out.documents) == 2
+        assert all(d["_stream_meta"]["window"]["end"] > before for d in out.results)
+
+    def test_the_clock(self) -> None:
+        stages = [
+            {"$source": {"connectionName": "in"}},
+            {"$project": {"now": "$$NOW", "also": {"$currentDate": {}}}},
+        ]
+        harness = StreamTestHarness(lambda s: atlas.pipeline(stages, {"in": s}).results)
+        harness.setProcessingTime(at(1))
+        harness.processElement({}, 0)
+        (record,) = (r for r in harness.getOutput() if isinstance(r, StreamRecord))
+        assert bare(record.value) == {"now": date(1), "also": date(1)}
 
 
-HOPPING = [
-    # interval and hop in seconds, events, windows
+@dataclass
+class Reading:
+    sensor: str
+    value: float
+
+
+@pytest.mark.parametrize(
+    ("element", "document"),
+    [
+        ({"a": 1}, {"a": 1}),
+        (Row(a=1, b="x"), {"a": 1, "b": "x"}),
+        (Reading("s", 1.5), {"sensor": "s", "value": 1.5}),
+        ('{"a": {"$numberLong": "5"}}', {"a": 5}),
+        (b'{"a": 1}', {"a": 1}),
+    ],
+)
+def test_what_elements_may_be(element: Any, document: dict[str, Any]) -> None:
+    out = run([{"$source": {"connectionName": "in"}}], [element])
+    assert out.documents == [document]
+    assert out.results[0]["_stream_meta"] == {"source": {"type": "generated"}}
+
+
+def test_an_element_that_is_no_document_is_a_dead_letter() -> None:
+    out = run([{"$source": {"connectionName": "in"}}], [5, {"a": 1}])
+    assert out.documents == [{"a": 1}]
+    assert out.deadLetters[0]["doc"] == 5
+    assert "a int is no document" in out.deadLetters[0]["errInfo"]["reason"]
+
+
+def test_without_a_queue_failures_are_counted() -> None:
+    stages = [{"$source": {"connectionName": "in"}}, {"$set": {"x": {"$divide": [1, "$n"]}}}]
+    env = StreamExecutionEnvironment.getExecutionEnvironment()
+    env.setLocalExecution()
+    pipeline = atlas.pipeline(stages, {"in": env.fromCollection([{"n": 0}, {"n": 1}])})
+    assert [bare(d) for d in pipeline.results.executeAndCollect()] == [{"n": 1, "x": 1.0}]
+    with pytest.raises(IllegalStateError, match="Pass deadLetterQueue=True"):
+        _ = pipeline.deadLetterQueue
+
+
+def test_documents_of_the_source_stage_itself() -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment()
+    env.setLocalExecution()
+    pipeline = atlas.pipeline("[{$source: {documents: [{a: 1}, {a: 2}]}}, {$match: {a: {$gt: 1}}}]")
+    assert [bare(d) for d in pipeline.results.executeAndCollect()] == [{"a": 2}]
+
+
+# ---------------------------------------------------------------------- sinks
+
+
+def merged(
+    merge: dict[str, Any], documents: list[dict[str, Any]], rows: Any, collection: Any = "c"
+) -> Any:
+    into = {"connectionName": "db", "db": "d", "coll": collection}
+    stages = [
+        {"$source": {"connectionName": "in"}},
+        {"$unset": ["_ts", "_stream_meta"]},
+        {"$merge": {"into": into, **merge}},
+    ]
+    run(stages, documents, connections={"db": rows})
+    return rows
+
+
+ROWS = [{"_id": 1, "n": 1, "old": True}, {"_id": 2, "n": 2}]
+NEW = [{"_id": 1, "n": 10}, {"_id": 3, "n": 30}]
+
+MERGES = [
+    ({}, [{"_id": 1, "n": 10, "old": True}, ROWS[1], NEW[1]]),
+    ({"whenMatched": "replace"}, [{"_id": 1, "n": 10}, ROWS[1], NEW[1]]),
+    ({"whenMatched": "keepExisting"}, [*ROWS, NEW[1]]),
+    ({"whenNotMatched": "discard"}, [{"_id": 1, "n": 10, "old": True}, ROWS[1]]),
+    ({"whenMatched": "delete"}, [ROWS[1]]),
     (
-        (3, 5),
-        [0, 2_999, 3_000, 4_999, 5_000],
-        [(0, 3_000, [0, 2_999]), (5_000, 8_000, [5_000])],
+        {"whenMatched": [{"$set": {"n": {"$add": ["$n", "$$new.n"]}}}]},
+        [{"_id": 1, "n": 11, "old": True}, ROWS[1], NEW[1]],
     ),
     (
-        (20, 5),
-        [21_000],
-        [(start, start + 20_000, [21_000]) for start in (5_000, 10_000, 15_000, 20_000)],
+        {"let": {"by": "$n"}, "whenMatched": [{"$set": {"n": {"$subtract": ["$n", "$$by"]}}}]},
+        [{"_id": 1, "n": -9, "old": True}, ROWS[1], NEW[1]],
     ),
 ]
-"""Windows with gaps between them, and windows that overlap."""
 
 
-@pytest.mark.parametrize(("lengths", "events", "expected"), HOPPING, ids=["gaps", "overlaps"])
-def test_hopping_windows(lengths: tuple[int, int], events: list[int], expected: list[Any]) -> None:
-    harness = StreamTestHarness(lambda stream: hopping(stream, *lengths))
-    for event in events:
-        harness.processElement(event)
-    harness.endInput()
-    assert [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)] == expected
-    assert harness.numLateRecordsDropped() == 0, "what is in a gap is not late"
+@pytest.mark.parametrize(("merge", "expected"), MERGES, ids=[str(m) for m, _ in MERGES])
+def test_merge_into_rows(merge: dict[str, Any], expected: list[Any]) -> None:
+    assert merged(merge, NEW, [dict(row) for row in ROWS]) == expected
 
 
-def test_a_group_has_windows_of_its_own() -> None:
-    harness = StreamTestHarness(
-        lambda stream: (
-            atlas.tumblingWindow(
-                stream,
-                interval=Interval(1, "second"),
-                groupBy=lambda word: word[0],
-                pipeline=lambda windows: windows.apply(
-                    lambda key, window, words: [(key, list(words))]
-                ),
-            ).results
-        )
+def test_merge_on_other_fields_keeps_the_id() -> None:
+    rows = merged(
+        {"on": ["k", "l"]}, [{"_id": 9, "k": 1, "l": 2, "n": 5}], [{"_id": 1, "k": 1, "l": 2}]
     )
-    for word in ("as", "be", "at"):
-        harness.processElement(word, 0)
-    harness.endInput()
-    found = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
-    assert found == [("a", ["as", "at"]), ("b", ["be"])]
+    assert rows == [{"_id": 1, "k": 1, "l": 2, "n": 5}]
 
 
-def test_the_queue_must_have_been_asked_for() -> None:
-    def build(stream: DataStream[int]) -> DataStream[Any]:
-        stage = atlas.tumblingWindow(stream, interval=FIVE_MINUTES, pipeline=collected)
-        return stage.deadLetterQueue
+def test_merge_makes_an_id() -> None:
+    (row,) = merged({}, [{"n": 1}], [])
+    assert isinstance(row["_id"], ObjectId)
 
-    with pytest.raises(IllegalStateError, match="Pass deadLetterQueue=True"):
+
+def test_merge_into_a_collection_that_an_expression_names() -> None:
+    rows: dict[str, Any] = {}
+    merged({}, [{"_id": 1, "k": "a"}, {"_id": 2, "k": "b"}], rows, {"$concat": ["c_", "$k"]})
+    assert rows == {"c_a": [{"_id": 1, "k": "a"}], "c_b": [{"_id": 2, "k": "b"}]}
+
+
+@pytest.mark.parametrize(
+    ("option", "rows"), [({"whenMatched": "fail"}, ROWS), ({"whenNotMatched": "fail"}, [])]
+)
+def test_merge_that_must_not_happen_fails_the_job(option: dict[str, Any], rows: list[Any]) -> None:
+    with pytest.raises((JobExecutionError, InvalidProgramError), match=r"there is (a|no) row"):
+        merged(option, NEW[:1], [dict(row) for row in rows])
+
+
+EMIT = [
+    {"$source": {"connectionName": "in"}},
+    {"$unset": ["_ts", "_stream_meta"]},
+    {"$emit": {"connectionName": "out"}},
+]
+
+
+def test_emit_calls_a_function() -> None:
+    found: list[Any] = []
+    run(EMIT, [{"a": 1}, {"a": 2}], connections={"out": found.append})
+    assert found == [{"a": 1}, {"a": 2}]
+
+
+def test_emit_writes_lines_to_a_file(tmp_path: Path) -> None:
+    sink: Any = FileSink.forText(str(tmp_path / "out"))
+    run(EMIT, [{"a": 1, "at": date(0)}], connections={"out": sink})
+    (file,) = (tmp_path / "out").rglob("part-*")
+    assert file.read_text() == '{"a":1,"at":{"$date":"1970-01-01T12:00:00.000Z"}}\n'
+
+
+def test_a_sink_that_is_not_given_is_a_stream() -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment()
+    env.setLocalExecution()
+    pipeline = atlas.pipeline(EMIT, {"in": env.fromCollection([{"a": 1}])})
+    assert list(pipeline.sinks) == ["out"]
+    assert pipeline.sinks["out"].executeAndCollect(10) == [{"a": 1}]
+
+
+def test_the_dead_letter_queue_of_the_text() -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment()
+    env.setLocalExecution()
+    dead: dict[str, Any] = {}
+    text = """
+    sp.createStreamProcessor("p", [{$source: {connectionName: "in"}}, {$set: {x: {$divide: [1, "$n"]}}},
+      {$merge: {into: {connectionName: "db", db: "d", coll: "results"}}}],
+      {dlq: {connectionName: "db", db: "d", coll: "dlq"}})
+    """
+    atlas.pipeline(
+        text, {"in": env.fromCollection([{"_id": 1, "n": 0}, {"_id": 2, "n": 1}]), "db": dead}
+    )
+    env.execute("p")
+    assert [row["_id"] for row in dead["results"]] == [2]
+    assert [letter["doc"]["_id"] for letter in dead["dlq"]] == [1]
+
+
+def test_records_of_documents() -> None:
+    from flinkish import KafkaRecordSerializationSchema, SimpleStringSchema
+
+    schema: Any = (
+        KafkaRecordSerializationSchema.builder()
+        .setTopic("default")
+        .setValueSerializationSchema(SimpleStringSchema())
+        .build()
+    )
+    emit = {"connectionName": "k", "topic": {"$concat": ["t-", "$k"]}, "config": {"key": "$k"}}
+    records = DocumentRecords(emit, Place("emit"), schema, canonical=True)
+    record = records.serialize({"k": "a", "n": 1}, None, 5)  # type: ignore[arg-type]
+    assert record is not None
+    assert (record.topic, record.key, record.value) == (
+        "t-a",
+        b"a",
+        b'{"k":"a","n":{"$numberInt":"1"}}',
+    )
+    plain = DocumentRecords({"connectionName": "k"}, Place("emit"), schema, canonical=False)
+    record = plain.serialize({"n": 1}, None, 5)  # type: ignore[arg-type]
+    assert record is not None
+    assert (record.topic, record.key, record.value) == ("default", None, b'{"n":1}')
+
+
+# ---------------------------------------------------------------------- refused
+
+SOURCE = {"$source": {"connectionName": "in"}}
+WINDOW = {"interval": {"size": 1, "unit": "second"}, "pipeline": []}
+
+REFUSED = [
+    ([{"$match": {}}], r"stages\[0\]: a pipeline begins with \$source"),
+    ([SOURCE, SOURCE], r"stages\[1\]: a pipeline begins with \$source"),
+    ([SOURCE, {"$mach": {}}], r"stages\[1\]: there is no stage \$mach\. Did you mean \$match"),
+    ([SOURCE, {"$facet": {}}], r"stages\[1\]: \$facet is not supported"),
+    ([SOURCE, {"$https": {}}], "AsyncDataStream"),
+    ([SOURCE, {"$group": {"_id": 1}}], r"stages\[1\]: \$group needs all documents of a window"),
+    ([SOURCE, {"$match": {}, "$set": {}}], "a stage is a document with one name"),
+    (
+        [SOURCE, {"$emit": {"connectionName": "o"}}, {"$match": {}}],
+        r"stages\[1\]: \$emit is the last",
+    ),
+    (
+        [{"$source": {"connectionName": "inn"}}],
+        r"no connection with a stream inn\. Did you mean in",
+    ),
+    (
+        [{"$source": {"conectionName": "in"}}],
+        "there is no argument conectionName. Did you mean connectionName",
+    ),
+    (
+        [SOURCE, {"$tumblingWindow": {**WINDOW, "intervall": 1}}],
+        r"stages\[1\]\.\$tumblingWindow: there is no argument intervall\. Did you mean interval",
+    ),
+    (
+        [SOURCE, {"$tumblingWindow": {**WINDOW, "interval": {"size": 1, "unit": "seconds"}}}],
+        "there is no unit seconds. Did you mean second",
+    ),
+    ([SOURCE, {"$tumblingWindow": {**WINDOW, "boundary": "x"}}], "'eventTime' or 'processingTime'"),
+    (
+        [SOURCE, {"$tumblingWindow": {**WINDOW, "pipeline": [{"$emit": {}}]}}],
+        r"pipeline\[0\]: \$emit belongs into the outer pipeline",
+    ),
+    (
+        [
+            SOURCE,
+            {
+                "$tumblingWindow": {
+                    **WINDOW,
+                    "pipeline": [{"$group": {"_id": 1, "n": {"$summ": 1}}}],
+                }
+            },
+        ],
+        r"stages\[1\]\.\$tumblingWindow\.pipeline\[0\]\.\$group\.n: there is no accumulator \$summ",
+    ),
+    (
+        [SOURCE, {"$lookup": {"from": "p", "localField": "a", "foreignField": "b", "as": "c"}}],
+        "no collection p",
+    ),
+    (
+        [SOURCE, {"$sessionWindow": {"gap": {"size": 1, "unit": "second"}, "pipeline": []}}],
+        "lacks partitionBy",
+    ),
+    ([SOURCE, {"$merge": {"into": {"db": "x"}}}], "is {connectionName, db, coll}"),
+    ([SOURCE, {"$merge": {"into": "c", "whenMatched": "x"}}], "is a pipeline or one of replace"),
+    ([], "stages is empty"),
+    (5, "Pass the list of stages, or its text"),
+]
+
+
+@pytest.mark.parametrize(("stages", "message"), REFUSED, ids=[m[:50] for _, m in REFUSED])
+def test_what_is_no_pipeline_is_refused_with_its_place(stages: Any, message: str) -> None:
+    def build(stream: DataStream[Any]) -> DataStream[Any]:
+        return atlas.pipeline(stages, {"in": stream}, {"people": []}).results
+
+    with pytest.raises((IllegalArgumentError, InvalidProgramError), match=message):
         StreamTestHarness(build)
 
 
-def test_lateness_means_nothing_by_the_clock() -> None:
-    def build(stream: DataStream[int]) -> DataStream[Any]:
-        return atlas.tumblingWindow(
-            stream,
-            interval=FIVE_MINUTES,
-            pipeline=collected,
-            boundary=Boundary.PROCESSING_TIME,
-            allowedLateness=FIVE_MINUTES,
-        ).results
-
-    with pytest.raises(IllegalArgumentError, match="tumblingWindow: windows of processing time"):
-        StreamTestHarness(build)
-
-
-def test_an_interval_names_the_units_there_are() -> None:
-    with pytest.raises(IllegalArgumentError, match="'week' is none of ms, second, minute"):
-        Interval(1, "week")  # type: ignore[arg-type]
-
-
-def test_the_examples_on_spark(env: StreamExecutionEnvironment) -> None:
-    env.getConfig().setElementsPerBatch(5)
-    arrivals = env.fromCollection([at(arrival.event) for arrival in WATERMARKS])
-    plain = atlas.tumblingWindow(timed(arrivals), interval=FIVE_MINUTES, pipeline=collected)
-    events = env.fromCollection([at(event) for event in [*(e for e, _, _ in LATENESS), 4]])
-    late = TestAllowedLateness().stage(events)
-    seen: dict[str, list[Any]] = {"plain": [], "late": [], "dead": []}
-    plain.results.forEachBatch(lambda values, batch: seen["plain"].extend(values))
-    late.results.forEachBatch(lambda values, batch: seen["late"].extend(values))
-    late.deadLetterQueue.map(lambda letter: (letter.value, letter.reason)).forEachBatch(
-        lambda values, batch: seen["dead"].extend(values)
-    )
-    env.execute("Atlas")
-    assert seen == {
-        "plain": [(0, 5, [0, 0, 1, 3, 2, 1, 4]), (5, 10, [5, 6, 6])],
-        "late": [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])],
-        "dead": [(at(4), DeadLetterReason.LATE)],
-    }
-
-
-class TestSessions:
-    def windows(self, events: list[int], **options: Any) -> list[Closed]:
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.sessionWindow(
-                    timed(stream), gap={"size": 5, "unit": "minute"}, pipeline=collected, **options
-                ).results
-            )
-        )
-        for event in events:
-            harness.processElement(at(event))
-        harness.endInput()
-        return [record.value for record in records(harness)]
-
-    def test_an_event_just_the_gap_later_begins_another(self) -> None:
-        assert self.windows([0, 4, 9, 13]) == [(0, 9, [0, 4]), (9, 18, [9, 13])]
-
-    def test_an_event_between_two_sessions_makes_them_one(self) -> None:
-        lateness = Interval(10, "minute")
-        assert self.windows([0, 8, 4], allowedLateness=lateness) == [(0, 13, [0, 8, 4])]
-        assert self.windows([0, 8, 5], allowedLateness=lateness) == [(0, 5, [0]), (5, 13, [8, 5])]
-
-    def test_by_key(self) -> None:
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.sessionWindow(
-                    atlas.source(stream, lambda event, _: event[1]),
-                    gap=Interval(10, "ms"),
-                    groupBy=lambda event: event[0],
-                    pipeline=lambda windows: windows.sum(2),
-                ).results
-            )
-        )
-        for event in (("a", 1, 1), ("b", 5, 1), ("a", 10, 1), ("a", 20, 1)):
-            harness.processElement(event)
-        harness.endInput()
-        sums = sorted((r.value[0], r.value[2]) for r in records(harness))
-        assert sums == [("a", 1), ("a", 2), ("b", 1)]
-
-    def test_by_the_clock(self) -> None:
-        harness = StreamTestHarness(
-            lambda stream: (
-                atlas.sessionWindow(
-                    stream,
-                    gap=Interval(10, "ms"),
-                    boundary=Boundary.PROCESSING_TIME,
-                    pipeline=lambda windows: windows.reduce(lambda a, b: a + b),
-                ).results
-            )
-        )
-        for now in (0, 8, 18):
-            harness.setProcessingTime(now)
-            harness.processElement(1)
-        harness.setProcessingTime(40)
-        assert [record.value for record in records(harness)] == [2, 1]
-
-    @pytest.mark.parametrize("option", ["offset", "idleTimeout"])
-    def test_what_sessions_have_not_is_named(self, option: str) -> None:
-        with pytest.raises(IllegalArgumentError, match=f"sessionWindow: sessions have no {option}"):
-            self.windows([0], **{option: Interval(1, "ms")})
-
-
-def test_a_source_without_a_time_field_has_the_timestamps_of_the_stream() -> None:
-    harness = StreamTestHarness(
-        lambda stream: (
-            atlas.tumblingWindow(
-                atlas.source(stream),
-                interval={"size": 10, "unit": "ms"},
-                pipeline=lambda windows: windows.apply(lambda window, events: [list(events)]),
-            ).results
-        )
-    )
-    for event, timestamp in (("a", 1), ("b", 9), ("c", 10)):
-        harness.processElement(event, timestamp)
-    harness.endInput()
-    assert [record.value for record in records(harness)] == [["a", "b"], ["c"]]
-
-
-@pytest.mark.parametrize("interval", [{"size": 5}, {"size": 5, "unit": "week"}, {"unit": "ms"}, 5])
-def test_an_interval_that_is_none_is_refused(interval: Any) -> None:
-    with pytest.raises(FlinkishError, match="Interval"):
-        StreamTestHarness(
-            lambda s: atlas.tumblingWindow(s, interval=interval, pipeline=collected).results
-        )
+def test_a_connection_that_no_stage_names_is_refused() -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment()
+    given: dict[str, Any] = {"in": env.fromCollection([{}]), "outt": print}
+    with pytest.raises(IllegalArgumentError, match=r"names the connection outt\. Did you mean out"):
+        atlas.pipeline(EMIT, given)

@@ -1,0 +1,1 @@
+"""BSON: its types in Python, their order, and how they calculate."""

@@ -1,0 +1,295 @@
+"""A tumbling or hopping ``$group`` over the columns of a table: the same in functions that run over columns.
+
+It is taken where the values are sure to be as exact: whole numbers are summed, counted and compared, and the
+event time is a whole number of ms. All else goes document by document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.api.connectors.file_source import FileSource
+from flinkish.api.functions.functions import AggregateFunction, Collector
+from flinkish.api.functions.window import ProcessWindowFunction, WindowContext
+from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
+from flinkish.api.plan.transformations import OneInputTransformation, SourceTransformation
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.compat.atlas.bson.numbers import integer_result
+from flinkish.compat.atlas.bson.values import INT32, Document, is_number
+from flinkish.compat.atlas.queries import is_operators
+from flinkish.compat.atlas.stages import METADATA
+from flinkish.compat.atlas.windows import WindowNote
+
+_WHOLE = ("Byte", "Short", "Integer", "Long")
+_FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
+"""What is a date in Python, in ms: from year 1 to year 9999."""
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class ColumnFold:
+    """One number of an accumulator: ``sum`` of ``value``, or the ``min`` or ``max``; of a field, or of 1 where the
+    field is not null (``counts``), or of a constant."""
+
+    kind: str
+    value: str | int
+    counts: bool = False
+
+    @property
+    def start(self) -> int:
+        """The number of no row."""
+        return {"sum": 0, "min": _HIGHEST, "max": _LOWEST}[self.kind]
+
+    def expression(self, position: int) -> str:
+        """The number with the row ``r``, as Python."""
+        before = f"a[{position}]"
+        if isinstance(self.value, int):
+            return f"{before} + {self.value}"
+        field = f"r[{self.value!r}]"
+        if self.kind == "sum":
+            return f"{before} + (0 if {field} is None else {1 if self.counts else field})"
+        return f"{self.kind}({before}, {self.start} if {field} is None else {field})"
+
+
+@dataclass(frozen=True)
+class ColumnGroup:
+    """A ``$group`` over columns."""
+
+    eventTime: str
+    """The field of the event time in ms."""
+    conditions: tuple[str, ...]
+    """What ``$match`` asks, as Python over the row ``r``."""
+    identity: str | tuple[tuple[str, str], ...] | None
+    """The ``_id``: null, a field, or a document of fields."""
+    fields: tuple[tuple[str, str], ...]
+    """The name and accumulator of each field."""
+    folds: tuple[ColumnFold, ...]
+
+    def isTimed(self) -> Callable[[Any], bool]:
+        """Whether a row has an event time: a ``long`` that is a date."""
+        at = f"r[{self.eventTime!r}]"
+        return _function(
+            f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
+            f" and ({at} >= {INT32} or {at} < {-INT32})"
+        )
+
+    def isUntimed(self) -> Callable[[Any], bool]:
+        """The opposite."""
+        at = f"r[{self.eventTime!r}]"
+        return _function(
+            f"{at} is None or {at} < {_FIRST_DATE} or {at} > {_LAST_DATE}"
+            f" or ({at} < {INT32} and {at} >= {-INT32})"
+        )
+
+    def timestamp(self) -> Callable[[Any, int], int]:
+        """The event time of a row."""
+        name = self.eventTime
+        return lambda row, timestamp: row[name]
+
+    def matches(self) -> Callable[[Any], bool] | None:
+        """Whether ``$match`` lets a row through."""
+        return _function(" and ".join(self.conditions)) if self.conditions else None
+
+    def key(self) -> Callable[[Any], Any]:
+        """The key of a row's group."""
+        if self.identity is None:
+            return lambda row: 0
+        if isinstance(self.identity, str):
+            name = self.identity
+            return lambda row: row[name]
+        return _function(f"({', '.join(f'r[{field!r}]' for _, field in self.identity)},)")
+
+    def identityOf(self, key: Any) -> Any:
+        """The ``_id`` of a key."""
+        if self.identity is None or isinstance(self.identity, str):
+            return None if self.identity is None else key
+        return {name: value for (name, _), value in zip(self.identity, key)}
+
+    def document(self, key: Any, folded: Sequence[int]) -> Document:
+        """The document of a group."""
+        document: Document = {"_id": self.identityOf(key)}
+        position = 0
+        for name, accumulator in self.fields:
+            value = folded[position]
+            if accumulator in ("$sum", "$count"):
+                document[name] = integer_result(value)
+                position += 1
+                continue
+            count = folded[position + 1]
+            if not count:
+                document[name] = None
+            else:
+                document[name] = value / count if accumulator == "$avg" else value
+            position += 2
+        return document
+
+
+def _function(expression: str) -> Callable[[Any], Any]:
+    """``lambda r: expression``. Field names are in it as literals only."""
+    function: Callable[[Any], Any] = eval(f"lambda r: {expression}")
+    return function
+
+
+class FoldColumns(AggregateFunction[Any, "tuple[int, ...]", "tuple[int, ...]"]):
+    """Folds the rows of a group."""
+
+    def __init__(self, group: ColumnGroup) -> None:
+        self.group = group
+
+    def createAccumulator(self) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def add(self, value: Any, accumulator: tuple[int, ...]) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def getResult(self, accumulator: tuple[int, ...]) -> tuple[int, ...]:
+        return accumulator
+
+    def __reduce__(self) -> Any:
+        return fold_columns, (self.group,)
+
+
+def fold_columns(group: ColumnGroup) -> FoldColumns:
+    """The function of a group. Each has a class of its own, whose ``add`` is one expression."""
+    start = tuple(fold.start for fold in group.folds)
+    parts = ", ".join(fold.expression(i) for i, fold in enumerate(group.folds))
+    add = eval(f"lambda self, r, a: ({parts},)")
+    methods = {"createAccumulator": lambda self: start, "add": add}
+    made: FoldColumns = type("FoldColumns", (FoldColumns,), methods)(group)
+    return made
+
+
+@dataclass
+class ColumnsOfWindow(ProcessWindowFunction["tuple[int, ...]", Document, Any, TimeWindow]):
+    """Makes the document of a group."""
+
+    group: ColumnGroup
+    note: WindowNote
+
+    def process(
+        self,
+        key: Any,
+        context: WindowContext[TimeWindow],
+        elements: Iterable[tuple[int, ...]],
+        out: Collector[Document],
+    ) -> None:
+        for folded in elements:
+            document = self.group.document(key, folded)
+            document[METADATA] = self.note.metadata(context.window())
+            out.collect(document)
+
+
+# ---------------------------------------------------------------------- what can be
+
+
+def column_types(stream: DataStream[Any]) -> dict[str, str]:
+    """The kinds of the columns of a table that is read from files; none of any other stream."""
+    transformation = stream.getTransformation()
+    while isinstance(transformation, OneInputTransformation) and isinstance(
+        transformation.operator, TimestampsAndWatermarksDescription
+    ):
+        transformation = transformation.inputs[0]
+    if not isinstance(transformation, SourceTransformation):
+        return {}
+    source = transformation.source
+    if not isinstance(source, FileSource) or source.schema is None:
+        return {}
+    found = stream.getType()
+    return {name: kind.kind for name, kind in zip(found.getFieldNames(), found.getFieldTypes())}
+
+
+def column_group(
+    types: Mapping[str, str], timeField: Any, prefix: Sequence[Any], group: Mapping[str, Any]
+) -> ColumnGroup | None:
+    """The group over columns of these types; None if it must go document by document."""
+    if not isinstance(timeField, Mapping) or set(timeField) != {"$toDate"}:
+        return None
+    event_time = _field(timeField["$toDate"], types, ("Long",))
+    identity = _identity(group.get("_id"), types)
+    if event_time is None or identity is _NONE:
+        return None
+    conditions: list[str] = []
+    for stage in prefix:
+        found = _conditions(stage["$match"], types) if set(stage) == {"$match"} else None
+        if found is None:
+            return None
+        conditions += found
+    fields: list[tuple[str, str]] = []
+    folds: list[ColumnFold] = []
+    for name, field in group.items():
+        if name == "_id":
+            continue
+        ((accumulator, argument),) = field.items()
+        parts = _folds(accumulator, argument, types)
+        if parts is None:
+            return None
+        fields.append((name, accumulator))
+        folds += parts
+    if not folds:
+        return None
+    return ColumnGroup(event_time, tuple(conditions), identity, tuple(fields), tuple(folds))
+
+
+_NONE = object()
+
+
+def _field(path: Any, types: Mapping[str, str], kinds: Sequence[str]) -> str | None:
+    if not isinstance(path, str) or not path.startswith("$") or types.get(path[1:]) not in kinds:
+        return None
+    return path[1:]
+
+
+def _identity(identity: Any, types: Mapping[str, str]) -> Any:
+    kinds = ("String", "Boolean", *_WHOLE)
+    if identity is None:
+        return None
+    if isinstance(identity, str):
+        return _field(identity, types, kinds) or _NONE
+    if not isinstance(identity, Mapping) or not identity:
+        return _NONE
+    fields = [(name, _field(path, types, kinds)) for name, path in identity.items()]
+    return _NONE if any(field is None for _, field in fields) else tuple(fields)
+
+
+def _folds(accumulator: str, argument: Any, types: Mapping[str, str]) -> list[ColumnFold] | None:
+    if accumulator == "$count":
+        return [ColumnFold("sum", 1)]
+    if accumulator == "$sum" and type(argument) is int and abs(argument) < INT32:
+        return [ColumnFold("sum", argument)]
+    field = _field(argument, types, _WHOLE)
+    if field is None:
+        return None
+    if accumulator == "$sum":
+        return [ColumnFold("sum", field)]
+    kind = {"$avg": "sum", "$min": "min", "$max": "max"}.get(accumulator)
+    if kind is None:
+        return None
+    return [ColumnFold(kind, field), ColumnFold("sum", field, counts=True)]
+
+
+_COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$eq": "=="}
+
+
+def _conditions(query: Any, types: Mapping[str, str]) -> list[str] | None:
+    """A query of comparisons with numbers and texts, as Python; None if it is another one."""
+    conditions: list[str] = []
+    for name, inner in query.items():
+        kind = types.get(name)
+        operators = inner if is_operators(inner) else {"$eq": inner}
+        for operator, wanted in operators.items():
+            is_text = kind == "String" and isinstance(wanted, str)
+            is_same = is_text or (kind in (*_WHOLE, "Double") and _is_finite(wanted))
+            if not is_same or operator not in _COMPARISONS or (is_text and operator != "$eq"):
+                return None
+            field = f"r[{name!r}]"
+            conditions.append(
+                f"{field} is not None and {field} {_COMPARISONS[operator]} {wanted!r}"
+            )
+    return conditions
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and type(value) in (int, float) and abs(value) < 1 << 62

@@ -1,0 +1,259 @@
+"""The operator that runs stages which look at one document at a time, from ``$source`` on."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.types.row import Row
+from flinkish.compat.atlas.bson.values import (
+    MISSING,
+    Document,
+    DocumentError,
+    Timestamp,
+    date_of,
+    key_of,
+    millis,
+    type_name,
+)
+from flinkish.compat.atlas.expressions.compiler import Place, compile_expression
+from flinkish.compat.atlas.expressions.date_formats import moment
+from flinkish.compat.atlas.extended_json import parsed
+from flinkish.compat.atlas.groups import Group
+from flinkish.compat.atlas.stages import METADATA, Failure, Stages
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.records.copies import copied_values
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.registry import register_operator
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class Source:
+    """``$source``: elements become documents, with a timestamp."""
+
+    timeField: Any
+    """The expression of the event time; None: the timestamp that the element has, or the clock."""
+    tsFieldName: str
+    metadata: dict[str, Any]
+    path: str
+
+    def __post_init__(self) -> None:
+        place = Place(self.path).at("timeField")
+        self._time = None if self.timeField is None else compile_expression(self.timeField, place)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_time"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def stamp(self, document: Document, timestamp: int, variables: dict[str, Any]) -> int:
+        """Tell the document its source and event time; returns the time in ms.
+
+        Raises DocumentError if it has none.
+        """
+        if self._time is None:
+            if timestamp == NO_TIMESTAMP:
+                timestamp = int(time.time() * 1000)
+            document[self.tsFieldName] = date_of(timestamp)
+        else:
+            event_time = _event_time(self._time(document, variables))
+            document[self.tsFieldName] = event_time
+            timestamp = millis(event_time)
+        document[METADATA] = {"source": dict(self.metadata)}
+        return timestamp
+
+
+def as_document(element: Any) -> Document:
+    """A copy of a dict, a Row, dataclass or NamedTuple by the names of its fields, or a text of JSON, as a
+    document; raises DocumentError if it is none."""
+    if isinstance(element, (str, bytes)):
+        value = parsed(element)
+        if isinstance(value, dict):
+            return value
+        raise DocumentError(f"Failed to parse input document: it is of type {type_name(value)}")
+    if isinstance(element, Mapping):
+        return dict(element)
+    if isinstance(element, Row) and element.getFieldNames():
+        return {name: _plain(inner) for name, inner in element.asDict().items()}
+    if dataclasses.is_dataclass(element) and not isinstance(element, type):
+        return dataclasses.asdict(element)
+    if hasattr(element, "_asdict"):
+        return {name: _plain(inner) for name, inner in element._asdict().items()}
+    raise DocumentError(
+        f"a {type(element).__name__} is no document: the elements of a source are dicts, Rows with names,"
+        " dataclasses, or texts of JSON"
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Row) or hasattr(value, "_asdict"):
+        return as_document(value)
+    return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value
+
+
+def _event_time(value: Any) -> datetime:
+    if isinstance(value, (datetime, Timestamp)):
+        return moment("timeField", value)
+    raise DocumentError(f"timeField must evaluate to a date, but is of type {type_name(value)}")
+
+
+@dataclass
+class Shape:
+    """What documents become before a window: a hashable key, its value and the document; or, with ``group``,
+    what they give to their group, and with ``keepsDocument`` the document, in case it is late."""
+
+    key: Any
+    group: Any
+    path: str
+    keepsDocument: bool = True
+
+    def __post_init__(self) -> None:
+        place = Place(self.path)
+        if self.group is not None:
+            self._group: Group | None = Group(self.group, place)
+        else:
+            self._group = None
+            self._key = compile_expression(self.key, place)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_group", "_key")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def element(self, document: Document, variables: dict[str, Any]) -> tuple[Any, ...]:
+        """What stands for the document in the window; raises DocumentError if nothing can."""
+        if self._group is not None:
+            prepared = self._group.prepared(document, variables)
+            return (*prepared, document) if self.keepsDocument else prepared
+        key = self._key(document, variables)
+        return key_of(None if key is MISSING else key), None if key is MISSING else key, document
+
+
+@dataclass(frozen=True)
+class DocumentsDescription(OperatorDescription):
+    """Stages that look at one document at a time."""
+
+    kind: ClassVar[str] = "Documents"
+
+    source: Source | None
+    stages: tuple[Stages, ...]
+    shape: Shape | None
+    deadLetters: str | None
+    """The id of the side output for documents that a stage cannot take."""
+    notBefore: int | None = None
+    """Documents of earlier event times are dead letters: the processor was not started."""
+    title: str = field(default="Documents", compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+
+@dataclass(frozen=True)
+class DocumentsByClockDescription(DocumentsDescription):
+    """The same, where a stage reads the clock."""
+
+    kind: ClassVar[str] = "DocumentsByClock"
+    seesTime: ClassVar[bool] = True
+
+
+class DocumentsOperator(OneInputOperator):
+    """Runs stages over each document; what a stage cannot take goes to a side output."""
+
+    def __init__(self, context: OperatorContext, description: DocumentsDescription) -> None:
+        super().__init__(context)
+        self._source = description.source
+        self._stages = description.stages
+        self._shape = description.shape
+        self._dead = description.deadLetters
+        self._first = description.notBefore
+        self._timestamp = NO_TIMESTAMP
+        self._dropped = self.metrics.counter("numDocumentsFailed")
+        self._sees_time = description.seesTime
+
+    def processRecords(self, records: Records) -> None:
+        self.metrics.numRecordsIn += len(records)
+        variables: dict[str, Any] = {}
+        if self._sees_time:
+            variables["NOW"] = date_of(self.clock.getCurrentProcessingTime())
+        values: list[Any] = []
+        timestamps: list[int] = []
+        for element, timestamp in zip(records.values, records.timestamps.tolist()):
+            results = self._results(element, timestamp, variables)
+            values += results
+            timestamps += [self._timestamp] * len(results)
+        self.output.flush()
+        # Documents may share parts of one another, and functions of the user change them
+        emitted = copied_values(values) if self._shape is None else values
+        self.output.emitRecords(Records(emitted, timestamps_of(timestamps)))
+
+    def _results(self, element: Any, timestamp: int, variables: dict[str, Any]) -> list[Any]:
+        self._timestamp = timestamp
+        document = element
+        if self._source is not None:
+            try:
+                document = as_document(element)
+                self._timestamp = self._source.stamp(document, timestamp, variables)
+            except DocumentError as error:
+                self._fail(Failure(document, str(error), self._source.path))
+                return []
+            if self._first is not None and self._timestamp < self._first:
+                reason = "Input document is of a time before the stream processor's start."
+                self._fail(Failure(document, reason, self._source.path))
+                return []
+        documents: Iterable[Any] = (document,)
+        for stages in self._stages:
+            documents = stages.run(documents, variables, self._fail)
+        if self._shape is None:
+            return list(documents)
+        shaped: list[Any] = []
+        for found in documents:
+            try:
+                shaped.append(self._shape.element(found, variables))
+            except DocumentError as error:
+                self._fail(Failure(found, str(error), self._shape.path))
+        return shaped
+
+    def _fail(self, failure: Failure) -> None:
+        if self._dead is not None:
+            self.output.collectSide(self._dead, dead_letter(failure), self._timestamp)
+            return
+        if not self._dropped.getCount():
+            _LOG.warning(
+                "%s: a document was dropped at %s: %s. Further ones are only counted, in"
+                " numDocumentsFailed; deadLetterQueue=True keeps them.",
+                self.name,
+                failure.stage,
+                failure.reason,
+            )
+        self._dropped.inc()
+
+
+def dead_letter(failure: Failure) -> Document:
+    """A failure as a document of the dead letter queue."""
+    document = failure.document
+    letter: Document = {}
+    if isinstance(document, dict) and METADATA in document:
+        letter[METADATA] = document[METADATA]
+        document = {name: value for name, value in document.items() if name != METADATA}
+    letter["doc"] = document
+    letter["errInfo"] = {"reason": failure.reason}
+    letter["operatorName"] = failure.stage.rpartition(".")[2]
+    letter["stage"] = failure.stage
+    return letter
+
+
+register_operator(DocumentsDescription, DocumentsOperator)
+register_operator(DocumentsByClockDescription, DocumentsOperator)

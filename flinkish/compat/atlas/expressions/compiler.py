@@ -1,0 +1,285 @@
+"""Compiles an expression to a function of a document: field paths, variables, literals and operators.
+
+The modules beside this one add their operators with ``operator`` and ``named_operator``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.compat.atlas.bson.values import MISSING, is_null
+
+Variables = dict[str, Any]
+"""The variables of ``$let``, ``$map`` and so on, and ``NOW``, while an expression is evaluated."""
+
+Evaluator = Callable[[Any, Variables], Any]
+"""Gives the value of an expression for a document; raises DocumentError if it has none."""
+
+Compiler = Callable[[Any, "Place"], Evaluator]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a pipeline something is written, and which variables may be used there."""
+
+    path: str
+    variables: frozenset[str] = frozenset()
+
+    def at(self, name: object) -> Place:
+        """The place of the part of that name, or the number of an element."""
+        step = f"[{name}]" if isinstance(name, int) else f".{name}" if self.path else str(name)
+        return replace(self, path=self.path + step)
+
+    def binding(self, *names: str) -> Place:
+        """The same place with further variables."""
+        return replace(self, variables=self.variables | set(names))
+
+    def error(self, message: str) -> IllegalArgumentError:
+        """An error that begins with the place."""
+        return IllegalArgumentError(f"{self.path}: {message}")
+
+    def unknown(self, what: str, name: str, known: Iterable[str]) -> IllegalArgumentError:
+        """An error for a name that is none, with those that are near."""
+        near = difflib.get_close_matches(name, sorted(known), 3, 0.6)
+        fix = f"Did you mean {' or '.join(near)}?" if near else "docs/compat/atlas.md lists them."
+        return self.error(f"there is no {what} {name}. {fix}")
+
+
+OPERATORS: dict[str, Compiler] = {}
+"""By name, with the dollar sign."""
+
+_BUILT_IN = frozenset({"ROOT", "CURRENT", "NOW", "REMOVE"})
+
+
+def compile_expression(expression: Any, place: Place) -> Evaluator:
+    """The function that evaluates ``expression``, which stands at ``place``.
+
+    Raises IllegalArgumentError for an operator or variable that there is not, or wrong arguments.
+    """
+    if isinstance(expression, str) and expression.startswith("$"):
+        return _path(expression, place)
+    if isinstance(expression, Mapping):
+        return _object(expression, place)
+    if isinstance(expression, (list, tuple)):
+        elements = [compile_expression(e, place.at(i)) for i, e in enumerate(expression)]
+        return lambda document, variables: [
+            None if (value := element(document, variables)) is MISSING else value
+            for element in elements
+        ]
+    return constant(expression)
+
+
+def constant(value: Any) -> Evaluator:
+    """A function that gives ``value`` for every document."""
+    return lambda document, variables: value
+
+
+# ---------------------------------------------------------------------- paths
+
+
+def path_getter(names: Sequence[str]) -> Callable[[Any], Any]:
+    """Follows a dotted path through documents, and through the elements of arrays."""
+    if len(names) == 1:
+        name = names[0]
+
+        def get_one(value: Any) -> Any:
+            if isinstance(value, dict):
+                return value.get(name, MISSING)
+            return _through(value, names)
+
+        return get_one
+
+    def get(value: Any) -> Any:
+        for position, name in enumerate(names):
+            if not isinstance(value, dict):
+                return _through(value, names[position:])
+            value = value.get(name, MISSING)
+        return value
+
+    return get
+
+
+def _through(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, Mapping):
+        inner = value.get(names[0], MISSING)
+        return _through(inner, names[1:]) if len(names) > 1 else inner
+    if isinstance(value, (list, tuple)):
+        found = (
+            _through(element, names) for element in value if isinstance(element, (Mapping, list))
+        )
+        return [inner for inner in found if inner is not MISSING]
+    return MISSING
+
+
+_OLD_METADATA: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("_stream_meta", "windowStartTimestamp"): ("_stream_meta", "window", "start"),
+    ("_stream_meta", "windowEndTimestamp"): ("_stream_meta", "window", "end"),
+    ("_stream_meta", "sourceType"): ("_stream_meta", "source", "type"),
+}
+"""What these fields were called before 2024."""
+
+
+def split_path(path: str, place: Place) -> tuple[str, ...]:
+    """The names of a dotted path; raises IllegalArgumentError if one is empty or has a dollar sign."""
+    names = tuple(path.split("."))
+    if not all(names) or any(name.startswith("$") for name in names):
+        raise place.error(f"{shown(path)} is no path of field names with dots between.")
+    return _OLD_METADATA.get(names, names)
+
+
+def _path(path: str, place: Place) -> Evaluator:
+    if not path.startswith("$$"):
+        return _field(split_path(path[1:], place))
+    name, _, rest = path[2:].partition(".")
+    if name not in _BUILT_IN and name not in place.variables:
+        raise place.unknown(
+            "variable", f"$${name}", [f"$${n}" for n in place.variables | _BUILT_IN]
+        )
+    inner = path_getter(split_path(rest, place)) if rest else None
+    if name in ("ROOT", "CURRENT"):
+        if inner is None:
+            return lambda document, variables: document
+        of_root = inner
+        return lambda document, variables: of_root(document)
+    if name == "REMOVE":
+        return constant(MISSING)
+    if inner is None:
+        return lambda document, variables: variables[name]
+    of_variable = inner
+    return lambda document, variables: of_variable(variables[name])
+
+
+def _field(names: tuple[str, ...]) -> Evaluator:
+    get = path_getter(names)
+    if len(names) > 1:
+        return lambda document, variables: get(document)
+    (name,) = names
+
+    def field(document: Any, variables: Variables) -> Any:
+        return document.get(name, MISSING) if type(document) is dict else get(document)
+
+    return field
+
+
+# ---------------------------------------------------------------------- operators
+
+
+def _object(expression: Mapping[str, Any], place: Place) -> Evaluator:
+    operators = [name for name in expression if name.startswith("$")]
+    if operators:
+        if len(expression) > 1:
+            raise place.error(
+                f"an expression has one operator, and nothing beside it; here are"
+                f" {', '.join(expression)}."
+            )
+        (name,) = operators
+        compiler = OPERATORS.get(name)
+        if compiler is None:
+            raise place.unknown("expression", name, OPERATORS)
+        return compiler(expression[name], place.at(name))
+    fields = [
+        (name, compile_expression(inner, place.at(name))) for name, inner in expression.items()
+    ]
+    return lambda document, variables: {
+        name: value
+        for name, field in fields
+        if (value := field(document, variables)) is not MISSING
+    }
+
+
+def arguments(argument: Any, place: Place, least: int, most: int | None) -> list[Evaluator]:
+    """The arguments of an operator: a list of them, or the only one."""
+    given = argument if isinstance(argument, (list, tuple)) else [argument]
+    if len(given) < least or (most is not None and len(given) > most):
+        wanted = (
+            f"{least}"
+            if most == least
+            else f"{least} or more"
+            if most is None
+            else f"{least} to {most}"
+        )
+        raise place.error(f"takes {wanted} argument(s), and here are {len(given)}.")
+    return [compile_expression(e, place.at(i)) for i, e in enumerate(given)]
+
+
+def operator(name: str, least: int, most: int | None = -1, nulls: bool = True) -> Callable[[F], F]:
+    """Makes a function of values an operator of ``least`` to ``most`` arguments (-1: as many as
+    ``least``, None: any number). With ``nulls`` it is null where an argument is null or missing."""
+    highest = least if most == -1 else most
+
+    def register(function: F) -> F:
+        def compiler(argument: Any, place: Place) -> Evaluator:
+            parts = arguments(argument, place, least, highest)
+            return _call(function, parts, nulls)
+
+        OPERATORS[name] = compiler
+        return function
+
+    return register
+
+
+def _call(function: Callable[..., Any], parts: list[Evaluator], nulls: bool) -> Evaluator:
+    if len(parts) == 1 and nulls:
+        (only,) = parts
+        return lambda document, variables: (
+            None
+            if (value := only(document, variables)) is None or value is MISSING
+            else function(value)
+        )
+    if len(parts) == 1:
+        (sole,) = parts
+        return lambda document, variables: function(sole(document, variables))
+    if len(parts) == 2 and not nulls:
+        first, second = parts
+        return lambda document, variables: function(
+            first(document, variables), second(document, variables)
+        )
+
+    def call(document: Any, variables: Variables) -> Any:
+        values = [part(document, variables) for part in parts]
+        if nulls and any(map(is_null, values)):
+            return None
+        return function(*values)
+
+    return call
+
+
+def named_arguments(
+    argument: Any, place: Place, required: Sequence[str], optional: Sequence[str] = ()
+) -> Mapping[str, Any]:
+    """A document of arguments; raises IllegalArgumentError where one is missing or unknown."""
+    known = [*required, *optional]
+    if not isinstance(argument, Mapping):
+        raise place.error(f"takes a document with {', '.join(known)}, not {shown(argument)}.")
+    for name in argument:
+        if name not in known:
+            raise place.unknown("argument", name, known)
+    for name in required:
+        if name not in argument:
+            raise place.error(f"lacks {name}.")
+    return argument
+
+
+def named_operator(name: str, required: Sequence[str], **optional: Any) -> Callable[[F], F]:
+    """Makes a function of keywords an operator whose argument is a document. ``optional``: further
+    arguments and what they are if left out."""
+
+    def register(function: F) -> F:
+        def compiler(argument: Any, place: Place) -> Evaluator:
+            given = named_arguments(argument, place, required, list(optional))
+            parts = [
+                (key, compile_expression(inner, place.at(key))) for key, inner in given.items()
+            ]
+            return lambda document, variables: function(
+                **{**optional, **{key: part(document, variables) for key, part in parts}}
+            )
+
+        OPERATORS[name] = compiler
+        return function
+
+    return register

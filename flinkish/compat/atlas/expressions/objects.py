@@ -1,0 +1,150 @@
+"""Operators of documents and their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flinkish.compat.atlas.bson.sizes import size_of
+from flinkish.compat.atlas.bson.values import MISSING, DocumentError, is_null, type_name
+from flinkish.compat.atlas.expressions.arrays import array
+from flinkish.compat.atlas.expressions.compiler import (
+    OPERATORS,
+    Evaluator,
+    Place,
+    Variables,
+    arguments,
+    compile_expression,
+    constant,
+    named_arguments,
+    operator,
+)
+
+
+def document(name: str, value: Any) -> dict[str, Any]:
+    """``value``; raises DocumentError unless it is a document."""
+    if not isinstance(value, Mapping):
+        raise DocumentError(f"{name} requires an object, but found {type_name(value)}")
+    return value if isinstance(value, dict) else dict(value)
+
+
+def _merge(argument: Any, place: Place) -> Evaluator:
+    parts = arguments(argument, place, 0, None)
+
+    def call(root: Any, variables: Variables) -> Any:
+        values = [part(root, variables) for part in parts]
+        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+            values = list(values[0])
+        merged: dict[str, Any] = {}
+        for value in values:
+            if not is_null(value):
+                merged.update(document("$mergeObjects", value))
+        return merged
+
+    return call
+
+
+OPERATORS["$mergeObjects"] = _merge
+
+
+@operator("$objectToArray", 1)
+def _to_array(value: Any) -> list[dict[str, Any]]:
+    return [{"k": k, "v": v} for k, v in document("$objectToArray", value).items()]
+
+
+@operator("$arrayToObject", 1)
+def _to_object(value: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for element in array("$arrayToObject", value):
+        if isinstance(element, Mapping) and set(element) == {"k", "v"}:
+            key, inner = element["k"], element["v"]
+        elif isinstance(element, (list, tuple)) and len(element) == 2:
+            key, inner = element
+        else:
+            raise DocumentError(
+                "$arrayToObject requires an array of key-value pairs, which are {k, v} or [k, v],"
+                f" found: {type_name(element)}"
+            )
+        if not isinstance(key, str):
+            raise DocumentError(f"$arrayToObject requires strings as keys, found {type_name(key)}")
+        found[key] = inner
+    return found
+
+
+def _named_field(argument: Any, place: Place, *further: str) -> tuple[Evaluator, Mapping[str, Any]]:
+    if not isinstance(argument, Mapping):
+        argument = {"field": argument}
+    named = named_arguments(argument, place, ("field", *further), ("input",))
+    field = named["field"]
+    if isinstance(field, str) and not field.startswith("$"):
+        return constant(field), named
+    return compile_expression(field, place.at("field")), named
+
+
+def _get_field(argument: Any, place: Place) -> Evaluator:
+    field, named = _named_field(argument, place)
+    source = compile_expression(named.get("input", "$$CURRENT"), place.at("input"))
+
+    def call(root: Any, variables: Variables) -> Any:
+        value, name = source(root, variables), field(root, variables)
+        if value is None:
+            return None
+        if not isinstance(name, str):
+            raise DocumentError(
+                f"$getField requires 'field' to be a string, found {type_name(name)}"
+            )
+        return value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
+
+    return call
+
+
+OPERATORS["$getField"] = _get_field
+
+
+def _set_field(argument: Any, place: Place) -> Evaluator:
+    field, named = _named_field(argument, place, "input", "value")
+    source = compile_expression(named["input"], place.at("input"))
+    new = compile_expression(named["value"], place.at("value"))
+    return _field_setter("$setField", field, source, new)
+
+
+def _unset_field(argument: Any, place: Place) -> Evaluator:
+    field, named = _named_field(argument, place, "input")
+    source = compile_expression(named["input"], place.at("input"))
+    return _field_setter("$unsetField", field, source, constant(MISSING))
+
+
+def _field_setter(name: str, field: Evaluator, source: Evaluator, new: Evaluator) -> Evaluator:
+    def call(root: Any, variables: Variables) -> Any:
+        value = source(root, variables)
+        if is_null(value):
+            return None
+        changed = dict(document(name, value))
+        inner = new(root, variables)
+        if inner is MISSING:
+            changed.pop(field(root, variables), None)
+        else:
+            changed[field(root, variables)] = inner
+        return changed
+
+    return call
+
+
+OPERATORS["$setField"] = _set_field
+OPERATORS["$unsetField"] = _unset_field
+
+
+@operator("$bsonSize", 1)
+def _bson_size(value: Any) -> int:
+    return size_of(document("$bsonSize", value))
+
+
+@operator("$binarySize", 1)
+def _binary_size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, bytes):
+        return len(value)
+    raise DocumentError(
+        f"$binarySize requires a string or BinData argument, found: {type_name(value)}"
+    )

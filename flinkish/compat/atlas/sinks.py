@@ -1,0 +1,311 @@
+"""``$emit`` and ``$merge``: where documents go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.connectors.kafka.records import ProducerRecord
+from flinkish.api.connectors.kafka.serialization import (
+    BuiltSerialization,
+    KafkaRecordSerializationSchema,
+    KafkaSinkContext,
+)
+from flinkish.api.connectors.kafka.sink import KafkaSink
+from flinkish.api.connectors.row_format import SimpleStringEncoder
+from flinkish.api.connectors.schemas import SimpleStringSchema
+from flinkish.api.connectors.sink import Sink
+from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.compat.atlas.bson.values import (
+    MISSING,
+    Document,
+    DocumentError,
+    ObjectId,
+    is_null,
+    key_of,
+)
+from flinkish.compat.atlas.expressions.compiler import Place, compile_expression, named_arguments
+from flinkish.compat.atlas.extended_json import line
+from flinkish.compat.atlas.queries import leaves
+from flinkish.compat.atlas.stages import Stages
+
+SINKS = ("$emit", "$merge")
+
+Target = (
+    Sink[Any]
+    | MutableSequence[Document]
+    | MutableMapping[str, MutableSequence[Document]]
+    | Callable[[Document], object]
+)
+"""A sink, the rows of a collection, collections by name, or a function that is called with each document."""
+
+Write = Callable[[Document, int, int], None]
+"""``write(document, batch, position)``."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A sink stage: the connection that it names, and how documents are written there."""
+
+    name: str
+    argument: Mapping[str, Any]
+    place: Place
+
+    @staticmethod
+    def of(name: str, argument: Any, place: Place) -> Destination:
+        """Checked; raises IllegalArgumentError for a stage that is none."""
+        if name == "$merge":
+            options = ("on", "let", "whenMatched", "whenNotMatched", "parallelism")
+            named = named_arguments(argument, place, ("into",), options)
+            destination = Destination(name, named, place)
+            _check_merge(destination)
+        else:
+            known = (
+                *("topic", "db", "coll", "timeseries", "path", "bucket", "region", "delimiter"),
+                *("config", "schemaRegistry", "stream", "partitionKey"),
+            )
+            named = named_arguments(argument, place, ("connectionName",), known)
+            destination = Destination(name, named, place)
+        return destination
+
+    @property
+    def connection(self) -> str:
+        """The name of the connection; of a collection alone, its own."""
+        if self.name == "$emit":
+            return str(self.argument["connectionName"])
+        into = self.argument["into"]
+        return str(
+            into.get("connectionName", into.get("coll")) if isinstance(into, Mapping) else into
+        )
+
+    @property
+    def collection(self) -> Any:
+        """The expression of the collection's name, or None."""
+        if self.name == "$emit":
+            return self.argument.get("coll")
+        into = self.argument["into"]
+        return into.get("coll") if isinstance(into, Mapping) else into
+
+    def attach(self, stream: DataStream[Document], target: Target) -> None:
+        """Let the documents of ``stream`` be written to ``target``."""
+        if isinstance(target, Sink):
+            self._attach_sink(stream, target)
+        elif isinstance(target, (MutableSequence, MutableMapping)):
+            stream.forEachBatch(WriteDocuments(self, target)).name(self.place.path)
+        else:
+            stream.forEachBatch(CallEach(target)).name(self.place.path)
+
+    def _attach_sink(self, stream: DataStream[Document], sink: Sink[Any]) -> None:
+        if self.name == "$merge":
+            raise self.place.error(
+                f"the connection {self.connection} is a {type(sink).__name__}, and $merge writes to rows."
+                " Write $emit, or give the rows of a collection."
+            )
+        canonical = self.argument.get("config", {}).get("outputFormat") == "canonicalJson"
+        if isinstance(sink, KafkaSink):
+            schema = DocumentRecords(self.argument, self.place, sink.serializer, canonical)
+            stream.sinkTo(replace(sink, serializer=schema)).name(self.place.path)
+        elif isinstance(sink, FileSink) and sink.format == "text" and _writes_texts(sink):
+            stream.map(DocumentLine(canonical)).sinkTo(sink).name(self.place.path)
+        else:
+            stream.sinkTo(sink).name(self.place.path)
+
+
+def _writes_texts(sink: FileSink[Any]) -> bool:
+    return sink.encoder is None or isinstance(sink.encoder, SimpleStringEncoder)
+
+
+def _check_merge(destination: Destination) -> None:
+    named, place = destination.argument, destination.place
+    matched = named.get("whenMatched", "merge")
+    choices = ("replace", "keepExisting", "merge", "fail", "delete")
+    if not isinstance(matched, (list, tuple)) and matched not in choices:
+        raise place.at("whenMatched").error(
+            f"is a pipeline or one of {', '.join(choices)}, not {shown(matched)}."
+        )
+    if named.get("whenNotMatched", "insert") not in ("insert", "discard", "fail"):
+        raise place.at("whenNotMatched").error("is 'insert', 'discard' or 'fail'.")
+    into = named["into"]
+    if not isinstance(into, str) and not (isinstance(into, Mapping) and "coll" in into):
+        raise place.at("into").error("is {connectionName, db, coll}, or the name of a collection.")
+    if isinstance(matched, (list, tuple)):
+        MergeRule(destination)
+
+
+@dataclass
+class CallEach:
+    """Calls a function with each document of a batch."""
+
+    function: Callable[[Document], object]
+
+    def __call__(self, documents: list[Document], batch: int) -> None:
+        for document in documents:
+            self.function(document)
+
+
+@dataclass
+class DocumentLine:
+    """A document as a line of JSON."""
+
+    canonical: bool
+
+    def __call__(self, document: Document) -> str:
+        return line(document, self.canonical)
+
+
+class MergeRule:
+    """``$merge``: which row a document belongs to, and what becomes of the two."""
+
+    def __init__(self, destination: Destination) -> None:
+        named, place = destination.argument, destination.place
+        on = named.get("on", "_id")
+        self.on = [on] if isinstance(on, str) else list(on)
+        self.matched = named.get("whenMatched", "merge")
+        self.notMatched = named.get("whenNotMatched", "insert")
+        self.place = place
+        let = named.get("let", {"new": "$$ROOT"})
+        self._let = {k: compile_expression(v, place.at("let").at(k)) for k, v in let.items()}
+        self._stages: Stages | None = None
+        if isinstance(self.matched, (list, tuple)):
+            variables = frozenset({"new", *self._let})
+            self._stages = Stages(self.matched, place.at("whenMatched").path, variables=variables)
+
+    def key(self, document: Document) -> Any:
+        """A hashable key of the fields by which rows are found; raises DocumentError if one is missing."""
+        keys = []
+        for name in self.on:
+            value = next(leaves(document, name.split(".")))
+            if value is MISSING or (value is None and name != "_id") or isinstance(value, list):
+                raise DocumentError(
+                    f"$merge: the field {name} of 'on' is missing, null or an array"
+                )
+            keys.append(key_of(value))
+        return tuple(keys)
+
+    def merged(self, row: Document, document: Document) -> Document | None:
+        """The row with the document in it; None: it is deleted."""
+        if self._stages is not None:
+            variables = {k: part(document, now()) for k, part in self._let.items()}
+            found = self._stages.run([row], {**now(), **variables, "new": document}, self._fail)
+            return {**found[0], "_id": row["_id"]} if found and "_id" in row else found[0]
+        if self.matched == "merge":
+            return {**row, **document}
+        if self.matched == "replace":
+            return {**({"_id": row["_id"]} if "_id" in row else {}), **document}
+        if self.matched == "keepExisting":
+            return row
+        if self.matched == "delete":
+            return None
+        raise InvalidProgramError(
+            f"{self.place.path}: there is a row already for {shown(document)}."
+        )
+
+    def _fail(self, failure: Any) -> None:
+        raise InvalidProgramError(f"{failure.stage}: {failure.reason}: {shown(failure.document)}")
+
+
+@dataclass
+class WriteDocuments:
+    """Writes the documents of a batch to rows, which ``$merge`` finds by the fields of ``on``."""
+
+    destination: Destination
+    target: Any
+    _rules: MergeRule | None = field(init=False, default=None)
+    _indexes: dict[int, dict[Any, int]] = field(init=False, default_factory=dict)
+
+    def __call__(self, documents: list[Document], batch: int) -> None:
+        name = self.destination.collection
+        dynamic = isinstance(name, (str, Mapping)) and isinstance(self.target, MutableMapping)
+        of = compile_expression(name, self.destination.place) if dynamic else None
+        if self.destination.name == "$merge" and self._rules is None:
+            self._rules = MergeRule(self.destination)
+        for position, document in enumerate(documents):
+            rows = self.target
+            if isinstance(rows, MutableMapping):
+                coll = "" if of is None else str(of(document, now()))
+                rows = rows.setdefault(coll, [])
+            if self._rules is None:
+                rows.append(document)
+            else:
+                self._merge(rows, document, self._rules, batch, position)
+
+    def _merge(
+        self, rows: Any, document: Document, rule: MergeRule, batch: int, position: int
+    ) -> None:
+        if "_id" not in document:
+            # Of the batch, so that a batch that comes again finds its own rows
+            document = {"_id": ObjectId(f"{batch & (1 << 64) - 1:016x}{position:08x}"), **document}
+        index = self._indexes.get(id(rows))
+        if index is None or len(index) != len(rows):
+            index = self._indexes[id(rows)] = {rule.key(row): i for i, row in enumerate(rows)}
+        key = rule.key(document)
+        found = index.get(key)
+        if found is None:
+            if rule.matched != "delete" and rule.notMatched == "insert":
+                index[key] = len(rows)
+                rows.append(document)
+            elif rule.notMatched == "fail":
+                raise InvalidProgramError(
+                    f"{rule.place.path}: there is no row for {shown(document)}."
+                )
+            return
+        if rule.on != ["_id"]:
+            document = {name: inner for name, inner in document.items() if name != "_id"}
+        merged = rule.merged(rows[found], document)
+        if merged is None:
+            del rows[found]
+            del self._indexes[id(rows)]
+        else:
+            rows[found] = merged
+
+
+@dataclass
+class DocumentRecords(KafkaRecordSerializationSchema[Document]):
+    """Records of documents: the sink's own schema, with the topic and the key that ``$emit`` says."""
+
+    argument: Mapping[str, Any]
+    place: Place
+    schema: KafkaRecordSerializationSchema[Any]
+    canonical: bool
+
+    def __post_init__(self) -> None:
+        topic, key = self.argument.get("topic"), self.argument.get("config", {}).get("key")
+        self._topic = None if topic is None else compile_expression(topic, self.place.at("topic"))
+        self._key = (
+            None if key is None else compile_expression(key, self.place.at("config").at("key"))
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.argument, self.place, self.schema, self.canonical)
+
+    def serialize(
+        self, element: Document, context: KafkaSinkContext, timestamp: int | None
+    ) -> ProducerRecord | None:
+        schema = self.schema
+        texts = isinstance(schema, BuiltSerialization) and isinstance(
+            schema.valueSchema, SimpleStringSchema
+        )
+        value: Any = line(element, self.canonical) if texts else element
+        record = schema.serialize(value, context, timestamp)
+        if record is None:
+            return None
+        if self._topic is not None:
+            record = record._replace(topic=str(self._topic(element, now())))
+        if self._key is not None:
+            record = record._replace(key=_key_bytes(self._key(element, now()), self.canonical))
+        return record
+
+
+def _key_bytes(key: Any, canonical: bool) -> bytes | None:
+    if is_null(key) or isinstance(key, bytes):
+        return key or None
+    return (key if isinstance(key, str) else line(key, canonical)).encode()
+
+
+def now() -> dict[str, Any]:
+    """The variables at a sink: the clock."""
+    return {"NOW": datetime.now(UTC)}

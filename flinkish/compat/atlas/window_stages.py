@@ -1,0 +1,382 @@
+"""A pipeline of Atlas's stages, as a function from stream to stream."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
+
+from flinkish.api.arguments import instance, integer, member
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
+from flinkish.api.eventtime.arrival_time import DeadLetter, DeadLetterReason
+from flinkish.api.eventtime.watermarks import TimestampAssignerLike, WatermarkStrategy
+from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.functions.functions import Collector, KeySelectorLike
+from flinkish.api.functions.process import ProcessContext
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream
+from flinkish.api.windowing.assigners import (
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.compat.atlas.idle_advance import withIdleAdvance
+from flinkish.compat.atlas.session_windows import ExclusiveSessionWindows
+
+T = TypeVar("T")
+K = TypeVar("K")
+R = TypeVar("R")
+
+
+Unit = Literal["ms", "second", "minute", "hour", "day"]
+
+
+_MILLISECONDS = {"ms": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A length of time as Atlas writes it: ``{size: 5, unit: "minute"}``.
+
+    >>> Interval(5, "minute").toMillis()
+    300000
+    """
+
+    size: int
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        integer("Interval: size", self.size)
+        if self.unit not in tuple(_MILLISECONDS):
+            raise IllegalArgumentError(
+                f"Interval: the unit {shown(self.unit)} is none of {', '.join(_MILLISECONDS)}."
+            )
+
+    def toMillis(self) -> int:
+        """The length in ms."""
+        return self.size * _MILLISECONDS[self.unit]
+
+
+IntervalLike = Interval | Mapping[Literal["size", "unit"], Any]
+"""An ``Interval``, or the document that Atlas writes: ``{"size": 5, "unit": "minute"}``."""
+
+
+class Boundary(enum.Enum):
+    """Which time puts events into windows and closes these."""
+
+    EVENT_TIME = "eventTime"
+    PROCESSING_TIME = "processingTime"
+
+
+class WindowStage(Generic[T, R]):
+    """The output of a window stage."""
+
+    def __init__(
+        self, results: SingleOutputStreamOperator[R], late: OutputTag[T] | None, name: str
+    ) -> None:
+        self.results = results
+        """What the stage's pipeline gives, with the last ms of the window as timestamp."""
+        self._late = late
+        self._name = name
+
+    @property
+    def deadLetterQueue(self) -> DataStream[DeadLetter[T]]:
+        """The events that came after all their windows had closed.
+
+        Raises IllegalStateError if the stage was made without ``deadLetterQueue=True``.
+        """
+        if self._late is None:
+            raise IllegalStateError(
+                f"{self._name}: there is no dead letter queue, and late events are counted and"
+                " dropped. Pass deadLetterQueue=True."
+            )
+        return self.results.getSideOutput(self._late).process(_dead_letter).name("Dead Letters")
+
+
+def source(
+    stream: DataStream[T], timeField: TimestampAssignerLike[T] | None = None
+) -> SingleOutputStreamOperator[T]:
+    """``$source``: event times in ms from ``timeField(event, timestamp)``, and the highest of them as the watermark.
+
+    Without a ``timeField`` the timestamps that the stream has count: those of Kafka's records, say.
+    """
+    instance("source", stream, DataStream, "Pass the stream first, then timeField.")
+    strategy = WatermarkStrategy[T].forMonotonousTimestamps()
+    if timeField is not None:
+        strategy = strategy.withTimestampAssigner(timeField)
+    return stream.assignTimestampsAndWatermarks(strategy)
+
+
+class WindowOptions(TypedDict, total=False):
+    """What both window stages may be told beside their windows and their pipeline.
+
+    Anything else is refused with IllegalArgumentError; None is as if left out.
+    """
+
+    boundary: Boundary
+    """Which time counts; by default event time."""
+    offset: IntervalLike
+    """By how much windows are moved against UTC."""
+    idleTimeout: IntervalLike
+    """How long an input must be idle after a window's end by the clock to close the window. The
+    watermark then is the highest event time of the stage's input, whatever it was."""
+    allowedLateness: IntervalLike
+    """By how much the closing of a window is delayed."""
+    deadLetterQueue: bool
+    """Whether events that come after the close are kept for the stage's ``deadLetterQueue``."""
+
+
+@overload
+def tumblingWindow(
+    stream: DataStream[T],
+    *,
+    interval: IntervalLike,
+    pipeline: Callable[[AllWindowedStream[T, TimeWindow]], SingleOutputStreamOperator[R]],
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]: ...
+
+
+@overload
+def tumblingWindow(
+    stream: DataStream[T],
+    *,
+    interval: IntervalLike,
+    pipeline: Callable[[WindowedStream[T, K, TimeWindow]], SingleOutputStreamOperator[R]],
+    groupBy: KeySelectorLike[T, K],
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]: ...
+
+
+def tumblingWindow(
+    stream: DataStream[T],
+    *,
+    interval: IntervalLike,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any = None,
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]:
+    """``$tumblingWindow``: windows of ``interval``, one after another.
+
+    ``pipeline`` turns the windowed stream into results; with ``groupBy``, the ``_id`` of a
+    ``$group``, it gets a stream windowed by key. The options are those of ``WindowOptions``.
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> def counts(stream):
+    ...     return tumblingWindow(
+    ...         stream,
+    ...         interval=Interval(5, "minute"),
+    ...         pipeline=lambda windows: windows.apply(lambda window, events: [len(list(events))]),
+    ...         allowedLateness=Interval(2, "minute"),
+    ...     ).results
+    >>> harness = StreamTestHarness(counts)
+    >>> harness.processElement("a", 240_000)
+    >>> harness.processWatermark(420_000 - 1)
+    >>> harness.getOutput()[0]
+    StreamRecord(value=1, timestamp=299999)
+    """
+    return _stage("tumblingWindow", stream, interval, interval, pipeline, groupBy, options)
+
+
+@overload
+def hoppingWindow(
+    stream: DataStream[T],
+    *,
+    interval: IntervalLike,
+    hopSize: IntervalLike,
+    pipeline: Callable[[AllWindowedStream[T, TimeWindow]], SingleOutputStreamOperator[R]],
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]: ...
+
+
+@overload
+def hoppingWindow(
+    stream: DataStream[T],
+    *,
+    interval: IntervalLike,
+    hopSize: IntervalLike,
+    pipeline: Callable[[WindowedStream[T, K, TimeWindow]], SingleOutputStreamOperator[R]],
+    groupBy: KeySelectorLike[T, K],
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]: ...
+
+
+def hoppingWindow(
+    stream: DataStream[T],
+    *,
+    interval: IntervalLike,
+    hopSize: IntervalLike,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any = None,
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]:
+    """``$hoppingWindow``: windows of ``interval``, one every ``hopSize``; the rest is as with
+    ``tumblingWindow``.
+
+    A hop below the interval makes them overlap. One above it leaves gaps; what happened in a gap
+    belongs to no window.
+    """
+    return _stage("hoppingWindow", stream, interval, hopSize, pipeline, groupBy, options)
+
+
+def sessionWindow(
+    stream: DataStream[T],
+    *,
+    gap: IntervalLike,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any = None,
+    **options: Unpack[WindowOptions],
+) -> WindowStage[T, R]:
+    """``$sessionWindow``: of each ``groupBy``, which is Atlas's ``partitionBy``, the events that follow each other in less
+    than ``gap``. Flink's sessions go on with an event that is just the gap later.
+
+    The rest is as with ``tumblingWindow``, but there are neither ``offset`` nor ``idleTimeout``.
+    """
+    name = "sessionWindow"
+    for option in ("offset", "idleTimeout"):
+        if options.get(option) is not None:
+            raise IllegalArgumentError(
+                f"{name}: sessions have no {option}."
+                + (
+                    " Give the source WatermarkStrategy.withIdleness(...) instead."
+                    if option == "idleTimeout"
+                    else " Leave it out."
+                )
+            )
+    settings = _settings(name, stream, pipeline, options)
+    assigner = ExclusiveSessionWindows(
+        _length(name, "gap", gap, 1), settings.boundary is Boundary.EVENT_TIME
+    )
+    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The options of a window stage that are the same for all windows, in ms."""
+
+    boundary: Boundary
+    timeout: int
+    lateness: int
+    late: OutputTag[Any] | None
+
+
+def _settings(
+    name: str, stream: DataStream[Any], pipeline: Callable[[Any], Any], options: WindowOptions
+) -> _Settings:
+    instance(name, stream, DataStream, "Pass the stream of the stage before it first.")
+    checked_callable(f"{name}: pipeline", pipeline, _PIPELINE, 1)
+    _refuse_unknown(name, options)
+    boundary = member(f"{name}: boundary", options.get("boundary") or Boundary.EVENT_TIME, Boundary)
+    timeout = _option(name, "idleTimeout", options.get("idleTimeout"), 1)
+    lateness = _option(name, "allowedLateness", options.get("allowedLateness"), 0)
+    if boundary is Boundary.PROCESSING_TIME and (timeout or lateness):
+        raise IllegalArgumentError(
+            f"{name}: windows of processing time close by the clock, so neither idleTimeout nor"
+            " allowedLateness means anything. Leave them out, or take Boundary.EVENT_TIME."
+        )
+    late = OutputTag[Any]("dead letters") if options.get("deadLetterQueue") else None
+    return _Settings(boundary, timeout, lateness, late)
+
+
+def _stage(
+    name: str,
+    stream: DataStream[T],
+    interval: IntervalLike,
+    hop: IntervalLike,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any,
+    options: WindowOptions,
+) -> WindowStage[T, R]:
+    settings = _settings(name, stream, pipeline, options)
+    size = _length(name, "interval", interval, 1)
+    slide = _length(name, "hopSize", hop, 1)
+    offset = _option(name, "offset", options.get("offset"), None)
+    if settings.timeout:
+        strategy = WatermarkStrategy[T].forMonotonousTimestamps()
+        stream = stream.assignTimestampsAndWatermarks(
+            withIdleAdvance(
+                strategy, settings.timeout, slide, (offset + size) % slide, settings.lateness
+            )
+        )
+    assigner = _assigner(settings.boundary, size, slide, offset)
+    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+
+
+def _window_stage(
+    name: str,
+    stream: DataStream[T],
+    assigner: Any,
+    pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
+    groupBy: Any,
+    settings: _Settings,
+) -> WindowStage[T, R]:
+    windowed: Any = (
+        stream.windowAll(assigner) if groupBy is None else stream.keyBy(groupBy).window(assigner)
+    )
+    if settings.lateness:
+        trigger = AfterAllowedLatenessTrigger(settings.lateness)
+        windowed.allowedLateness(settings.lateness).trigger(trigger)
+    if settings.late is not None:
+        windowed.sideOutputLateData(settings.late)
+    results = pipeline(windowed)
+    instance(
+        f"{name}: what the pipeline returns",
+        results,
+        SingleOutputStreamOperator,
+        f"Pass {_PIPELINE}.",
+    )
+    return WindowStage(results, settings.late, name)
+
+
+_PIPELINE = (
+    "f(windows), which returns the results, such as lambda windows: windows.aggregate(function);"
+    " Atlas's list of stages is a chain of methods here"
+)
+
+
+def _refuse_unknown(name: str, options: WindowOptions) -> None:
+    known = list(WindowOptions.__annotations__)
+    for option in options:
+        if option not in known:
+            nearest = difflib.get_close_matches(option, known, 1)
+            fix = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
+            raise IllegalArgumentError(f"{name}: there is no option {option}. {fix}")
+
+
+def _option(name: str, option: str, interval: IntervalLike | None, lowest: int | None) -> int:
+    return 0 if interval is None else _length(name, option, interval, lowest)
+
+
+def _length(name: str, option: str, interval: IntervalLike, lowest: int | None) -> int:
+    """``interval`` in ms; refused if it is below ``lowest`` ms."""
+    subject = f"{name}: {option}"
+    if isinstance(interval, Mapping) and set(interval) == {"size", "unit"}:
+        interval = Interval(interval["size"], interval["unit"])
+    instance(subject, interval, Interval, 'Pass one, such as Interval(5, "minute").')
+    assert isinstance(interval, Interval)
+    length = interval.toMillis()
+    if lowest is not None and length < lowest:
+        bound = "greater than zero" if lowest else "0 or more"
+        raise IllegalArgumentError(
+            f'{subject} is Interval({interval.size}, "{interval.unit}"), but must be {bound}.'
+        )
+    return length
+
+
+def _assigner(boundary: Boundary, size: int, slide: int, start: int) -> Any:
+    by_event_time = boundary is Boundary.EVENT_TIME
+    if size == slide:
+        tumbling = TumblingEventTimeWindows if by_event_time else TumblingProcessingTimeWindows
+        return tumbling.of(size, start)
+    sliding = SlidingEventTimeWindows if by_event_time else SlidingProcessingTimeWindows
+    return sliding.of(size, slide, start)
+
+
+def _dead_letter(event: T, context: ProcessContext, out: Collector[DeadLetter[T]]) -> None:
+    now = context.timerService().currentProcessingTime()
+    out.collect(DeadLetter(event, context.timestamp(), now, DeadLetterReason.LATE))

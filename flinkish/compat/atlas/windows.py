@@ -1,0 +1,299 @@
+"""Window stages of a pipeline: the documents of a window go through an inner pipeline when it closes.
+
+Where the inner pipeline groups first, documents are folded as they come, each group under its own key. Else
+the window keeps its documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from flinkish.api.errors import shown
+from flinkish.api.functions.functions import AggregateFunction, Collector
+from flinkish.api.functions.window import (
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowContext,
+)
+from flinkish.api.output_tag import OutputTag
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.compat.atlas.bson.values import Document, date_of, is_number
+from flinkish.compat.atlas.documents import dead_letter
+from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
+from flinkish.compat.atlas.groups import Group
+from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
+from flinkish.compat.atlas.window_stages import Boundary, Interval
+
+FAILED = OutputTag[Document]("failed documents")
+"""Documents that a stage could not take."""
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """A window stage, as it is written."""
+
+    name: str
+    place: Place
+    interval: Interval
+    """The gap of a session."""
+    hop: Interval
+    """The interval, but in hopping windows."""
+    offset: Interval | None
+    idleTimeout: Interval | None
+    allowedLateness: Interval | None
+    boundary: Boundary
+    partitionBy: Any
+    stages: Sequence[Any]
+
+    @property
+    def path(self) -> str:
+        """Where the inner pipeline is."""
+        return self.place.at("pipeline").path
+
+    @property
+    def isSession(self) -> bool:
+        """Whether windows are sessions."""
+        return self.name == "$sessionWindow"
+
+    @property
+    def prefix(self) -> int:
+        """How many stages look at one document at a time before the first that does not."""
+        for position, stage in enumerate(self.stages):
+            if not is_each(stage):
+                return position
+        return len(self.stages)
+
+    @property
+    def groupsFirst(self) -> bool:
+        """Whether documents can be folded as they come: the first stage that needs a window is ``$group``,
+        and nothing up to there asks for the window."""
+        return (
+            self.prefix < len(self.stages)
+            and "$group" in self.stages[self.prefix]
+            and self.partitionBy is None
+            and self.boundary is Boundary.EVENT_TIME
+            and not mentions(
+                self.stages[: self.prefix + 1], METADATA, "$meta", "$$ROOT", "$$CURRENT"
+            )
+        )
+
+
+_REQUIRED = {
+    "$tumblingWindow": ("interval", "pipeline"),
+    "$hoppingWindow": ("interval", "hopSize", "pipeline"),
+    "$sessionWindow": ("gap", "partitionBy", "pipeline"),
+}
+_OPTIONAL = ("offset", "idleTimeout", "allowedLateness", "boundary", "partitionBy")
+
+WINDOWS = tuple(_REQUIRED)
+
+
+def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
+    """The window stage ``name``; raises IllegalArgumentError if its argument is none."""
+    named = named_arguments(argument, place, _REQUIRED[name], _OPTIONAL)
+    length = "gap" if name == "$sessionWindow" else "interval"
+    interval = interval_of(named[length], place.at(length))
+    hop = interval_of(named["hopSize"], place.at("hopSize")) if "hopSize" in named else interval
+    if not isinstance(named["pipeline"], (list, tuple)):
+        raise place.at("pipeline").error("is a list of stages.")
+    for position, stage in enumerate(named["pipeline"]):
+        inner = next(iter(stage), "") if isinstance(stage, Mapping) else ""
+        if inner in ("$source", "$emit", "$merge", *WINDOWS):
+            raise (
+                place.at("pipeline")
+                .at(position)
+                .error(f"{inner} belongs into the outer pipeline, not into that of a window.")
+            )
+    boundary = named.get("boundary", "eventTime")
+    if boundary not in [member.value for member in Boundary]:
+        raise place.at("boundary").error(
+            f"is 'eventTime' or 'processingTime', not {shown(boundary)}."
+        )
+    return WindowPlan(
+        name=name,
+        place=place,
+        interval=interval,
+        hop=hop,
+        offset=_option(named, "offset", place),
+        idleTimeout=_option(named, "idleTimeout", place),
+        allowedLateness=_option(named, "allowedLateness", place),
+        boundary=Boundary(boundary),
+        partitionBy=named.get("partitionBy"),
+        stages=list(named["pipeline"]),
+    )
+
+
+def interval_of(value: Any, place: Place, sizes: Sequence[str] = ("size",)) -> Interval:
+    named = named_arguments(value, place, ("unit",), sizes)
+    size = next((named[name] for name in sizes if name in named), None)
+    if size is None or not is_number(size) or not float(size).is_integer():
+        raise place.error(f"lacks size, a whole number: {shown(value)}.")
+    units = ("ms", "second", "minute", "hour", "day")
+    if named["unit"] not in units:
+        raise place.at("unit").unknown("unit", str(named["unit"]), units)
+    return Interval(int(size), named["unit"])
+
+
+def _option(named: Mapping[str, Any], name: str, place: Place) -> Interval | None:
+    """A length; 0 and null are as if left out."""
+    value = named.get(name)
+    if value is None or (is_number(value) and value == 0):
+        return None
+    sizes = ("size", "offsetFromUtc") if name == "offset" else ("size",)
+    interval = interval_of(value, place.at(name), sizes)
+    return interval if interval.size or name == "offset" else None
+
+
+def mentions(specification: Any, *names: str) -> bool:
+    """Whether a field, operator, path or variable of one of these names is in a specification."""
+    if isinstance(specification, Mapping):
+        return any(
+            mentions(name, *names) or mentions(inner, *names)
+            for name, inner in specification.items()
+        )
+    if isinstance(specification, (list, tuple)):
+        return any(mentions(element, *names) for element in specification)
+    return isinstance(specification, str) and any(name in specification for name in names)
+
+
+# ---------------------------------------------------------------------- what runs
+
+
+@lru_cache(maxsize=64)
+def _nearest_date(time: int) -> datetime:
+    """The date of a time in ms; a window may end after the last date there is."""
+    return date_of(min(max(time, -62_135_596_800_000), 253_402_300_799_999))
+
+
+@dataclass(frozen=True)
+class WindowNote:
+    """What the documents of a window are told about it."""
+
+    source: dict[str, Any]
+    notBefore: int | None
+    """The start of the processor: windows that begin earlier were never opened."""
+
+    def metadata(self, window: TimeWindow, **partition: Any) -> dict[str, Any]:
+        """The metadata of documents of ``window``."""
+        told = {"start": _nearest_date(window.start), "end": _nearest_date(window.end), **partition}
+        return {"source": dict(self.source), "window": told}
+
+    def opened(self, window: TimeWindow) -> bool:
+        """Whether the window was ever opened."""
+        return self.notBefore is None or window.start >= self.notBefore
+
+
+@dataclass
+class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
+    """Folds what documents give to their group."""
+
+    specification: Any
+    path: str
+    _group: Group = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._group = Group(self.specification, Place(self.path))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.specification, self.path)
+
+    def createAccumulator(self) -> list[Any]:
+        return []
+
+    def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
+        state = accumulator or self._group.create(value[1])
+        self._group.add(state, value[2])
+        return state
+
+    def getResult(self, accumulator: list[Any]) -> Document:
+        return self._group.result(accumulator)
+
+    def merge(self, a: list[Any], b: list[Any]) -> list[Any]:
+        if a and b:
+            self._group.merge(a, b)
+        return a or b
+
+
+@dataclass
+class GroupsOfWindow(ProcessWindowFunction[Document, Document, Any, TimeWindow]):
+    """Adds the window to the document of a group."""
+
+    note: WindowNote
+
+    def process(
+        self,
+        key: Any,
+        context: WindowContext[TimeWindow],
+        elements: Iterable[Document],
+        out: Collector[Document],
+    ) -> None:
+        window = context.window()
+        if self.note.opened(window):
+            for document in elements:
+                document[METADATA] = self.note.metadata(window)
+                out.collect(document)
+
+
+@dataclass
+class WindowDocuments(ProcessAllWindowFunction[Document, Document, TimeWindow]):
+    """Runs the stages over the documents of a window. ``note``: None if they know their window already."""
+
+    stages: Stages
+    note: WindowNote | None
+
+    def process(
+        self,
+        context: WindowContext[TimeWindow],
+        elements: Iterable[Document],
+        out: Collector[Document],
+    ) -> None:
+        self.run(context, elements, out, {})
+
+    def run(
+        self,
+        context: WindowContext[TimeWindow],
+        documents: Iterable[Document],
+        out: Collector[Document],
+        partition: dict[str, Any],
+    ) -> None:
+        """Run the stages over ``documents``."""
+        if self.note is not None:
+            window = context.window()
+            if not self.note.opened(window):
+                return
+            metadata = self.note.metadata(window, **partition)
+            documents = [{**document, METADATA: metadata} for document in documents]
+
+        def failed(failure: Failure) -> None:
+            context.output(FAILED, dead_letter(failure))
+
+        variables = {"NOW": date_of(context.currentProcessingTime())}
+        for document in self.stages.run(documents, variables, failed):
+            out.collect(document)
+
+
+@dataclass
+class PartitionDocuments(ProcessWindowFunction[Any, Document, Any, TimeWindow]):
+    """Runs the stages over the documents of a window and partition."""
+
+    documents: WindowDocuments
+
+    def process(
+        self,
+        key: Any,
+        context: WindowContext[TimeWindow],
+        elements: Iterable[Any],
+        out: Collector[Document],
+    ) -> None:
+        found = list(elements)
+        partition = {"partition": found[0][1]} if found else {}
+        self.documents.run(context, (element[-1] for element in found), out, partition)
+
+
+def needs_window(stages: Sequence[Any]) -> bool:
+    """Whether one of the stages needs all documents of a window."""
+    return any(isinstance(stage, Mapping) and set(stage) & set(WINDOW_ONLY) for stage in stages)
