@@ -21,12 +21,21 @@ docs/compat/storm.md has Storm's words beside flinkish's.
 """
 
 import flinkish.compat.storm.operator  # noqa: F401  # registers its operators
+from flinkish.compat.storm.bolts import BaseBasicBolt as BaseBasicBolt
+from flinkish.compat.storm.bolts import BaseRichBolt as BaseRichBolt
+from flinkish.compat.storm.bolts import BaseStatefulBolt as BaseStatefulBolt
+from flinkish.compat.storm.task import KeyValueState as KeyValueState
+from flinkish.compat.storm.task import OutputCollector as OutputCollector
+from flinkish.compat.storm.task import OutputFieldsDeclarer as OutputFieldsDeclarer
+from flinkish.compat.storm.task import TopologyContext as TopologyContext
+from flinkish.compat.storm.topology import BaseStatefulWindowedBolt as BaseStatefulWindowedBolt
 from flinkish.compat.storm.topology import BaseWindowedBolt as BaseWindowedBolt
 from flinkish.compat.storm.topology import Duration as Duration
-from flinkish.compat.storm.topology import OutputCollector as OutputCollector
-from flinkish.compat.storm.topology import OutputFieldsDeclarer as OutputFieldsDeclarer
 from flinkish.compat.storm.topology import TupleWindow as TupleWindow
 from flinkish.compat.storm.topology import setBolt as setBolt
+from flinkish.compat.storm.tuples import Fields as Fields
+from flinkish.compat.storm.tuples import Tuple as Tuple
+from flinkish.compat.storm.tuples import Values as Values
 from flinkish.compat.storm.watermarks import LagWatermarks as LagWatermarks
 from flinkish.compat.storm.watermarks import unionWithLag as unionWithLag
 from flinkish.compat.storm.windows import Count as Count
