@@ -24,6 +24,13 @@ import flinkish.compat.storm.operator  # noqa: F401  # registers its operators
 from flinkish.compat.storm.bolts import BaseBasicBolt as BaseBasicBolt
 from flinkish.compat.storm.bolts import BaseRichBolt as BaseRichBolt
 from flinkish.compat.storm.bolts import BaseStatefulBolt as BaseStatefulBolt
+from flinkish.compat.storm.builder import BoltDeclarer as BoltDeclarer
+from flinkish.compat.storm.builder import SpoutDeclarer as SpoutDeclarer
+from flinkish.compat.storm.builder import StormSubmitter as StormSubmitter
+from flinkish.compat.storm.builder import StormTopology as StormTopology
+from flinkish.compat.storm.builder import TopologyBuilder as TopologyBuilder
+from flinkish.compat.storm.config import Config as Config
+from flinkish.compat.storm.join_bolt import JoinBolt as JoinBolt
 from flinkish.compat.storm.task import KeyValueState as KeyValueState
 from flinkish.compat.storm.task import OutputCollector as OutputCollector
 from flinkish.compat.storm.task import OutputFieldsDeclarer as OutputFieldsDeclarer

@@ -27,6 +27,7 @@ from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
 
@@ -155,6 +156,8 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
     def __init__(self, context: OperatorContext, description: PolicyWindowDescription) -> None:
         super().__init__(context)
         self._description = description
+        self._trigger = deepcopy(description.triggerPolicy)
+        self._started = False
         self._event_time = description.triggerPolicy.isEventTime()
         self._late_tag = description.lateDataOutputTag
         self._table = context.backend.table("policy-windows")
@@ -164,6 +167,16 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
 
     def open(self) -> None:
         self.openFunction(self._description.function)
+        with user_method_of(self.name, "start()"):
+            self._trigger.start()
+        self._started = True
+
+    def close(self) -> None:
+        if self._started:
+            self._started = False
+            with user_method_of(self.name, "shutdown()"):
+                self._trigger.shutdown()
+        super().close()
 
     # ------------------------------------------------------------------ elements
 
@@ -227,7 +240,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         description = self._description
         return PolicyWindowManager(
             key if description.grouped else None,
-            description.triggerPolicy,
+            self._trigger,
             description.evictionPolicy,
             self._activate,
             self._table.get(key, None),

@@ -308,6 +308,13 @@ class TriggerPolicy(ABC, Generic[T_contra]):
     def isEventTime(self) -> bool:
         """Whether it goes by the elements' timestamps, and not by the clock."""
 
+    def start(self) -> None:
+        """Called before all else, when a task begins or goes on after a restart, on the policy that is then copied
+        for each key."""
+
+    def shutdown(self) -> None:
+        """Called when the task ends, as often as ``start``: on the policy itself, not on the copies."""
+
     @abstractmethod
     def track(self, event: Event[T_contra], context: TriggerPolicyContext) -> None:
         """Called when an event has been queued."""

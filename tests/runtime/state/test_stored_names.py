@@ -262,6 +262,7 @@ STORED = [
     "storm.Event",
     "storm.LagWatermarks",
     "storm.PolicyWindowState",
+    "storm.TupleSchema",
     "streaminsight.EdgeEvent",
     "streaminsight.EdgeType",
     "streaminsight.IntervalEvent",
