@@ -269,4 +269,5 @@ STORED = [
     "streaminsight.Lifetime",
     "streaminsight.LifetimeState",
     "streaminsight.PointEvent",
+    "streaminsight.Remaining",
 ]
