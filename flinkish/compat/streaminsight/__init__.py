@@ -38,6 +38,12 @@ from flinkish.compat.streaminsight.advance_time import (
 from flinkish.compat.streaminsight.advance_time import AdvanceTimePolicy as AdvanceTimePolicy
 from flinkish.compat.streaminsight.advance_time import AdvanceTimeSettings as AdvanceTimeSettings
 from flinkish.compat.streaminsight.advance_time import advanceTime as advanceTime
+from flinkish.compat.streaminsight.cep_stream import (
+    AdapterAdvanceTimeSettings as AdapterAdvanceTimeSettings,
+)
+from flinkish.compat.streaminsight.cep_stream import AdapterFactory as AdapterFactory
+from flinkish.compat.streaminsight.cep_stream import CepStream as CepStream
+from flinkish.compat.streaminsight.cep_stream import EventShape as EventShape
 from flinkish.compat.streaminsight.clipping import clipEventDuration as clipEventDuration
 from flinkish.compat.streaminsight.clipping import leftAntiSemiJoin as leftAntiSemiJoin
 from flinkish.compat.streaminsight.events import TICK as TICK

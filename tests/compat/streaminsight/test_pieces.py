@@ -181,9 +181,7 @@ def test_windows_of_so_many_starts_have_no_first():
         StreamTestHarness(lambda events: ranked(countByStartTimeWindow(events, 2)))
 
 
-@pytest.mark.parametrize(
-    "alignment", [3, datetime.datetime.fromtimestamp(0.013, datetime.UTC)]
-)
+@pytest.mark.parametrize("alignment", [3, datetime.datetime.fromtimestamp(0.013, datetime.UTC)])
 def test_windows_are_aligned(alignment):
     def build(events):
         count = lambda window, events: [len(list(events))]  # noqa: E731
