@@ -19,7 +19,7 @@ from typing import Any
 import flinkish as fl
 import flinkish.compat
 from flinkish.api.functions.functions import Function
-from flinkish.compat.storm.windows import EvictionPolicy, TriggerPolicy
+from flinkish.compat.storm.policies import EvictionPolicy, TriggerPolicy
 
 SEED = 12
 COMBINATIONS = 6

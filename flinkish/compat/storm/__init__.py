@@ -31,6 +31,25 @@ from flinkish.compat.storm.builder import StormTopology as StormTopology
 from flinkish.compat.storm.builder import TopologyBuilder as TopologyBuilder
 from flinkish.compat.storm.config import Config as Config
 from flinkish.compat.storm.join_bolt import JoinBolt as JoinBolt
+from flinkish.compat.storm.policies import CountEvictionPolicy as CountEvictionPolicy
+from flinkish.compat.storm.policies import CountTriggerPolicy as CountTriggerPolicy
+from flinkish.compat.storm.policies import Event as Event
+from flinkish.compat.storm.policies import EvictionContext as EvictionContext
+from flinkish.compat.storm.policies import EvictionPolicy as EvictionPolicy
+from flinkish.compat.storm.policies import TimeEvictionPolicy as TimeEvictionPolicy
+from flinkish.compat.storm.policies import TimeTriggerPolicy as TimeTriggerPolicy
+from flinkish.compat.storm.policies import TriggerPolicy as TriggerPolicy
+from flinkish.compat.storm.policies import TriggerPolicyContext as TriggerPolicyContext
+from flinkish.compat.storm.policies import (
+    WatermarkCountEvictionPolicy as WatermarkCountEvictionPolicy,
+)
+from flinkish.compat.storm.policies import (
+    WatermarkCountTriggerPolicy as WatermarkCountTriggerPolicy,
+)
+from flinkish.compat.storm.policies import (
+    WatermarkTimeEvictionPolicy as WatermarkTimeEvictionPolicy,
+)
+from flinkish.compat.storm.policies import WatermarkTimeTriggerPolicy as WatermarkTimeTriggerPolicy
 from flinkish.compat.storm.task import KeyValueState as KeyValueState
 from flinkish.compat.storm.task import OutputCollector as OutputCollector
 from flinkish.compat.storm.task import OutputFieldsDeclarer as OutputFieldsDeclarer
@@ -46,24 +65,9 @@ from flinkish.compat.storm.tuples import Values as Values
 from flinkish.compat.storm.watermarks import LagWatermarks as LagWatermarks
 from flinkish.compat.storm.watermarks import unionWithLag as unionWithLag
 from flinkish.compat.storm.windows import Count as Count
-from flinkish.compat.storm.windows import CountEvictionPolicy as CountEvictionPolicy
-from flinkish.compat.storm.windows import CountTriggerPolicy as CountTriggerPolicy
-from flinkish.compat.storm.windows import Event as Event
-from flinkish.compat.storm.windows import EvictionContext as EvictionContext
-from flinkish.compat.storm.windows import EvictionPolicy as EvictionPolicy
 from flinkish.compat.storm.windows import Extent as Extent
 from flinkish.compat.storm.windows import PolicyWindow as PolicyWindow
 from flinkish.compat.storm.windows import PolicyWindowCollector as PolicyWindowCollector
 from flinkish.compat.storm.windows import PolicyWindowedStream as PolicyWindowedStream
 from flinkish.compat.storm.windows import PolicyWindowFunction as PolicyWindowFunction
 from flinkish.compat.storm.windows import PolicyWindowLike as PolicyWindowLike
-from flinkish.compat.storm.windows import TimeEvictionPolicy as TimeEvictionPolicy
-from flinkish.compat.storm.windows import TimeTriggerPolicy as TimeTriggerPolicy
-from flinkish.compat.storm.windows import TriggerPolicy as TriggerPolicy
-from flinkish.compat.storm.windows import TriggerPolicyContext as TriggerPolicyContext
-from flinkish.compat.storm.windows import (
-    WatermarkCountEvictionPolicy as WatermarkCountEvictionPolicy,
-)
-from flinkish.compat.storm.windows import WatermarkCountTriggerPolicy as WatermarkCountTriggerPolicy
-from flinkish.compat.storm.windows import WatermarkTimeEvictionPolicy as WatermarkTimeEvictionPolicy
-from flinkish.compat.storm.windows import WatermarkTimeTriggerPolicy as WatermarkTimeTriggerPolicy

@@ -47,7 +47,7 @@ class _Declarer:
     def addConfigurations(self, conf: Mapping[str, object]) -> Self:
         """The same for several."""
         fix = "Pass a dict or a Config."
-        check_names(instance("addConfigurations", conf, Mapping, fix))  # type: ignore[type-abstract]
+        check_names(instance("addConfigurations", conf, Mapping, fix))
         self._settings.update(conf)
         return self
 
@@ -373,7 +373,7 @@ class TopologyBuilder:
         NotSupportedError for bolts that read each other in a circle.
         """
         settings = {} if config is None else config
-        instance("createTopology", settings, Mapping, "Pass a Config or a dict, or nothing.")  # type: ignore[type-abstract]
+        instance("createTopology", settings, Mapping, "Pass a Config or a dict, or nothing.")
         check_names(settings)
         return StormTopology(dict(self._components), dict(settings))
 
@@ -400,7 +400,7 @@ class StormSubmitter:
         not given, as the windows are made there.
         """
         text("submitTopology: name", name)
-        instance("submitTopology", topoConf, Mapping, "Pass a Config or a dict second.")  # type: ignore[type-abstract]
+        instance("submitTopology", topoConf, Mapping, "Pass a Config or a dict second.")
         instance("submitTopology", topology, StormTopology, "Pass builder.createTopology() third.")
         if WindowSettings.of(topoConf) not in (
             WindowSettings(),

@@ -113,7 +113,9 @@ class WindowSettings:
             Config.TOPOLOGY_BOLTS_TUPLE_TIMESTAMP_FIELD_NAME,
             Config.TOPOLOGY_BOLTS_LATE_TUPLE_STREAM,
         )
-        field, late = (None if get(name) is None else text(name, get(name)) for name in names)
+        field, late = (
+            None if name not in settings else text(name, settings[name]) for name in names
+        )
         return WindowSettings(
             length=_extent(settings, *_LENGTHS),
             slide=_extent(settings, *_SLIDES),

@@ -11,15 +11,17 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.compat.storm.windows import (
+from flinkish.compat.storm.policies import (
     Event,
     EvictionContext,
     EvictionPolicy,
+    TriggerPolicy,
+    TriggerPolicyContext,
+)
+from flinkish.compat.storm.windows import (
     PolicyWindow,
     PolicyWindowCollector,
     PolicyWindowDescription,
-    TriggerPolicy,
-    TriggerPolicyContext,
 )
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements

@@ -119,15 +119,16 @@ class CepStream:
             raise IllegalArgumentError(
                 f"CepStream.create: there is a stream {streamName!r} already. Give each its own name."
             )
-        shape = _SHAPES[eventShape]
+        shape: type[Any] = _SHAPES[eventShape]
 
-        def checked(event: Any) -> TemporalEvent[T]:
-            if not isinstance(event, shape):
+        def checked(event: TemporalEvent[T]) -> TemporalEvent[T]:
+            fits: bool = isinstance(event, shape)
+            if not fits:
                 raise InvalidProgramError(
                     f"CepStream {streamName!r}: {shown(event)} is not a {shape.__name__}. Let the source give"
                     f" {shape.__name__}s, or pass the shape that it gives."
                 )
-            return event  # type: ignore[no-any-return]
+            return event
 
         stream = events.map(checked).name(streamName)
         chosen = declared if settings is None else settings

@@ -76,7 +76,7 @@ def _pieces(
     left: DataStream[Any],
     right: DataStream[Any],
     where: Callable[[Any, Any], bool],
-    function: type[PiecesFunction],
+    function: type[PiecesFunction[Any, Any]],
 ) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
     for stream in (left, right):
         instance(method, stream, DataStream, "Pass the two streams of events first.")

@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, ClassVar, Generic, Self, TypeVar, Union
+from typing import Any, ClassVar, Generic, Self, TypeVar, Union, overload
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length
 from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
@@ -142,12 +142,36 @@ class LifetimeWindowedStream(Generic[T]):
         description = LifetimeWindowDescription(self._windows, late, function, call)
         return self._input._transform(description, outputType)
 
+    @overload
+    def take(
+        self, count: int, orderBy: Callable[[T], Any], descending: bool = ...
+    ) -> SingleOutputStreamOperator[TemporalEvent[T]]: ...
+
+    @overload
+    def take(
+        self,
+        count: int,
+        orderBy: Callable[[T], Any],
+        descending: bool = ...,
+        *,
+        select: Callable[[T, int], R],
+    ) -> SingleOutputStreamOperator[TemporalEvent[R]]: ...
+
+    @overload
+    def take(
+        self,
+        count: int,
+        orderBy: Callable[[T], Any],
+        descending: bool,
+        select: Callable[[T, int], R],
+    ) -> SingleOutputStreamOperator[TemporalEvent[R]]: ...
+
     def take(
         self,
         count: int,
         orderBy: Callable[[T], Any],
         descending: bool = False,
-        select: Callable[[T, int], R] | None = None,
+        select: Callable[[T, int], Any] | None = None,
     ) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
         """The first ``count`` payloads of each window in the order of ``orderBy(payload)``, and with the last of them
         all that are equal to it (StreamInsight: ``orderby``, ``Take``).

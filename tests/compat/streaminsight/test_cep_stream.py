@@ -139,6 +139,10 @@ def test_names_do_not_keep_an_environment():
     assert gone() is None
 
 
+def wrong_source(config, shape):
+    return 5
+
+
 def twice(stream):
     CepStream.create("data", stream, None, EventShape.Point)
     return CepStream.create("data", stream, None, EventShape.Point)
@@ -156,7 +160,7 @@ def imports(name):
         (imports("data"), "CepStream.create('data', ...) before"),
         (lambda s: CepStream.create("x", s, 5, EventShape.Point), "AdapterFactory that makes"),
         (lambda s: CepStream.create("x", 5, None, EventShape.Point), "Pass an AdapterFactory"),
-        (lambda s: CepStream.create("x", lambda c, e: 5, 1, EventShape.Point), "AdapterFactory"),
+        (lambda s: CepStream.create("x", wrong_source, 1, EventShape.Point), "AdapterFactory"),
     ],
 )
 def test_what_is_refused(build, says):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -87,7 +88,7 @@ def moments(events):
 def test_pieces_are_what_the_definition_says(operator, expected, lefts, rights, cuts, edges):
     """Whatever the shapes and wherever increments come between the events."""
     harness = StreamTestHarness(operator)
-    steps = [(t, 2, harness.processWatermark1, t) for t in cuts]
+    steps: list[tuple[int, int, Any, Any]] = [(t, 2, harness.processWatermark1, t) for t in cuts]
     steps += [(t, 3, harness.processWatermark2, t) for t in cuts]
     for events, process in ((lefts, harness.processElement1), (rights, harness.processElement2)):
         for event in events:
