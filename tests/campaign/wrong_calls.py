@@ -86,6 +86,7 @@ CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
 nothing."""
 
 CALLED_FOR_EVERY_ELEMENT = {
+    "BaseWindowedBolt.process",
     "ContentChangeWindows.changeAt",
     "ContentChangeWindows.changes",
     "EvictableElements.removeFirst",

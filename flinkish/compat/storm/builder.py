@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -176,7 +176,9 @@ class BoltDeclarer(_Declarer):
                 " returns."
             )
         by_fields = all(grouping.fields is not None for grouping in self._groupings)
-        named = by_fields or isinstance(bolt, JoinBolt)
+        # Which stream an element is of matters for the rest, so it must become a tuple that tells
+        by_same_fields = len({grouping.fields for grouping in self._groupings}) == 1
+        named = (by_fields and not by_same_fields) or isinstance(bolt, JoinBolt)
         streams = tuple(
             topology.stream(grouping.component, grouping.stream)
             .map(_delivery(grouping.component, grouping.stream, named))
@@ -191,20 +193,22 @@ def _delivery(component: str, stream: str, named: bool) -> Callable[[Any], Any]:
     return lambda value: delivered(value, component, stream, named)
 
 
-def _key(groupings: Iterable[_Grouping]) -> Callable[[Any], Any]:
+def _key(groupings: Sequence[_Grouping]) -> Callable[[Any], Any]:
     """The values of the fields that the stream of a tuple is grouped by."""
     getters = {
-        (grouping.component, grouping.stream): [field_getter(f) for f in grouping.fields or ()]
+        (grouping.component, grouping.stream): _values_of(grouping.fields or Fields())
         for grouping in groupings
     }
+    if len({grouping.fields for grouping in groupings}) == 1:
+        return next(iter(getters.values()))
+    return lambda value: getters[value.getSourceComponent(), value.getSourceStreamId()](value)
 
-    def key(value: Any) -> Any:
-        values = [
-            get(value) for get in getters[value.getSourceComponent(), value.getSourceStreamId()]
-        ]
-        return values[0] if len(values) == 1 else tuple(values)
 
-    return key
+def _values_of(fields: Fields) -> Callable[[Any], Any]:
+    getters = [field_getter(field) for field in fields]
+    if len(getters) == 1:
+        return getters[0]
+    return lambda value: tuple(get(value) for get in getters)
 
 
 class StormTopology:
@@ -218,7 +222,9 @@ class StormTopology:
     def __init__(
         self, components: Mapping[str, SpoutDeclarer | BoltDeclarer], config: Mapping[str, Any]
     ) -> None:
-        self._components, self._config = components, config
+        fix = "TopologyBuilder().createTopology() makes it."
+        self._components = instance("StormTopology", components, Mapping, fix)
+        self._config = instance("StormTopology", config, Mapping, fix)
         self._streams: dict[str, tuple[DataStream[Any], set[str]]] = {}
         self._waiting: list[str] = []
         for component in components:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
-from flinkish.api.arguments import text
+from flinkish.api.arguments import instance, text
 from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import MapState, MapStateDescriptor
@@ -54,7 +54,9 @@ class OutputCollector(Generic[R]):
     def __init__(
         self, component: str, streams: Mapping[str, Fields], inTopology: bool = False
     ) -> None:
-        self._component = component
+        self._component = text("OutputCollector: component", component)
+        fix = "Pass the Fields of each stream by its id."
+        instance("OutputCollector: streams", streams, Mapping, fix)
         self._schemas = {
             stream: TupleSchema(fields if inTopology else (), component, stream)
             for stream, fields in {DEFAULT_STREAM: (), **streams}.items()
@@ -160,7 +162,8 @@ class KeyValueState(Generic[K, V]):
     with ``fieldsGrouping`` of the values that it groups by."""
 
     def __init__(self, state: MapState[K, V]) -> None:
-        self._state = state
+        fix = "A stateful bolt gets one by initState(state)."
+        self._state = instance("KeyValueState", state, MapState, fix)
 
     def get(self, key: K, defaultValue: V | None = None) -> V | None:
         """The value of ``key``, or ``defaultValue``."""

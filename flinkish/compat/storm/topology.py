@@ -105,14 +105,17 @@ class BaseWindowedBolt(Bolt[T, R], PolicyWindowFunction[T, R]):
     Count: TypeAlias = Count
     Duration: TypeAlias = Duration
 
+    # Here, as the __init__ of a subclass need not call this one
+    _function: PolicyWindowLike[T, R] | None = None
+    _length: Extent | None = None
+    _slide: Extent | None = None
+    _timestamp: Callable[[T], int] | None = None
+    _lag: TimeLike | None = None
+    _interval: TimeLike | None = None
+    _late_tag: OutputTag[T] | None = None
+
     def __init__(self, function: PolicyWindowLike[T, R] | None = None) -> None:
         self._function = function
-        self._length: Extent | None = None
-        self._slide: Extent | None = None
-        self._timestamp: Callable[[T], int] | None = None
-        self._lag: TimeLike | None = None
-        self._interval: TimeLike | None = None
-        self._late_tag: OutputTag[T] | None = None
 
     # ------------------------------------------------------------------ settings
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from flinkish.api.arguments import text, whole_number
+from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.stored_names import stored_as
 from flinkish.api.types.row import Row
@@ -142,6 +142,7 @@ class Tuple(tuple[Any, ...]):
 
     def select(self, selector: Fields) -> list[Any]:
         """The values of those names."""
+        instance("Tuple.select", selector, Fields, 'Pass Fields("word", "count").')
         return [self.getValueByField(field) for field in selector]
 
     def getSourceComponent(self) -> str:
@@ -190,6 +191,9 @@ class TupleSchema:
         if named is not None and all(field in named for field in self.fields):
             return tuple(named[field] for field in self.fields)
         return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+Tuple._schema = TupleSchema((), "", DEFAULT_STREAM)
 
 
 def named_values(value: object) -> Mapping[str, Any] | None:

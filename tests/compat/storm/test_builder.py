@@ -291,6 +291,32 @@ class Seen(BaseStatefulBolt):
         collector.emit((tuple_["user"], before + 1))
 
 
+class OwnInit(BaseWindowedBolt):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def execute(self, window, collector):
+        collector.emit(self.factor * sum(window.get()))
+
+
+def test_a_bolt_whose_init_calls_no_other_on_plain_numbers():
+    """What has neither values nor names goes to a bolt as it is, and so does what it emits without fields."""
+
+    def build(numbers):
+        builder = TopologyBuilder()
+        builder.setSpout("numbers", numbers)
+        bolt = OwnInit(10).withTumblingWindow(Count(2))
+        builder.setBolt("sums", bolt).globalGrouping("numbers")
+        twice = BaseWindowedBolt(lambda window: [2 * sum(window.get())])
+        twice.withTumblingWindow(Count(1))
+        builder.setBolt("twice", twice).shuffleGrouping("sums")
+        return builder.createTopology()["twice"]
+
+    harness = StreamTestHarness(build)
+    feed(harness, [1, 2, 3, 4])
+    assert values(harness) == [60, 140]
+
+
 def test_a_stateful_bolt_on_elements_with_names():
     """Dicts, Rows and dataclasses have the fields that they are grouped by."""
 
