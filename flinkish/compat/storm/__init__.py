@@ -1,6 +1,6 @@
-"""Apache Storm's windowed bolts: windows by length and slide, each a count or a duration.
+"""Apache Storm: topologies of bolts, and windows by length and slide, each a count or a duration.
 
-A bolt is described as in Storm and set on streams with ``setBolt``:
+``TopologyBuilder`` sets bolts by name; ``setBolt`` sets a single one on streams:
 
 >>> class Sums(BaseWindowedBolt[tuple[int, int], int]):
 ...     def execute(self, inputWindow, collector):

@@ -237,9 +237,7 @@ class ClipFunction(PiecesFunction[T1, T2]):
         return time == left.startTime
 
     def ends(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
-        return time > left.startTime and any(
-            right.startTime == time and right.endTime != time for right in living
-        )
+        return any(right.startTime == time and right.endTime != time for right in living)
 
     def isNeeded(self, right: TemporalEvent[T2], time: int) -> bool:
         return right.startTime > time
