@@ -340,7 +340,10 @@ def of_engine(kind: type) -> bool:
     """Whether it is what flinkish itself gives a function or takes from it with each batch: states, contexts, collectors,
     metrics, accumulators."""
     return issubclass(kind, Accumulator) or _module(kind).startswith(
-        ("flinkish.runtime.", "flinkish.spark.", "flinkish.testing.", "flinkish.cep.operator")
+        (
+            *("flinkish.runtime.", "flinkish.spark.", "flinkish.testing.", "flinkish.cep.operator"),
+            "flinkish.compat.storm.task",
+        )
     )
 
 

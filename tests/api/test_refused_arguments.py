@@ -13,7 +13,7 @@ from flinkish.api.errors import (
     UnstableKeyError,
 )
 from flinkish.compat import atlas, streaminsight
-from flinkish.compat.storm.windows import (
+from flinkish.compat.storm.policies import (
     Event,
     WatermarkCountEvictionPolicy,
     WatermarkTimeEvictionPolicy,

@@ -19,7 +19,7 @@ from typing import Any
 import flinkish as fl
 import flinkish.compat
 from flinkish.api.functions.functions import Function
-from flinkish.compat.storm.windows import EvictionPolicy, TriggerPolicy
+from flinkish.compat.storm.policies import EvictionPolicy, TriggerPolicy
 
 SEED = 12
 COMBINATIONS = 6
@@ -86,6 +86,7 @@ CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
 nothing."""
 
 CALLED_FOR_EVERY_ELEMENT = {
+    "BaseWindowedBolt.process",
     "ContentChangeWindows.changeAt",
     "ContentChangeWindows.changes",
     "EvictableElements.removeFirst",

@@ -181,8 +181,8 @@ def test_other_settings_of_streaminsight() -> None:
         AdvanceTimeGenerationSettings(1, "x")  # type: ignore[arg-type]
     with pytest.raises(InvalidProgramError, match=r"advanceToInfinityOnShutdown: 'no' .* True or"):
         AdvanceTimeGenerationSettings(1, 0, "no")  # type: ignore[arg-type]
-    with pytest.raises(InvalidProgramError, match=r"ImportSettings: 'data' .* a DataStream\. Pass"):
-        AdvanceTimeImportSettings("data")  # type: ignore[arg-type]
+    with pytest.raises(InvalidProgramError, match=r"ImportSettings: 5 .* a DataStream\. Pass"):
+        AdvanceTimeImportSettings(5)  # type: ignore[arg-type]
     with pytest.raises(
         InvalidProgramError, match="AdvanceTimeSettings: generation: 10 of type int"
     ):

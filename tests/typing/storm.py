@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_type
+from typing import Any, assert_type
 
 from flinkish import Collector, DataStream, Duration, OutputTag, SingleOutputStreamOperator
 from flinkish.compat import storm
 from flinkish.compat.storm import (
+    BaseBasicBolt,
+    BaseRichBolt,
+    BaseStatefulWindowedBolt,
     BaseWindowedBolt,
+    Config,
     CountEvictionPolicy,
     Event,
     EvictionContext,
     EvictionPolicy,
+    Fields,
+    JoinBolt,
+    KeyValueState,
     OutputCollector,
+    OutputFieldsDeclarer,
     PolicyWindow,
     PolicyWindowedStream,
     PolicyWindowFunction,
+    TopologyBuilder,
+    TopologyContext,
     TriggerPolicy,
     TriggerPolicyContext,
+    Tuple,
     TupleWindow,
+    Values,
     setBolt,
     unionWithLag,
 )
@@ -105,3 +117,51 @@ def policies(readings: DataStream[Reading]) -> None:
     assert_type(timed, SingleOutputStreamOperator[Reading])
     tumbling = PolicyWindowedStream.of(timed, Duration.ofSeconds(20))
     assert_type(tumbling.process(values), SingleOutputStreamOperator[float])
+
+
+class Split(BaseBasicBolt[Tuple, list[object]]):
+    def execute(self, input: Tuple, collector: OutputCollector[list[object]]) -> None:  # noqa: A002
+        for word in input.getStringByField("sentence").split():
+            collector.emit(Values(word))
+
+    def declareOutputFields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("word"))
+
+
+class Counts(BaseRichBolt[Tuple, list[object]]):
+    def prepare(
+        self,
+        topoConf: Mapping[str, object],
+        context: TopologyContext,
+        collector: OutputCollector[list[object]],
+    ) -> None:
+        self.collector, self.counts = collector, dict[str, int]()
+
+    def execute(self, input: Tuple) -> None:  # noqa: A002
+        self.counts[input[0]] = self.counts.get(input[0], 0) + 1
+        self.collector.emit(input, Values(input[0], self.counts[input[0]]))
+
+
+class Running(BaseStatefulWindowedBolt[Reading, float]):
+    def initState(self, state: KeyValueState[str, float]) -> None:
+        self.state = state
+
+    def execute(self, input: TupleWindow[Reading]) -> list[float]:  # noqa: A002
+        total = sum(reading.value for reading in input.getNew())
+        self.state.put("total", (self.state.get("total") or 0.0) + total)
+        return [total]
+
+
+def a_topology(sentences: DataStream[str], readings: DataStream[Reading]) -> DataStream[Any]:
+    builder = TopologyBuilder()
+    builder.setSpout("sentences", sentences, fields=Fields("sentence"))
+    builder.setSpout("readings", readings)
+    builder.setBolt("split", Split(), 4).shuffleGrouping("sentences")
+    builder.setBolt("count", Counts(), 4).fieldsGrouping("split", Fields("word"))
+    join = JoinBolt("split", "word").leftJoin("count", "word", "split").select("word,count")
+    builder.setBolt("join", join.withTumblingWindow(storm.Count(9))).globalGrouping("split")
+    running = Running().withTumblingWindow(storm.Count(2)).withPersistence()
+    builder.setBolt("running", running).addConfiguration("x", 1).allGrouping("readings")
+    topology = builder.createTopology(Config({"topology.workers": 2}))
+    assert_type(topology["split", "odd"], DataStream[Any])
+    return topology["running"]

@@ -14,19 +14,25 @@ from flinkish.compat.streaminsight import (
     AdvanceTimeImportSettings,
     AdvanceTimePolicy,
     AdvanceTimeSettings,
+    CepStream,
     EdgeEvent,
+    EventShape,
     IntervalEvent,
     PointEvent,
     TemporalEvent,
+    TimeSpan,
     alterEventDuration,
+    clipEventDuration,
     committed,
     countByStartTimeWindow,
     hoppingWindow,
     join,
+    leftAntiSemiJoin,
     shiftEventTime,
     snapshotWindow,
     toEdgeStreamable,
     toIntervalStreamable,
+    toPointEventStream,
     toPointStreamable,
     union,
 )
@@ -92,3 +98,27 @@ def windows(trades: DataStream[TemporalEvent[Trade]]) -> None:
         countByStartTimeWindow(lasting, 3).apply(highest),
         SingleOutputStreamOperator[TemporalEvent[float]],
     )
+
+
+def pieces(
+    trades: DataStream[TemporalEvent[Trade]], listings: DataStream[TemporalEvent[Listing]]
+) -> None:
+    def same(trade: Trade, listing: Listing) -> bool:
+        return trade.symbol == listing.symbol
+
+    named = CepStream.create(
+        "trades", trades, None, EventShape.Point, AdvanceTimeSettings.increasingStartTime()
+    )
+    assert_type(named, SingleOutputStreamOperator[TemporalEvent[Trade]])
+    unlisted = leftAntiSemiJoin(named, listings, same)
+    assert_type(unlisted, SingleOutputStreamOperator[TemporalEvent[Trade]])
+    endless = alterEventDuration(unlisted, lambda event: TimeSpan.MaxValue)
+    clipped = clipEventDuration(endless, listings, same)
+    assert_type(clipped, SingleOutputStreamOperator[TemporalEvent[Trade]])
+    assert_type(toPointEventStream(clipped), SingleOutputStreamOperator[TemporalEvent[Trade]])
+    best = hoppingWindow(clipped, 10, 5, 3).take(
+        3, lambda trade: trade.price, True, lambda trade, rank: (rank, trade.symbol)
+    )
+    assert_type(best, SingleOutputStreamOperator[TemporalEvent[tuple[int, str]]])
+    first = snapshotWindow(clipped).take(1, lambda trade: trade.price)
+    assert_type(first, SingleOutputStreamOperator[TemporalEvent[Trade]])

@@ -11,15 +11,17 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.compat.storm.windows import (
+from flinkish.compat.storm.policies import (
     Event,
     EvictionContext,
     EvictionPolicy,
+    TriggerPolicy,
+    TriggerPolicyContext,
+)
+from flinkish.compat.storm.windows import (
     PolicyWindow,
     PolicyWindowCollector,
     PolicyWindowDescription,
-    TriggerPolicy,
-    TriggerPolicyContext,
 )
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
@@ -27,6 +29,7 @@ from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
 
@@ -155,6 +158,8 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
     def __init__(self, context: OperatorContext, description: PolicyWindowDescription) -> None:
         super().__init__(context)
         self._description = description
+        self._trigger = deepcopy(description.triggerPolicy)
+        self._started = False
         self._event_time = description.triggerPolicy.isEventTime()
         self._late_tag = description.lateDataOutputTag
         self._table = context.backend.table("policy-windows")
@@ -164,6 +169,16 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
 
     def open(self) -> None:
         self.openFunction(self._description.function)
+        with user_method_of(self.name, "start()"):
+            self._trigger.start()
+        self._started = True
+
+    def close(self) -> None:
+        if self._started:
+            self._started = False
+            with user_method_of(self.name, "shutdown()"):
+                self._trigger.shutdown()
+        super().close()
 
     # ------------------------------------------------------------------ elements
 
@@ -227,7 +242,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         description = self._description
         return PolicyWindowManager(
             key if description.grouped else None,
-            description.triggerPolicy,
+            self._trigger,
             description.evictionPolicy,
             self._activate,
             self._table.get(key, None),

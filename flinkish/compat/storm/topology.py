@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias, TypeVar
 
-from flinkish.api.arguments import integer, length_from_zero, member, positive_length, text
+from flinkish.api.arguments import (
+    instance,
+    integer,
+    length_from_zero,
+    member,
+    positive,
+    positive_length,
+)
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.functions import Collector, KeySelectorLike
-from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.time import durations as time
 from flinkish.api.time.durations import TimeLike, TimeUnit
 from flinkish.api.types.fields import Field, checked_field, field_getter
+from flinkish.compat.storm.bolts import Bolt, Stateful
+from flinkish.compat.storm.task import OutputCollector, OutputFieldsDeclarer
 from flinkish.compat.storm.watermarks import unionWithLag
 from flinkish.compat.storm.windows import (
     Count,
@@ -33,6 +41,7 @@ X = TypeVar("X")
 
 
 __all__ = [
+    "BaseStatefulWindowedBolt",
     "BaseWindowedBolt",
     "Count",
     "Duration",
@@ -85,103 +94,28 @@ class Duration(time.Duration):
         return cls.ofDays(days)
 
 
-class OutputFieldsDeclarer:
-    """Where a bolt says which streams it has (Storm: the same name)."""
-
-    def __init__(self) -> None:
-        self.streams: set[str] = set()
-
-    def declare(self, *fields: object) -> None:
-        """Accepted: tuples are what the bolt emits, and need no names."""
-
-    def declareStream(self, streamId: str, *fields: object) -> None:
-        """A stream besides the default one: read it with ``getSideOutput(OutputTag(streamId))``."""
-        self.streams.add(text("declareStream: streamId", streamId))
-
-
-class OutputCollector(Generic[R]):
-    """Where a bolt puts its results (Storm: the same name). Spark does the anchoring and acks."""
-
-    def __init__(self, bolt: str, out: Collector[R], streams: Collection[str] = ()) -> None:
-        self._bolt = bolt
-        self._out = out
-        self._streams = streams
-
-    @overload
-    def emit(self, value: R, /) -> None: ...
-
-    @overload
-    def emit(self, streamId: str, value: object, /) -> None: ...
-
-    @overload
-    def emit(self, anchors: object, value: R, /) -> None: ...
-
-    @overload
-    def emit(self, streamId: str, anchors: object, value: object, /) -> None: ...
-
-    def emit(self, *arguments: Any) -> None:
-        """Emit a value, with the end of the window as its timestamp: to the default stream, or to the one whose id comes
-        first and that ``declareOutputFields`` declares. Anchors, before the value, have no effect.
-
-        Raises InvalidProgramError for a stream that is not declared.
-        """
-        *before, value = arguments
-        stream = before[0] if before and isinstance(before[0], str) else _DEFAULT_STREAM
-        if stream == _DEFAULT_STREAM:
-            self._out.collect(value)
-        elif stream in self._streams and isinstance(self._out, PolicyWindowCollector):
-            self._out.output(OutputTag(stream), value)
-        else:
-            raise InvalidProgramError(
-                f"{self._bolt}: emit: no stream {shown(stream)} is declared. Write"
-                f" declarer.declareStream({stream!r}) in declareOutputFields(declarer); to anchor a value to a text,"
-                " leave the text out."
-            )
-
-    def ack(self, input: object) -> None:  # noqa: A002 - Storm's name
-        """Accepted, without effect: each tuple counts once."""
-
-
-_DEFAULT_STREAM = "default"
-
-
-class BaseWindowedBolt(PolicyWindowFunction[T, R]):
+class BaseWindowedBolt(Bolt[T, R], PolicyWindowFunction[T, R]):
     """A bolt over windows (Storm: the same name).
 
-    Subclasses have ``execute``; for a bolt without more to it pass ``function(window[, out])``.
+    Subclasses have ``execute(inputWindow, collector)``, or ``execute(inputWindow)`` and the collector from
+    ``prepare``; for a bolt without more to it pass ``function(window[, out])``.
     The settings change this object and return it.
     """
 
     Count: TypeAlias = Count
     Duration: TypeAlias = Duration
 
+    # Here, as the __init__ of a subclass need not call this one
+    _function: PolicyWindowLike[T, R] | None = None
+    _length: Extent | None = None
+    _slide: Extent | None = None
+    _timestamp: Callable[[T], int] | None = None
+    _lag: TimeLike | None = None
+    _interval: TimeLike | None = None
+    _late_tag: OutputTag[T] | None = None
+
     def __init__(self, function: PolicyWindowLike[T, R] | None = None) -> None:
         self._function = function
-        self._length: Extent | None = None
-        self._slide: Extent | None = None
-        self._timestamp: Callable[[T], int] | None = None
-        self._lag: TimeLike = 0
-        self._interval: TimeLike = 1_000
-        self._late_tag: OutputTag[T] | None = None
-        self._streams: frozenset[str] = frozenset()
-
-    # ------------------------------------------------------------------ what a bolt does
-
-    def prepare(self, context: RuntimeContext) -> None:
-        """Called before the first window, once for as long as a worker keeps the task. ``context`` has keyed
-        state and metrics."""
-
-    def execute(
-        self, inputWindow: TupleWindow[T], collector: OutputCollector[R]
-    ) -> Iterable[R] | None:
-        """Called with each window that has tuples. Emits to ``collector``, or returns or yields the results."""
-        return None
-
-    def declareOutputFields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams that ``execute`` emits to, besides the default one."""
-
-    def cleanup(self) -> None:
-        """Called at the end, as often as ``prepare``."""
 
     # ------------------------------------------------------------------ settings
 
@@ -225,18 +159,12 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
 
     # ------------------------------------------------------------------ on the primitives
 
-    def open(self, openContext: OpenContext) -> None:
-        self.prepare(self.getRuntimeContext())
+    def process(self, window: PolicyWindow[T], out: Collector[R]) -> None:
+        assert isinstance(out, PolicyWindowCollector)
+        self._run(window, out.collect, out.output)
 
-    def close(self) -> None:
-        self.cleanup()
-
-    def process(self, window: PolicyWindow[T], out: Collector[R]) -> Iterable[R] | None:
-        collector = OutputCollector(type(self).__name__, out, self._streams)
-        return self.execute(window, collector)
-
-    def _windowed(
-        self, streams: tuple[DataStream[T], ...], key: KeySelectorLike[T, K] | None
+    def _set_on(
+        self, streams: tuple[DataStream[T], ...], key: KeySelectorLike[T, Any] | None, tasks: int
     ) -> SingleOutputStreamOperator[R]:
         if self._length is None:
             raise InvalidProgramError(
@@ -248,11 +176,7 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
                 f"setBolt: {type(self).__name__} has a late tuple stream but no timestamps, so no"
                 " tuple is late. Call withTimestampField on it."
             )
-        declarer = OutputFieldsDeclarer()
-        self.declareOutputFields(declarer)
-        self._streams = frozenset(declarer.streams)
-        own = type(self).execute is not BaseWindowedBolt.execute
-        if self._function is None and not own:
+        if self._function is None and type(self).execute is Bolt.execute:
             raise InvalidProgramError(
                 f"setBolt: {type(self).__name__} has nothing to do. Write its"
                 " execute(inputWindow, collector), or pass BaseWindowedBolt a function."
@@ -263,12 +187,12 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
             self._length,
             self._slide,
             eventTime=self._timestamp is not None,
-            lag=self._lag,
+            lag=0 if self._lag is None else self._lag,
         )
         if self._late_tag is not None:
             windows.sideOutputLateData(self._late_tag)
         result = windows.process(self if self._function is None else self._function)
-        return result.name(type(self).__name__)
+        return result.name(self._component or type(self).__name__)
 
     def _timed(self, streams: tuple[DataStream[T], ...]) -> DataStream[T]:
         timestamp = self._timestamp
@@ -276,18 +200,52 @@ class BaseWindowedBolt(PolicyWindowFunction[T, R]):
             return streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
         return unionWithLag(
             *streams,
-            lag=self._lag,
-            watermarkInterval=self._interval,
+            lag=0 if self._lag is None else self._lag,
+            watermarkInterval=1_000 if self._interval is None else self._interval,
             timestampAssigner=lambda element, _: timestamp(element),
         )
 
 
+class BaseStatefulWindowedBolt(Stateful, BaseWindowedBolt[T, R]):
+    """A bolt over windows with a ``KeyValueState``, which it gets by ``initState(state)`` (Storm: the same
+    name).
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> class Total(BaseStatefulWindowedBolt[int, int]):
+    ...     def initState(self, state):
+    ...         self.state = state
+    ...     def execute(self, inputWindow, collector):
+    ...         self.state.put("total", self.state.get("total", 0) + sum(inputWindow.get()))
+    ...         collector.emit(self.state.get("total"))
+    >>> bolt = Total().withTumblingWindow(Count(2)).withPersistence()
+    >>> harness = StreamTestHarness(lambda numbers: setBolt(bolt, numbers))
+    >>> for number in (1, 2, 3, 4):
+    ...     harness.processElement(number)
+    >>> [record.value for record in harness.getOutput()]
+    [3, 10]
+    """
+
+    def withPersistence(self) -> Self:
+        """Accepted: the queue of a window is always in the checkpoint and on disk, not only in memory."""
+        return self
+
+    def withMaxEventsInMemory(self, maxEventsInMemory: int) -> Self:
+        """Accepted, without effect: the state backend decides what is in memory."""
+        positive("withMaxEventsInMemory", maxEventsInMemory)
+        return self
+
+    def withMessageIdField(self, fieldName: str) -> Self:
+        """Accepted, without effect: no tuple comes twice."""
+        checked_field("withMessageIdField", fieldName)
+        return self
+
+
 def setBolt(
-    bolt: BaseWindowedBolt[T, R],
+    bolt: Bolt[T, R],
     *streams: DataStream[T],
     fieldsGrouping: KeySelectorLike[T, K] | str | None = None,
 ) -> SingleOutputStreamOperator[R]:
-    """What ``bolt`` emits when it reads ``streams`` (Storm: ``TopologyBuilder.setBolt``).
+    """What ``bolt`` emits when it reads ``streams``. ``TopologyBuilder.setBolt`` names them instead.
 
     The bolt is one task, so its windows are over all tuples. With ``fieldsGrouping``, a key
     selector or the name of a field, each key has windows of its own; a single keyed stream brings
@@ -296,6 +254,7 @@ def setBolt(
     Raises InvalidProgramError for a bolt without a window, IllegalArgumentError for a late tuple
     stream without timestamps.
     """
+    instance("setBolt", bolt, Bolt, "Pass the bolt first, and then the streams that it reads.")
     if not streams or not all(isinstance(stream, DataStream) for stream in streams):
         raise InvalidProgramError(f"setBolt: pass the streams to read, not {shown(streams)}.")
     if fieldsGrouping is None:
@@ -305,6 +264,6 @@ def setBolt(
                 "setBolt: of several streams none brings a key for all. Pass fieldsGrouping=..."
                 " instead of a keyed stream."
             )
-        return bolt._windowed(streams, keyed[0].getKeySelector() if keyed else None)
+        return bolt._set_on(streams, keyed[0].getKeySelector() if keyed else None, 1)
     selector = field_getter(fieldsGrouping) if isinstance(fieldsGrouping, str) else fieldsGrouping
-    return bolt._windowed(streams, selector)
+    return bolt._set_on(streams, selector, 1)

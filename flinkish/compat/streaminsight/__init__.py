@@ -38,6 +38,14 @@ from flinkish.compat.streaminsight.advance_time import (
 from flinkish.compat.streaminsight.advance_time import AdvanceTimePolicy as AdvanceTimePolicy
 from flinkish.compat.streaminsight.advance_time import AdvanceTimeSettings as AdvanceTimeSettings
 from flinkish.compat.streaminsight.advance_time import advanceTime as advanceTime
+from flinkish.compat.streaminsight.cep_stream import (
+    AdapterAdvanceTimeSettings as AdapterAdvanceTimeSettings,
+)
+from flinkish.compat.streaminsight.cep_stream import AdapterFactory as AdapterFactory
+from flinkish.compat.streaminsight.cep_stream import CepStream as CepStream
+from flinkish.compat.streaminsight.cep_stream import EventShape as EventShape
+from flinkish.compat.streaminsight.clipping import clipEventDuration as clipEventDuration
+from flinkish.compat.streaminsight.clipping import leftAntiSemiJoin as leftAntiSemiJoin
 from flinkish.compat.streaminsight.events import TICK as TICK
 from flinkish.compat.streaminsight.events import EdgeEvent as EdgeEvent
 from flinkish.compat.streaminsight.events import EdgeType as EdgeType
@@ -49,6 +57,7 @@ from flinkish.compat.streaminsight.joins import temporalJoin as temporalJoin
 from flinkish.compat.streaminsight.lifetimes import alterEventDuration as alterEventDuration
 from flinkish.compat.streaminsight.lifetimes import alterEventLifetime as alterEventLifetime
 from flinkish.compat.streaminsight.lifetimes import shiftEventTime as shiftEventTime
+from flinkish.compat.streaminsight.lifetimes import toPointEventStream as toPointEventStream
 from flinkish.compat.streaminsight.queries import countByStartTimeWindow as countByStartTimeWindow
 from flinkish.compat.streaminsight.queries import hoppingWindow as hoppingWindow
 from flinkish.compat.streaminsight.queries import join as join
@@ -58,6 +67,9 @@ from flinkish.compat.streaminsight.queries import toIntervalStreamable as toInte
 from flinkish.compat.streaminsight.queries import toPointStreamable as toPointStreamable
 from flinkish.compat.streaminsight.queries import tumblingWindow as tumblingWindow
 from flinkish.compat.streaminsight.queries import union as union
+from flinkish.compat.streaminsight.time_span import ENDLESS as ENDLESS
+from flinkish.compat.streaminsight.time_span import TimeSpan as TimeSpan
+from flinkish.compat.streaminsight.time_span import timeOfTicks as timeOfTicks
 from flinkish.compat.streaminsight.windows import CountByStartTimeWindows as CountByStartTimeWindows
 from flinkish.compat.streaminsight.windows import HoppingLifetimeWindows as HoppingLifetimeWindows
 from flinkish.compat.streaminsight.windows import LifetimeWindowedStream as LifetimeWindowedStream

@@ -11,9 +11,11 @@ import datetime
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, TypeVar
+from weakref import WeakKeyDictionary
 
-from flinkish.api.arguments import instance, milliseconds, positive, positive_length
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.arguments import instance, milliseconds, positive, positive_length, text
+from flinkish.api.environment.environment import StreamExecutionEnvironment
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.transformations import (
@@ -75,12 +77,18 @@ class AdvanceTimeGenerationSettings:
 
 @dataclass(frozen=True)
 class AdvanceTimeImportSettings:
-    """Increments taken from ``stream``: its watermarks, whatever made them. Its elements are not."""
+    """Increments taken from ``stream``: its watermarks, whatever made them. Its elements are not.
 
-    stream: DataStream[Any]
+    ``stream`` is the stream itself, or the name that ``CepStream.create`` gave it before.
+    """
+
+    stream: DataStream[Any] | str
 
     def __post_init__(self) -> None:
-        fix = "Pass the stream itself, whose time this is to be."
+        if isinstance(self.stream, str):
+            text("AdvanceTimeImportSettings", self.stream)
+            return
+        fix = "Pass the stream itself, whose time this is to be, or the name that CepStream.create gave it."
         instance("AdvanceTimeImportSettings", self.stream, DataStream, fix)
 
 
@@ -159,11 +167,33 @@ def advanceTime(
     if settings.import_ is None:
         transformation: Transformation = OneInputTransformation(description, source)
     else:
-        stream = settings.import_.stream
-        events._check_environment("advanceTime", stream.getExecutionEnvironment())
-        imported = unkeyed(stream.getTransformation())
+        imported = unkeyed(_imported(events, settings.import_.stream))
         transformation = TwoInputTransformation(description, source, imported)
     return SingleOutputStreamOperator(events.getExecutionEnvironment(), transformation)
+
+
+_STREAMS: WeakKeyDictionary[StreamExecutionEnvironment, dict[str, Transformation]] = (
+    WeakKeyDictionary()
+)
+
+
+def known_streams(environment: StreamExecutionEnvironment) -> dict[str, Transformation]:
+    """The streams of ``environment`` by the names that ``CepStream.create`` gave them."""
+    return _STREAMS.setdefault(environment, {})
+
+
+def _imported(events: DataStream[Any], stream: DataStream[Any] | str) -> Transformation:
+    if isinstance(stream, str):
+        known = known_streams(events.getExecutionEnvironment())
+        if stream not in known:
+            raise IllegalArgumentError(
+                f"AdvanceTimeImportSettings: there is no stream {stream!r} yet; there are"
+                f" {', '.join(known) or 'none'}. Create it with CepStream.create({stream!r}, ...) before the one"
+                " that imports its time."
+            )
+        return known[stream]
+    events._check_environment("advanceTime", stream.getExecutionEnvironment())
+    return stream.getTransformation()
 
 
 @dataclass(frozen=True)

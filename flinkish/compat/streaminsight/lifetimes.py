@@ -18,8 +18,11 @@ from flinkish.compat.streaminsight.events import (
     PointEvent,
     TemporalEvent,
 )
+from flinkish.compat.streaminsight.time_span import ENDLESS
 
 T = TypeVar("T")
+
+_ENDLESS_MILLIS = milliseconds("ENDLESS", ENDLESS)
 
 
 def shiftEventTime(
@@ -47,7 +50,8 @@ def alterEventLifetime(
     """The events as intervals that start later by ``shift`` and last ``duration(event)``, and the
     watermarks later by ``shift`` (StreamInsight: ``AlterEventLifetime``).
 
-    End edges go: how long an event lasts is known from its start.
+    End edges go: how long an event lasts is known from its start. With ``ENDLESS`` it has no end: it comes as a start
+    edge, to be clipped by ``clipEventDuration``.
     """
     millis = milliseconds("alterEventLifetime: shift", shift)
     length_of = checked_callable("alterEventLifetime", duration, "f(event)", 1)
@@ -56,11 +60,10 @@ def alterEventLifetime(
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
         start = event.startTime + millis
-        return IntervalEvent(
-            start,
-            start + milliseconds("alterEventLifetime: duration", length_of(event)),
-            event.payload,
-        )
+        length = milliseconds("alterEventLifetime: duration", length_of(event))
+        if length >= _ENDLESS_MILLIS:
+            return EdgeEvent.createStart(start, event.payload)
+        return IntervalEvent(start, start + length, event.payload)
 
     return _changed("alterEventLifetime", events, millis, altered)
 
@@ -71,6 +74,25 @@ def alterEventDuration(
     """The events as intervals that last ``duration(event)`` from where they start (StreamInsight:
     ``AlterEventDuration``)."""
     return alterEventLifetime(events, 0, duration)
+
+
+def toPointEventStream(
+    events: DataStream[TemporalEvent[T]],
+) -> SingleOutputStreamOperator[TemporalEvent[T]]:
+    """The events as points at their starts; end edges go (StreamInsight: ``ToPointEventStream``).
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(toPointEventStream)
+    >>> harness.processElement(IntervalEvent(5, 9, "p"), 5)
+    >>> harness.getOutput()[0].value
+    PointEvent(startTime=5, payload='p')
+    """
+
+    def pointed(event: TemporalEvent[T]) -> TemporalEvent[T] | None:
+        is_end = isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End
+        return None if is_end else PointEvent(event.startTime, event.payload)
+
+    return _changed("toPointEventStream", events, 0, pointed)
 
 
 def _shifted(event: TemporalEvent[T], shift: int) -> TemporalEvent[T]:

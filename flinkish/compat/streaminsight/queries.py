@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flinkish.api.arguments import instance
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.arguments import instance, time_in_millis
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
@@ -138,17 +139,40 @@ def _events(
 
 
 def hoppingWindow(
-    stream: DataStream[TemporalEvent[T]], windowSize: TimeLike, hopSize: TimeLike
+    stream: DataStream[TemporalEvent[T]],
+    windowSize: TimeLike,
+    hopSize: TimeLike,
+    alignment: int | datetime.datetime = 0,
 ) -> LifetimeWindowedStream[T]:
-    """Windows of ``windowSize``, one every ``hopSize``; of each key if the stream is keyed."""
-    return LifetimeWindowedStream(stream, HoppingLifetimeWindows(windowSize, hopSize))
+    """Windows of ``windowSize``, one every ``hopSize``; of each key if the stream is keyed.
+
+    One of them starts at ``alignment``: a time in ms, or an aware datetime. By default the epoch.
+    """
+    offset = _alignment("hoppingWindow", alignment)
+    return LifetimeWindowedStream(stream, HoppingLifetimeWindows(windowSize, hopSize, offset))
 
 
 def tumblingWindow(
-    stream: DataStream[TemporalEvent[T]], windowSize: TimeLike
+    stream: DataStream[TemporalEvent[T]],
+    windowSize: TimeLike,
+    alignment: int | datetime.datetime = 0,
 ) -> LifetimeWindowedStream[T]:
-    """Windows of ``windowSize``, one after another."""
-    return LifetimeWindowedStream(stream, TumblingLifetimeWindows(windowSize))
+    """Windows of ``windowSize``, one after another; one of them starts at ``alignment``."""
+    offset = _alignment("tumblingWindow", alignment)
+    return LifetimeWindowedStream(stream, TumblingLifetimeWindows(windowSize, offset))
+
+
+def _alignment(method: str, alignment: int | datetime.datetime) -> int:
+    if not isinstance(alignment, datetime.datetime):
+        return time_in_millis(f"{method}: alignment", alignment)
+    if alignment.tzinfo is None:
+        raise IllegalArgumentError(
+            f"{method}: alignment: {alignment} has no time zone. Pass one with tzinfo=timezone.utc."
+        )
+    return (alignment - _EPOCH) // datetime.timedelta(milliseconds=1)
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def snapshotWindow(stream: DataStream[TemporalEvent[T]]) -> LifetimeWindowedStream[T]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self, TypeVar, Union
+from operator import itemgetter
+from typing import Any, ClassVar, Generic, Self, TypeVar, Union, overload
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
+from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Collector
 from flinkish.api.functions.window import AllWindowFunction, WindowFunction
 from flinkish.api.output_tag import OutputTag, checked_tag
@@ -139,6 +141,71 @@ class LifetimeWindowedStream(Generic[T]):
         late = None if self._late_tag is None else self._late_tag.getId()
         description = LifetimeWindowDescription(self._windows, late, function, call)
         return self._input._transform(description, outputType)
+
+    @overload
+    def take(
+        self, count: int, orderBy: Callable[[T], Any], descending: bool = ...
+    ) -> SingleOutputStreamOperator[TemporalEvent[T]]: ...
+
+    @overload
+    def take(
+        self,
+        count: int,
+        orderBy: Callable[[T], Any],
+        descending: bool = ...,
+        *,
+        select: Callable[[T, int], R],
+    ) -> SingleOutputStreamOperator[TemporalEvent[R]]: ...
+
+    @overload
+    def take(
+        self,
+        count: int,
+        orderBy: Callable[[T], Any],
+        descending: bool,
+        select: Callable[[T, int], R],
+    ) -> SingleOutputStreamOperator[TemporalEvent[R]]: ...
+
+    def take(
+        self,
+        count: int,
+        orderBy: Callable[[T], Any],
+        descending: bool = False,
+        select: Callable[[T, int], Any] | None = None,
+    ) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
+        """The first ``count`` payloads of each window in the order of ``orderBy(payload)``, and with the last of them
+        all that are equal to it (StreamInsight: ``orderby``, ``Take``).
+
+        ``select(payload, rank)`` makes the result of each. Ranks are from 1 on, the same for equal ones: 1, 2, 2, 4.
+
+        Raises NotSupportedError for windows of so many starts, as StreamInsight does.
+        """
+        most = positive("take: count", count)
+        order = checked_callable("take: orderBy", orderBy, "f(payload)", 1)
+        fix = "Pass True or False."
+        reverse = instance("take: descending", descending, bool, fix)
+        if select is not None:
+            checked_callable("take: select", select, "f(payload, rank)", 2)
+        if isinstance(self._windows, CountByStartTimeWindows):
+            raise NotSupportedError(
+                "take: windows of so many starts have no order. Use snapshotWindow, hoppingWindow or"
+                " tumblingWindow, or rank the events in apply(function)."
+            )
+
+        def best(events: Iterable[IntervalEvent[T]]) -> Iterable[Any]:
+            keyed = [(order(event.payload), event.payload) for event in events]
+            keyed.sort(key=itemgetter(0), reverse=reverse)
+            rank = 0
+            for position, (key, payload) in enumerate(keyed, 1):
+                if position == 1 or key != keyed[position - 2][0]:
+                    rank = position
+                if rank > most:
+                    return
+                yield payload if select is None else select(payload, rank)
+
+        if self._keyed:
+            return self.apply(lambda key, window, events: best(events))
+        return self.apply(lambda window, events: best(events))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -496,3 +497,48 @@ def test_the_description_tells_its_functions():
     description = result.getTransformation().operator  # type: ignore[attr-defined]
     assert isinstance(description, PolicyWindowDescription)
     assert contents in description.userFunctions
+
+
+class Started(storm.TriggerPolicy):
+    """Ignores what comes before it is started, as Storm's own policies do, and counts from 1 then."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __init__(self):
+        self.fired = None
+
+    def start(self):
+        self.calls.append("start")
+        self.fired = 0
+
+    def shutdown(self):
+        self.calls.append("shutdown")
+
+    def isEventTime(self):
+        return False
+
+    def track(self, event, context):
+        if self.fired is not None:
+            self.fired += 1
+            context.onTrigger(storm.EvictionContext(self.fired))
+
+
+def test_a_trigger_policy_is_started_and_shut_down():
+    Started.calls.clear()
+
+    def ends(stream):
+        windows = storm.PolicyWindowedStream(
+            stream.keyBy(str), Started(), storm.CountEvictionPolicy(1)
+        )
+        return windows.process(lambda window: [(window.get()[0], window.getEndTimestamp())])
+
+    harness = StreamTestHarness(ends)
+    for element in (1, 2, 1):
+        harness.processElement(element)
+    assert values(harness) == [(1, 1), (2, 1), (1, 2)]
+    assert Started.calls == ["start"]
+    harness = StreamTestHarness.restore(ends, harness.snapshot())
+    harness.processElement(1)
+    assert values(harness) == [(1, 3)]
+    harness.close()
+    assert Started.calls == ["start", "start", "shutdown"]

@@ -262,10 +262,12 @@ STORED = [
     "storm.Event",
     "storm.LagWatermarks",
     "storm.PolicyWindowState",
+    "storm.TupleSchema",
     "streaminsight.EdgeEvent",
     "streaminsight.EdgeType",
     "streaminsight.IntervalEvent",
     "streaminsight.Lifetime",
     "streaminsight.LifetimeState",
     "streaminsight.PointEvent",
+    "streaminsight.Remaining",
 ]

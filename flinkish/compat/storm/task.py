@@ -1,0 +1,190 @@
+"""What a bolt is given when it is prepared: where it emits to, what it knows of its task, and state.
+
+Objects of this module belong to a task. A bolt may keep them in its attributes; they are in no checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar, overload
+
+from flinkish.api.arguments import instance, text
+from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
+from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.api.functions.state import MapState, MapStateDescriptor
+from flinkish.api.metrics import Counter
+from flinkish.api.output_tag import OutputTag
+from flinkish.compat.storm.tuples import DEFAULT_STREAM, Fields, TupleSchema
+
+R = TypeVar("R")
+K = TypeVar("K")
+V = TypeVar("V")
+
+log = logging.getLogger("flinkish.storm")
+
+
+class OutputFieldsDeclarer:
+    """Where a bolt says which streams it has (Storm: the same name)."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, Fields] = {}
+
+    def declare(self, *fields: object) -> None:
+        """The fields of the default stream, as ``Fields("word", "count")`` or as names. With them
+        what the bolt emits in a topology becomes a ``Tuple`` of those names."""
+        self.streams[DEFAULT_STREAM] = _fields(fields)
+
+    def declareStream(self, streamId: str, *fields: object) -> None:
+        """A stream besides the default one. Behind ``setBolt(bolt, stream)`` it is read with
+        ``getSideOutput(OutputTag(streamId))``."""
+        self.streams[text("declareStream: streamId", streamId)] = _fields(fields)
+
+
+def _fields(fields: tuple[object, ...]) -> Fields:
+    names: list[Any] = []
+    for field in fields:
+        names += field if isinstance(field, (tuple, list)) else [field]
+    return Fields(*names)
+
+
+class OutputCollector(Generic[R]):
+    """Where a bolt puts its results (Storm: the same name). Spark does the anchoring and acks."""
+
+    def __init__(
+        self, component: str, streams: Mapping[str, Fields], inTopology: bool = False
+    ) -> None:
+        self._component = text("OutputCollector: component", component)
+        fix = "Pass the Fields of each stream by its id."
+        instance("OutputCollector: streams", streams, Mapping, fix)
+        self._schemas = {
+            stream: TupleSchema(fields if inTopology else (), component, stream)
+            for stream, fields in {DEFAULT_STREAM: (), **streams}.items()
+        }
+        self._collect: Callable[[Any], None]
+        self._output: Callable[[OutputTag[Any], Any], None]
+
+    def _goes_to(
+        self,
+        collect: Callable[[Any], None],
+        output: Callable[[OutputTag[Any], Any], None],
+    ) -> None:
+        self._collect, self._output = collect, output
+
+    @overload
+    def emit(self, value: R, /) -> None: ...
+
+    @overload
+    def emit(self, streamId: str, value: object, /) -> None: ...
+
+    @overload
+    def emit(self, anchors: object, value: R, /) -> None: ...
+
+    @overload
+    def emit(self, streamId: str, anchors: object, value: object, /) -> None: ...
+
+    def emit(self, *arguments: Any) -> None:
+        """Emit a value, with the timestamp of the tuple or the end of the window: to the default stream, or to
+        the one whose id comes first and that ``declareOutputFields`` declares. Anchors, before the value, have
+        no effect.
+
+        Raises InvalidProgramError for a stream that is not declared, and in a topology for more or fewer
+        values than the stream has fields.
+        """
+        *before, value = arguments
+        stream = before[0] if before and isinstance(before[0], str) else DEFAULT_STREAM
+        schema = self._schemas.get(stream)
+        if schema is None:
+            raise InvalidProgramError(
+                f"{self._component}: emit: no stream {shown(stream)} is declared. Write"
+                f" declarer.declareStream({stream!r}) in declareOutputFields(declarer); to anchor a value to a text,"
+                " leave the text out."
+            )
+        emitted = schema.emitted(value)
+        if stream == DEFAULT_STREAM:
+            self._collect(emitted)
+        else:
+            self._output(OutputTag(stream), emitted)
+
+    def emitDirect(self, *arguments: object) -> None:
+        """Raises NotSupportedError: a stream has no tasks to choose from."""
+        raise NotSupportedError(
+            f"{self._component}: emitDirect: tasks have no ids here. Emit to a declared stream, and let the"
+            " bolts that want it read it with fieldsGrouping."
+        )
+
+    def ack(self, input: object) -> None:  # noqa: A002 - Storm's name
+        """Accepted, without effect: each tuple counts once."""
+
+    def fail(self, input: object) -> None:  # noqa: A002 - Storm's name
+        """Raises NotSupportedError: a single tuple is not replayed."""
+        raise NotSupportedError(
+            f"{self._component}: fail: a single tuple is not replayed. Raise an exception to repeat the batch,"
+            " or emit the tuple to a declared stream for failures."
+        )
+
+    def reportError(self, error: object) -> None:
+        """Log the error."""
+        log.error("%s: %s", self._component, error)
+
+
+class TopologyContext:
+    """What a bolt knows of its task (Storm: the same name)."""
+
+    def __init__(self, component: str, streams: Mapping[str, Fields], context: RuntimeContext):
+        self._component, self._streams, self._context = component, streams, context
+
+    def getThisComponentId(self) -> str:
+        """The id that the bolt was set with."""
+        return self._component
+
+    def getThisTaskIndex(self) -> int:
+        """The number of the task, from 0."""
+        return self._context.getIndexOfThisSubtask()
+
+    getThisTaskId = getThisTaskIndex
+
+    def getThisStreams(self) -> set[str]:
+        """The streams that the bolt emits to."""
+        return {DEFAULT_STREAM, *self._streams}
+
+    def registerCounter(self, name: str) -> Counter:
+        """A counter among the metrics of the job."""
+        return self._context.getMetricGroup().counter(name)
+
+    def getRuntimeContext(self) -> RuntimeContext:
+        """flinkish's own context, with keyed state and metrics."""
+        return self._context
+
+
+class KeyValueState(Generic[K, V]):
+    """State by keys (Storm: the same name), in the checkpoints of the job: of the bolt's one task, or
+    with ``fieldsGrouping`` of the values that it groups by."""
+
+    def __init__(self, state: MapState[K, V]) -> None:
+        fix = "A stateful bolt gets one by initState(state)."
+        self._state = instance("KeyValueState", state, MapState, fix)
+
+    def get(self, key: K, defaultValue: V | None = None) -> V | None:
+        """The value of ``key``, or ``defaultValue``."""
+        return self._state.get(key) if self._state.contains(key) else defaultValue
+
+    def put(self, key: K, value: V) -> None:
+        """Set the value of ``key``."""
+        self._state.put(key, value)
+
+    def delete(self, key: K) -> V | None:
+        """Remove ``key`` and return its value."""
+        value = self.get(key)
+        self._state.remove(key)
+        return value
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return iter(list(self._state.entries()))
+
+    iterator = __iter__
+
+
+def key_value_state(context: RuntimeContext) -> KeyValueState[Any, Any]:
+    """The state of a stateful bolt."""
+    return KeyValueState(context.getMapState(MapStateDescriptor[Any, Any]("storm-state")))

@@ -1,0 +1,251 @@
+"""What is left of events' lifetimes where events of another stream live or begin."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import InvalidProgramError
+from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.functions.functions import Collector
+from flinkish.api.functions.process import KeyedProcessContext, KeyedTimerContext, TimerService
+from flinkish.api.functions.runtime_context import OpenContext
+from flinkish.api.functions.state import MapStateDescriptor, ValueStateDescriptor
+from flinkish.api.functions.two_input import KeyedCoProcessFunction
+from flinkish.api.stored_names import stored_as
+from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
+from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import constant_key
+from flinkish.api.time.elements import earliest
+from flinkish.compat.streaminsight.events import (
+    TICK,
+    EdgeEvent,
+    EdgeType,
+    IntervalEvent,
+    PointEvent,
+    TemporalEvent,
+)
+from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
+
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+
+
+def leftAntiSemiJoin(
+    left: DataStream[TemporalEvent[T1]],
+    right: DataStream[TemporalEvent[T2]],
+    where: Callable[[T1, T2], bool],
+) -> SingleOutputStreamOperator[TemporalEvent[T1]]:
+    """The events of ``left`` for as long as no event of ``right`` lives for which ``where(left, right)`` is true;
+    if both streams are keyed, none of the same key (StreamInsight: ``LeftAntiJoin``, ``IsEmpty()`` of an inner
+    query).
+
+    A piece of a lifetime comes out when the watermark has reached its start: as an interval if its end is final by
+    then (as a point for a point), else as a start edge and later an end edge.
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(lambda a, b: leftAntiSemiJoin(a, b, lambda x, y: x == y))
+    >>> harness.processElement1(IntervalEvent(0, 9, "a"), 0)
+    >>> harness.processElement2(IntervalEvent(2, 5, "a"), 2)
+    >>> harness.endInput()
+    >>> [(r.value.startTime, r.value.endTime) for r in harness.getOutput()[:-1]]
+    [(0, 2), (5, 9)]
+    """
+    return _pieces("leftAntiSemiJoin", left, right, where, AntiSemiJoinFunction)
+
+
+def clipEventDuration(
+    left: DataStream[TemporalEvent[T1]],
+    right: DataStream[TemporalEvent[T2]],
+    where: Callable[[T1, T2], bool],
+) -> SingleOutputStreamOperator[TemporalEvent[T1]]:
+    """The events of ``left``, each at most until the first event of ``right`` begins after it for which
+    ``where(left, right)`` is true; if both streams are keyed, one of the same key (StreamInsight:
+    ``ClipEventDuration``).
+
+    With ``alterEventDuration(points, lambda event: ENDLESS)`` before it, points become the signal that holds until
+    the next. Events come out as from ``leftAntiSemiJoin``.
+    """
+    return _pieces("clipEventDuration", left, right, where, ClipFunction)
+
+
+def _pieces(
+    method: str,
+    left: DataStream[Any],
+    right: DataStream[Any],
+    where: Callable[[Any, Any], bool],
+    function: type[PiecesFunction[Any, Any]],
+) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
+    for stream in (left, right):
+        instance(method, stream, DataStream, "Pass the two streams of events first.")
+    checked_callable(f"{method}: where", where, "f(left, right)", 2)
+    keyed = [isinstance(stream, KeyedStream) for stream in (left, right)]
+    if any(keyed) and not all(keyed):
+        raise InvalidProgramError(
+            f"{method}: one stream is keyed and the other is not. Call keyBy on both or on none."
+        )
+    if not any(keyed):
+        left, right = left.keyBy(constant_key), right.keyBy(constant_key)
+    return left.connect(right).process(function(where)).name(function.title)
+
+
+@stored_as("streaminsight.Remaining")
+class Remaining(NamedTuple):
+    """An event of the left stream and what has come out of it."""
+
+    event: Any
+    since: int | None
+    """The start of the piece whose end is still to come out."""
+    until: int
+    """Up to there pieces have come out."""
+
+
+class PiecesFunction(KeyedCoProcessFunction[Any, Any, Any, Any], ABC, Generic[T1, T2]):
+    """Hands out pieces of the left events. Whatever changes at a time is decided by the timer of that time."""
+
+    title: ClassVar[str]
+
+    def __init__(self, where: Callable[[T1, T2], bool]) -> None:
+        self.where = where
+
+    @abstractmethod
+    def begins(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
+        """Whether a piece of ``left`` lives from ``time`` on, where the right events ``living`` match it."""
+
+    @abstractmethod
+    def ends(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
+        """Whether a piece of ``left`` that lives until ``time`` ends there."""
+
+    def isNeeded(self, right: TemporalEvent[T2], time: int) -> bool:
+        """Whether ``right`` matters after ``time``."""
+        return right.endTime is None or right.endTime > time
+
+    def isDone(self, remaining: Remaining) -> bool:
+        """Whether no further piece can come of an event that still lives."""
+        return False
+
+    def open(self, openContext: OpenContext) -> None:
+        context = self.getRuntimeContext()
+        self.left = context.getMapState(MapStateDescriptor[int, Remaining]("left"))
+        self.right = context.getMapState(MapStateDescriptor[int, TemporalEvent[Any]]("right"))
+        self.number = context.getState(ValueStateDescriptor("number", default=0))
+        self.late = context.getMetricGroup().counter(LATE_RECORDS_DROPPED)
+
+    def processElement1(
+        self, value: TemporalEvent[T1], ctx: KeyedProcessContext[Any], out: Collector[Any]
+    ) -> None:
+        if self._is_in_time(value, ctx.timerService()):
+            if isinstance(value, EdgeEvent) and value.edgeType is EdgeType.End:
+                for number, remaining in list(self.left.entries()):
+                    if _is_end_of(value, remaining.event):
+                        self.left.put(number, remaining._replace(event=value))
+                        return
+            else:
+                self.left.put(self._next_number(), Remaining(value, None, value.startTime))
+
+    def processElement2(
+        self, value: TemporalEvent[T2], ctx: KeyedProcessContext[Any], out: Collector[Any]
+    ) -> None:
+        if self._is_in_time(value, ctx.timerService()):
+            if isinstance(value, EdgeEvent) and value.edgeType is EdgeType.End:
+                for number, event in list(self.right.entries()):
+                    if _is_end_of(value, event):
+                        self.right.put(number, value)
+                        return
+            else:
+                self.right.put(self._next_number(), value)
+
+    def _is_in_time(self, event: TemporalEvent[Any], timers: TimerService) -> bool:
+        if event.syncTime <= timers.currentWatermark():
+            self.late.inc()
+            return False
+        timers.registerEventTimeTimer(event.syncTime)
+        if event.endTime is not None:
+            timers.registerEventTimeTimer(event.endTime)
+        return True
+
+    def _next_number(self) -> int:
+        number = self.number.value() or 0
+        self.number.update(number + 1)
+        return number
+
+    def onTimer(self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Any]) -> None:
+        final = ctx.timerService().currentWatermark() + TICK
+        rights = sorted(
+            (event for _, event in self.right.entries()), key=lambda event: event.startTime
+        )
+        for number, remaining in sorted(self.left.entries()):
+            left = remaining.event
+            if left.startTime > timestamp:
+                continue
+            matching = [right for right in rights if self.where(left.payload, right.payload)]
+            now = self._decided(remaining, timestamp, final, matching, out)
+            if (left.endTime is not None and left.endTime <= timestamp) or self.isDone(now):
+                self.left.remove(number)
+            elif now is not remaining:
+                self.left.put(number, now)
+        for number, right in list(self.right.entries()):
+            if not self.isNeeded(right, timestamp):
+                self.right.remove(number)
+
+    def _decided(
+        self, before: Remaining, time: int, final: int, rights: list[Any], out: Collector[Any]
+    ) -> Remaining:
+        left = before.event
+        is_over = left.endTime is not None and left.endTime <= time
+        if before.since is not None:
+            if not is_over and not self.ends(left, time, rights):
+                return before
+            out.collect(EdgeEvent.createEnd(before.since, time, left.payload))
+            return Remaining(left, None, time)
+        if is_over or time < before.until or not self.begins(left, time, rights):
+            return before
+        changes = {right.startTime for right in rights if right.startTime > time}
+        clip = next((c for c in sorted(changes) if self.ends(left, c, rights)), None)
+        end = earliest((left.endTime, clip))
+        if end is None or end > final:
+            out.collect(EdgeEvent.createStart(time, left.payload))
+            return Remaining(left, time, time)
+        is_point = isinstance(left, PointEvent)
+        out.collect(left if is_point else IntervalEvent(time, end, left.payload))
+        return Remaining(left, None, end)
+
+
+class AntiSemiJoinFunction(PiecesFunction[T1, T2]):
+    """The function of ``leftAntiSemiJoin``."""
+
+    title = "Left Anti Semi Join"
+
+    def begins(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
+        return not self.ends(left, time, living)
+
+    def ends(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
+        return any(
+            right.startTime <= time and (right.endTime is None or time < right.endTime)
+            for right in living
+        )
+
+
+class ClipFunction(PiecesFunction[T1, T2]):
+    """The function of ``clipEventDuration``."""
+
+    title = "Clip Event Duration"
+
+    def begins(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
+        return time == left.startTime
+
+    def ends(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
+        return any(right.startTime == time and right.endTime != time for right in living)
+
+    def isNeeded(self, right: TemporalEvent[T2], time: int) -> bool:
+        return right.startTime > time
+
+    def isDone(self, remaining: Remaining) -> bool:
+        return remaining.since is None and remaining.until > remaining.event.startTime
+
+
+def _is_end_of(end: EdgeEvent[Any], event: TemporalEvent[Any]) -> bool:
+    begun = event.startTime == end.startTime and event.payload == end.payload
+    return begun and event.endTime is None
