@@ -1,4 +1,6 @@
-"""Eviction policies: which of the queued events belong to a window that a trigger policy fires.
+"""Windows by policies: trigger and eviction policies, the stream that has them and the description of its operator.
+
+A trigger policy says when the queued events are a window, an eviction policy which of them belong to it.
 
 A window by length and slide is a pair of policies: the slide is a ``TriggerPolicy``, the length an
 ``EvictionPolicy``. Both are Storm's, and both may be written by the user.

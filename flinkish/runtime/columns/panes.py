@@ -1,7 +1,7 @@
 """Aligned windows as arithmetic on columns of timestamps, and their elements folded by pane.
 
-Windows are *aligned* when all keys share them. A *pane* is the span from one window's start to the next
-one's: the elements of a pane are in the same windows. So a sliding window of 60 s every 15 s is made of four
+Windows are *aligned* when all keys share them. A *pane* is here the span from one window's start to the next
+one's, for all keys (in ``WindowOperator`` it is one key in one window): the elements of a pane are in the same windows. So a sliding window of 60 s every 15 s is made of four
 panes, and an element that is folded into its pane once is folded into four windows.
 """
 

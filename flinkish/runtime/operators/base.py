@@ -1,4 +1,5 @@
-"""``StreamOperator``, the base of all running operators, and the runtime context of their functions."""
+"""``StreamOperator`` and ``OneInputOperator``, the base classes of operators, with what they are created with and the runtime
+context of their functions."""
 
 from __future__ import annotations
 

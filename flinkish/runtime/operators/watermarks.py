@@ -1,4 +1,4 @@
-"""What the operators share that make the watermarks of their output themselves."""
+"""Base class and output for operators that generate their own watermarks."""
 
 from __future__ import annotations
 
