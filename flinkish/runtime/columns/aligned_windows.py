@@ -290,7 +290,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._process_singly(records, np.flatnonzero(behind), added=True)
 
     def _process_columns(self, records: Records) -> bool:
-        """Add the elements of windows that have not fired yet as columns. False if that cannot be."""
+        """Add the elements of windows that have not fired yet as columns. False if they cannot be vectorised."""
         values, keys = records.values, records.keys
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
             return False
@@ -557,7 +557,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._open_windows.remove(window)
 
     def _remove_expired(self) -> None:
-        """Remove the windows that have fired and were kept for a larger lateness than there is now."""
+        """Remove the windows that have fired and were kept for a larger allowed lateness than the present one."""
         now, expiry_of = self.currentWatermark, self._lifetime.expiry
         expiries = ((window, expiry_of(window)) for window in self._open_windows)
         for window in [w for w, expiry in expiries if expiry is not None and expiry <= now]:

@@ -506,7 +506,7 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
         forms[number] = Form("sum", value)
     elif type(function) is ComparableAggregator:
         if kind not in (*NUMBERS, "str"):
-            raise Refusal("compares a field that is no number or text")
+            raise Refusal("compares a field that is not a number or text")
         extreme = Form(
             "highest" if function._highest else "lowest",
             value,

@@ -183,7 +183,7 @@ class EventFold:
             self._on_event, self._generator, written, element, timestamp, output
         )
         if traced.shape != tuple_shape([VALUE] * len(kinds)):
-            raise Refusal("notes what is no number or text")
+            raise Refusal("stores something that is not a number or text")
         return traced
 
     def _explore(self) -> None:

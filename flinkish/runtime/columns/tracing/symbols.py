@@ -87,7 +87,7 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self._traced_kind == "opaque":
-            self._traced_refuse("asks for the truth of a value that is no number, text or bool")
+            self._traced_refuse("uses a value as a condition that is not a number, text or bool")
         return self._traced_trace.decide(
             self._traced_trace.expressions.truth(self._traced_expression)
         )

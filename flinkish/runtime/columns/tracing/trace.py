@@ -739,7 +739,7 @@ def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any
             return _native(trace, function, values)
         expressions = [trace.expression(value) for value in values]
         if any(e.kind not in ("int", "float", "bool", "unknown") for e in expressions):
-            raise trace.refusal(f"calls {function.__name__} of what is no number")
+            raise trace.refusal(f"calls {function.__name__} of something that is not a number")
         return trace.noted(trace.expressions.call(function, kind, *expressions))
 
     return called
