@@ -151,8 +151,8 @@ class JobSavepoints:
                 if attempt == _ATTEMPTS or self.lastBatch() == batch:
                     raise
         raise CheckpointStorageError(
-            f"the savepoint {directory} was not written: the job goes on too fast, so that what was read at"
-            f" batch {batch} is summed up already. Try again, or use stopWithSavepoint."
+            f"the savepoint {directory} was not written: the job committed so many batches meanwhile that"
+            f" the positions of batch {batch} are no longer in the plan log. Try again, or use stopWithSavepoint."
         )
 
     def writeBatch(self, directory: str, batch: int, jobName: str) -> None:
@@ -162,8 +162,8 @@ class JobSavepoints:
         positions = self._positions(batch)
         if positions is None:
             raise CheckpointStorageError(
-                f"the checkpoint {self._storage.path} does not say any more where its sources were after batch"
-                f" {batch}: what was planned up to then is summed up. Begin from a later batch."
+                f"the checkpoint {self._storage.path} no longer has the positions of its sources after batch"
+                f" {batch}. Begin from a later batch."
             )
         self._write(target, batch, jobName, positions)
 

@@ -82,7 +82,7 @@ class _OperatorState(OperatorStateStore):
         if not self.single:
             raise NotSupportedError(
                 f"{self.operator}: getUnionListState is not supported in a function on a keyed stream,"
-                " whose key groups do not know of each other. Call setParallelism(1) on the operator,"
+                " whose key groups do not share state. Call setParallelism(1) on the operator,"
                 " or use getListState."
             )
         return self._list("getUnionListState", stateDescriptor, _UNION)

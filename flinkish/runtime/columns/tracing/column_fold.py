@@ -501,7 +501,7 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
     kept = Form("kept")
     if type(function) is SumAggregator:
         if kind not in ("int", "float"):
-            raise Refusal("sums up a field that is no int or float")
+            raise Refusal("sums up a field that is not an int or a float")
         forms = [kept] * len(types)
         forms[number] = Form("sum", value)
     elif type(function) is ComparableAggregator:

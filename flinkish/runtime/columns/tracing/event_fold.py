@@ -190,7 +190,7 @@ class EventFold:
         """Raises Refusal if no run can be noted at once, whatever the elements are."""
         start = self._attributes()
         if start is None:
-            raise Refusal("keeps what it notes otherwise than in plain attributes")
+            raise Refusal("keeps its values elsewhere than in plain attributes")
         trace = Trace(exploring=True)
         element, timestamp = (
             Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(2)
