@@ -1,6 +1,5 @@
-"""Imports point one way, as docs/architecture.md says:
-``spark`` and ``testing`` -> ``runtime`` -> ``api``, ``graph`` -> ``api`` and ``compat`` -> ``runtime``;
-and never in a circle."""
+"""Imports point one way, as ``MAY_IMPORT`` and docs/architecture.md say, and never in a circle; circles that exist for type
+checkers alone are listed with their reasons."""
 
 from __future__ import annotations
 
@@ -32,6 +31,89 @@ MAY_IMPORT = {
     "web": {"web", "api"},
 }
 """What each layer may import of the package. The package itself, ``flinkish``, is above all."""
+
+STREAMS = (
+    "api.streams.connected_streams",
+    "api.streams.data_stream",
+    "api.streams.field_aggregations",
+    "api.streams.interval_join",
+    "api.streams.joined_streams",
+    "api.streams.keyed_stream",
+    "api.streams.partition_window",
+    "api.streams.windowed_stream",
+)
+
+CIRCLES_FOR_TYPE_CHECKERS = {
+    (
+        "api.environment.environment",
+        "api.execution.executor",
+        "api.savepoint.bootstrap",
+        "api.savepoint.reader",
+        "api.savepoint.writer",
+        *STREAMS,
+    ): "Flink's: an environment creates streams and an executor, and a stream tells its environment",
+    (
+        "api.connectors.bulk_format",
+        "api.connectors.file_sink",
+        "api.connectors.file_source",
+        "api.connectors.row_format",
+    ): "a builder holds the source or sink that it builds, and their classes create builders",
+    (
+        "api.execution.client",
+        "api.execution.details",
+        "api.execution.holds",
+        "api.execution.job_drawing",
+        "api.execution.notebook",
+    ): "a client shows itself in a notebook, which draws it and its details",
+    (
+        "api.functions.adapt",
+        "api.functions.functions",
+        "api.functions.runtime_context",
+        "api.functions.state",
+    ): "Flink's: open() of a function gets a runtime context, which gives it states, which have functions",
+    (
+        "api.windowing.assigners",
+        "api.windowing.triggers",
+        "api.windowing.windows",
+    ): "Flink's: an assigner names its windows and default trigger; windows merge by a callback, triggers check an assigner",
+    (
+        "pyflink.datastream.data_stream",
+        "pyflink.datastream.stream_execution_environment",
+    ): "PyFlink's: an environment creates streams, and a stream tells its environment",
+    (
+        "pyflink.datastream.functions",
+        "pyflink.datastream.state",
+        "pyflink.datastream.window",
+    ): "PyFlink's: descriptors of states have functions, functions have contexts that give states",
+    (
+        "runtime.columns.tracing.column_fold",
+        "runtime.columns.tracing.fold_checks",
+    ): "a fold has its results checked, and the check reads the fold",
+    (
+        "runtime.columns.tracing.symbols",
+        "runtime.columns.tracing.trace",
+    ): "a trace creates symbols, and each symbol holds its trace",
+    (
+        "runtime.operators.base",
+        "runtime.operators.contexts",
+    ): "an operator calls user code under a context, which reads the operator",
+}
+"""The modules that import one another only where a type is named, and why. At run time each is in the order of its
+layers and rooms, but for ``api/streams``."""
+
+ROOM_CIRCLES_FOR_TYPE_CHECKERS = {
+    (
+        "api.environment",
+        "api.execution",
+        "api.savepoint",
+        "api.streams",
+    ): "the first circle above",
+    (
+        "api.functions",
+        "api.windowing",
+    ): "a window function names the windows that it gets",
+}
+"""The same by folder."""
 
 KNOWS_SPARK = {"spark"}
 """The layers that may import pyspark; ``api`` may for type checkers only."""
@@ -128,23 +210,23 @@ def test_only_the_top_of_the_package_lies_above_the_layers() -> None:
     assert modules == {"__init__.py", "__main__.py"}
 
 
-def import_graph(package: Path) -> dict[str, set[str]]:
-    """By module, what it imports of its package at run time, lazily too. ``__init__`` modules, which
-    only collect names, are left out."""
+def import_graph(package: Path, type_checkers: bool = False) -> dict[str, set[str]]:
+    """By module, what it imports of its package at run time, lazily too, and what it imports under
+    TYPE_CHECKING if ``type_checkers``. ``__init__`` modules, which only collect names, are left out."""
     files = {
         ".".join(file.relative_to(package.parent).with_suffix("").parts): file
         for file in package.rglob("*.py")
         if file.name != "__init__.py"
     }
     return {
-        module: {name for name in _modules_imported(file, package.name) if name in files}
+        module: {name for name in _modules_imported(file, type_checkers) if name in files}
         for module, file in files.items()
     }
 
 
-def _modules_imported(file: Path, package: str) -> Iterator[str]:
+def _modules_imported(file: Path, type_checkers: bool) -> Iterator[str]:
     module = ast.parse(file.read_text("utf-8"))
-    for_type_checkers = set(_lines_for_type_checkers(module))
+    for_type_checkers = set() if type_checkers else set(_lines_for_type_checkers(module))
     for node in ast.walk(module):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno not in for_type_checkers:
             yield from _imported(node)
@@ -200,6 +282,21 @@ def test_no_circle_of_imports_runs_across_folders() -> None:
     assert not circles(_rooms(import_graph(PACKAGE)))
 
 
+def _named(circle: tuple[str, ...]) -> list[str]:
+    return [f"flinkish.{module}" for module in circle]
+
+
+def test_circles_for_type_checkers_are_those_that_are_listed() -> None:
+    found = circles(import_graph(PACKAGE, type_checkers=True))
+    assert found == sorted(map(_named, CIRCLES_FOR_TYPE_CHECKERS))
+    assert all(CIRCLES_FOR_TYPE_CHECKERS.values())
+
+
+def test_circles_of_folders_for_type_checkers_are_those_that_are_listed() -> None:
+    found = circles(_rooms(import_graph(PACKAGE, type_checkers=True)))
+    assert found == sorted(map(_named, ROOM_CIRCLES_FOR_TYPE_CHECKERS))
+
+
 def test_a_circle_is_found_also_where_an_import_is_lazy(tmp_path: Path) -> None:
     package = tmp_path / "p"
     package.mkdir()
@@ -209,6 +306,7 @@ def test_a_circle_is_found_also_where_an_import_is_lazy(tmp_path: Path) -> None:
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import z\n"
     (package / "d.py").write_text(typed)
     assert circles(import_graph(package)) == [["p.a", "p.b", "p.c"]]
+    assert circles(import_graph(package, type_checkers=True)) == [["p.a", "p.b", "p.c", "p.d"]]
 
 
 @pytest.mark.parametrize(

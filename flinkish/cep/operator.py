@@ -317,7 +317,7 @@ class MatchOutputContext(PatternContext):
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
         if not isinstance(outputTag, OutputTag):
             raise IllegalArgumentError(
-                f"{self._operator.name}: ctx.output wants an OutputTag, not {shown(outputTag)}. Write"
+                f"{self._operator.name}: ctx.output needs an OutputTag, not {shown(outputTag)}. Write"
                 " ctx.output(tag, value)."
             )
         time = self.time if self._event_time else NO_TIMESTAMP

@@ -29,7 +29,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 _DEEPEST = 8
 _MOST_PARTS = 2_000
-"""A function may hold any amount of data: of so much the fingerprint is taken."""
+"""How deep, and how many parts of, a function's data go into its fingerprint."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class NodeIdentity:
-    """What a checkpoint notes of a source or an operator. ``group``: None if its uid was given."""
+    """What a checkpoint stores about a source or an operator. ``group``: None if its uid was given."""
 
     name: str
     group: str | None
@@ -75,7 +75,7 @@ class NodeIdentity:
 
     @classmethod
     def ofDict(cls, fields: Mapping[str, Any]) -> Self:
-        """What ``asDict`` gave."""
+        """The identity that ``asDict`` returned."""
         return cls(
             fields["name"],
             fields["group"],
@@ -94,9 +94,8 @@ NO_IDENTITIES: Identities = {}
 
 
 def matched(group: str, earlier: Identities, now: Sequence[NodeIdentity]) -> list[str | None]:
-    """For each node of a group its uid in ``earlier``, None if it is new.
-
-    Raises IncompatibleCheckpointError if the group has changed, and it cannot be told how.
+    """The uid in ``earlier`` of each node of a group, None for a new node. Raises IncompatibleCheckpointError if the
+    group has changed in a way that leaves the matches ambiguous.
     """
     bytecode = all(identity.fingerprint.python == PYTHON for identity in earlier.values())
     before = dict(zip(earlier, _compared(list(earlier.values()), bytecode)))
@@ -118,7 +117,7 @@ _Compared = tuple[str, tuple[str, ...]]
 
 
 def _compared(identities: Sequence[NodeIdentity], bytecode: bool) -> list[_Compared]:
-    """What tells nodes of a group apart: their functions, and what not all have before them."""
+    """What distinguishes the nodes of a group: their functions, and the operators that only some have upstream."""
     upstream = [
         Counter(before.comparable(bytecode) for before in identity.upstream)
         for identity in identities
@@ -144,8 +143,8 @@ def _pair(
     found: list[str | None],
     part: Callable[[_Compared], Any],
 ) -> None:
-    """Pair what is equal in ``part``. Several that are equal pair in their order, if there are as many as
-    there were: equal functions of one input have equal state."""
+    """Pair nodes that are equal in ``part``. Several equal ones are paired in their order if their number has not
+    changed: equal functions of one input have equal state."""
     for value in dict.fromkeys(map(part, after)):
         old = [uid for uid, compared in before.items() if part(compared) == value]
         old = [uid for uid in old if uid not in found]
@@ -171,7 +170,7 @@ def _ambiguous(
 
 
 def missing(earlier: Identities, uids: Iterable[str]) -> Iterator[str]:
-    """A sentence for each node that was there and is gone."""
+    """A sentence for each node that the job no longer has."""
     present = set(uids)
     for uid, identity in earlier.items():
         if uid not in present:
@@ -185,9 +184,8 @@ def missing(earlier: Identities, uids: Iterable[str]) -> Iterator[str]:
 def of_another_form(
     earlier: Identities, now: Identities, timers: Callable[[str], bool] = lambda uid: True
 ) -> dict[str, str]:
-    """A sentence for each node whose state was of another form than it would be, by uid.
-
-    ``timers``: whether there may be timers in what is kept of a node.
+    """A sentence, by uid, for each node whose stored state has another form than the job's. ``timers``: whether the
+    stored state of a node may contain timers.
     """
     found = {}
     for uid, identity in now.items():
@@ -202,8 +200,8 @@ def of_another_form(
 
 
 def begun_anew(earlier: Identities, now: Identities) -> set[str]:
-    """The uids of the nodes that go on with nothing but a watermark: their state, which is gone, was of another form, or
-    a node that kept none had the uid. ``earlier`` is empty in what a version wrote that noted none."""
+    """The uids of the nodes that restore nothing but a watermark: their state, which is dropped, had another form, or
+    belonged to a node without state. ``earlier`` is empty in a savepoint of a version that stored no identities."""
     new = (uid for uid in now if uid not in earlier) if earlier else ()
     return {*of_another_form(earlier, now), *new}
 
@@ -211,8 +209,8 @@ def begun_anew(earlier: Identities, now: Identities) -> set[str]:
 def that_keep_none(
     earlier: Identities, kept: Iterable[str], keepers: Iterable[str], uids: Iterable[str]
 ) -> Iterator[str]:
-    """A sentence for each node that there is state of, and that would keep none, as if its keyBy is gone. ``keepers``:
-    the uids of those that would keep some; ``uids``: of all."""
+    """A sentence for each node with stored state that would no longer have state, for instance because its keyBy was
+    removed. ``keepers``: the uids of the nodes that have state; ``uids``: of all nodes."""
     keeps, present = set(keepers), set(uids)
     for uid in kept:
         if uid in present and uid not in keeps:
@@ -283,7 +281,7 @@ class _Digest:
         return self._hash.hexdigest()[:16]
 
     def add(self, value: Any, depth: int = 0) -> None:
-        """Take ``value`` in, as deep as it is a function's or a setting's."""
+        """Add ``value`` to the digest, with the functions and settings in it."""
         self._left -= 1
         if self._left < 0:
             return

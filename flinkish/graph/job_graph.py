@@ -90,7 +90,7 @@ class JobGraph:
         return [vertex for vertex in self.vertices if vertex.head.isSink]
 
     def identities(self) -> dict[str, NodeIdentity]:
-        """What a checkpoint is to know the sources by, and the operators that stages begin with."""
+        """The identities by which a checkpoint finds sources and the first operators of stages."""
         heads = (vertex.head for vertex in self.vertices)
         return {head.uid: head.identity for head in heads if head.identity is not None}
 

@@ -141,7 +141,7 @@ class StreamGraph:
         return _StreamGraphGenerator(ends, earlier).generate()
 
     def identities(self) -> dict[str, NodeIdentity]:
-        """What a checkpoint is to know the nodes by that keep something there."""
+        """The identities by which a checkpoint finds the nodes that have state in it."""
         return {
             node.uid: node.identity
             for node in self
@@ -349,7 +349,7 @@ def _is_anchor(transformation: Transformation) -> bool:
 
 
 def _may_keep(transformation: Transformation) -> bool:
-    """Whether a checkpoint may keep something of the node under its uid."""
+    """Whether a checkpoint may have state of the node under its uid."""
     content = _content(transformation)
     if isinstance(content, OperatorDescription):
         return content.stateful or content.seesTime
@@ -371,7 +371,7 @@ def _form(content: NodeContent, keyedBy: Sequence[HashPartitioning]) -> StateFor
 
 
 def _settings_of(content: NodeContent) -> Any:
-    """What tells apart two nodes of one kind and function."""
+    """The settings that distinguish two nodes of one kind and function."""
     if isinstance(content, OperatorDescription):
         return content.userFunctions
     if isinstance(content, CollectionSource):
@@ -401,7 +401,8 @@ _MOST_SHOWN = 20
 
 
 _ELEMENTS_LOOKED_AT = 100
-"""So many elements of a collection say which classes it has; others are added when they are written."""
+"""The number of elements of a collection that are searched for classes; the classes of others are added when they are
+written."""
 
 
 def _references(node: StreamNode) -> Iterator[object]:
@@ -440,7 +441,7 @@ def _is_virtual(transformation: Transformation) -> bool:
 
 
 def _origins(transformation: Transformation) -> Iterator[_Origin]:
-    """The real nodes behind a transformation, with what the virtual ones between say."""
+    """The real nodes behind a transformation, with the partitionings and side outputs of the virtual ones between."""
     if isinstance(transformation, UnionTransformation):
         for source in transformation.inputs:
             yield from _origins(source)

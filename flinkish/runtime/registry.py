@@ -1,7 +1,7 @@
 """Which operator runs a description: one table for all of them.
 
 The core's descriptions are in ``api/plan``, their operators in ``runtime/operators`` and
-``runtime/windowing``. A package of another system, in ``compat``, brings its own operators with
+``runtime/windowing``; ``runtime/columns`` has those that take runs of columns as well. A package of another system, in ``compat``, brings its own operators with
 ``register_operator``; the core imports none of them.
 """
 

@@ -1,4 +1,4 @@
 """Runs a job as one streaming query, and is the only layer that imports pyspark.
 
-It may import ``runtime``, ``graph`` and ``api``; only ``flinkish`` itself imports it.
+It may import ``deployment``, ``runtime``, ``graph`` and ``api``; only ``flinkish`` itself and ``cli`` import it.
 """

@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.1
 
 
 class BatchRun:
-    """Runs all of a job in one batch: what ``QueryRun`` is for a stream. ``settings`` sets what the query
+    """Runs a whole job in one batch, as ``QueryRun`` does for a stream. ``settings`` sets what the query
     needs while it runs."""
 
     query = None

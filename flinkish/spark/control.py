@@ -30,8 +30,8 @@ _BEGIN = "begin"
 class ControlStream:
     """The signals of one job.
 
-    ``endWithFirstBatch``: all sources are read whole in the first batch, so the end of the input is
-    signalled in that batch, too.
+    ``endWithFirstBatch``: the first batch reads all sources to their end, so that batch signals the end of the input
+    too.
     """
 
     def __init__(self, storage: CheckpointStorage, endWithFirstBatch: bool) -> None:
@@ -48,7 +48,8 @@ class ControlStream:
     def stream(self, session: SparkSession) -> DataFrame:
         """The signals as a streaming DataFrame.
 
-        Spark removes a file once the batch that read it is committed, as an unbounded job has ever more.
+        Spark removes a file once the batch that read it is committed, as an unbounded job writes more and more of
+        them.
         """
         reader = session.readStream.option("cleanSource", "delete")
         return reader.text(self._storage.child(CONTROL)).select("value")
@@ -67,6 +68,6 @@ class ControlStream:
             self._ended = True
 
     def tick(self, due: Mapping[str, Collection[int]] | None = None) -> None:
-        """Run a batch now that calls the key groups in ``due``, by operator uid; None: all of them."""
+        """Start a batch that calls the key groups in ``due``, by operator uid; None: all of them."""
         line = CLOCK_TICK + json.dumps(due)
         self._storage.appendLine(CONTROL, line, time.time_ns() // 1000)

@@ -217,7 +217,7 @@ class SparkPipelineExecutor:
 
 
 class _Queries:
-    """Makes the query of a job, once for its start and once for each restart."""
+    """Creates the query of a job, once for its start and once for each restart."""
 
     def __init__(
         self,
@@ -280,8 +280,8 @@ class _Queries:
         return QueryRun(start, sources, storage, control, sinks, metrics, at_end.close)
 
     def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
-        """A query that goes on from the checkpoint, started. ``needsElements``: none are folded before a shuffle from now
-        on."""
+        """Start a query that continues from the checkpoint. ``needsElements``: from now on no elements are folded
+        before a shuffle."""
         if needsElements:
             self._settings = replace(self._settings, foldsBeforeShuffle=False)
         with self.starting():
@@ -308,7 +308,7 @@ class _Queries:
 
 
 class _Batches(_Queries):
-    """Makes the batch query of a job in BATCH; a restart begins anew."""
+    """Creates the batch query of a job in BATCH mode; a restart begins from the start of the input."""
 
     def prepared(self) -> BatchRun:
         session, config = self._session, self._config
@@ -358,8 +358,8 @@ def _bring(
     settings: TaskSettings,
     storage: CheckpointStorage,
 ) -> None:
-    """Write the state of ``savepoint`` into the checkpoint, before its plan: once that is noted, there is a
-    checkpoint to go on from."""
+    """Write the state of ``savepoint`` into the checkpoint before its plan: a checkpoint with a plan is one to
+    continue from."""
     if savepoint is None:
         return
     allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()

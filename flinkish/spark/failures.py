@@ -34,7 +34,7 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 def session_error(
     session: SparkSession, error: BaseException, elementsHidden: bool
 ) -> BaseException:
-    """What to raise for ``error``, which came from ``session``: that its JVM is gone, else ``translated``."""
+    """The error to raise for ``error`` of ``session``: one that says that the JVM has gone, else ``translated``."""
     return jvm_gone_error() if jvm_is_gone(session) else translated(error, elementsHidden)
 
 

@@ -39,7 +39,8 @@ _INTERRUPTED_SECONDS = 0.8
 class SparkJobClient(JobClient):
     """The client of a job, and the thread that watches its query.
 
-    ``restart`` starts the query again, from the checkpoint, and from then on without folds before shuffles if it is told so; ``cleanUp`` is called when the job has ended.
+    ``restart`` starts the query again from the checkpoint, without folds before shuffles if asked to;
+    ``cleanUp`` is called when the job has ended.
     """
 
     def __init__(
@@ -247,7 +248,7 @@ class SparkJobClient(JobClient):
             raise session_error(self._session, error, self._elements_hidden) from None
 
     def _run_to_the_end(self) -> tuple[JobStatus, BaseException | None]:
-        """Run the query, and again after failures as far as the strategy allows: how the job ended."""
+        """Run the query, and restart it after failures as often as the strategy allows. Returns how the job ended."""
         while True:
             run = self._query_run
             raised = run.drive()

@@ -27,7 +27,8 @@ each task that runs at a time."""
 
 
 def job_run(session: SparkSession, checkpoint: str | None) -> JobRun | None:
-    """A new run of the job with that checkpoint; None if workers do not live from batch to batch."""
+    """An id for a new run of the job with that checkpoint; None if Spark does not reuse its workers from batch to
+    batch."""
     for setting in ("spark.python.worker.reuse", "spark.python.use.daemon"):
         if (session.conf.get(setting, None) or "true").lower() != "true":
             return None

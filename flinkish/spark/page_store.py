@@ -17,10 +17,8 @@ CACHED_BYTES = 64 << 20
 
 
 class PageCache:
-    """Contents of pages, up to ``most`` bytes of those that were used last.
-
-    A page may be older here than in the state: by another process, or by an attempt that failed. So it is found
-    only by the digest that the directory of its key group has.
+    """The contents of the pages used last, up to ``most`` bytes. Another process or a failed attempt may have left an
+    older version of a page here, so a page is looked up by the digest in the directory of its key group.
     """
 
     def __init__(self, most: int) -> None:

@@ -31,8 +31,8 @@ _CONTENT = StructType([StructField("content", BinaryType())])
 class StageProcessor(StatefulProcessor):
     """Runs a stage, the pickled ``StageRun``.
 
-    For each job Spark starts a process that asks a processor only which states it has. Importing what runs a
-    stage would take longer than all else that process does, so the stage is unpickled with its first rows.
+    For each job Spark starts a process that asks a processor only which states it has. Importing the code of a stage
+    would take longer than the rest of that process, so the stage is unpickled with its first rows.
     """
 
     def __init__(self, stage: bytes) -> None:

@@ -29,9 +29,9 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class JobSources:
-    """The sources of a query. ``bounded``: the paths of those that end by the control stream. Those that
-    announce their end themselves have a plan log, which is among ``logs``, or are planned without one, and
-    then their uid is in ``planned``."""
+    """The sources of a query. ``bounded``: the paths of those that end by the control stream. Sources that announce
+    their own end have a plan log, which is in ``logs``, or are planned without one, and then their uid is in
+    ``planned``."""
 
     bounded: tuple[str, ...]
     logs: tuple[str, ...]
@@ -89,8 +89,8 @@ class QueryRun:
             self._stop_query()
 
     def drive(self) -> BaseException | None:
-        """Run the query until it has ended; the error it failed with, None if it was stopped or came to its
-        end."""
+        """Run the query until it ends. Returns the error that it failed with, None if it was stopped or read all
+        input."""
         error: BaseException | None = None
         try:
             with quiet_py4j():

@@ -151,8 +151,8 @@ class JobSavepoints:
                 if attempt == _ATTEMPTS or self.lastBatch() == batch:
                     raise
         raise CheckpointStorageError(
-            f"the savepoint {directory} was not written: the job goes on too fast, so that what was read at"
-            f" batch {batch} is summed up already. Try again, or use stopWithSavepoint."
+            f"the savepoint {directory} was not written: the job committed so many batches meanwhile that"
+            f" the positions of batch {batch} are no longer in the plan log. Try again, or use stopWithSavepoint."
         )
 
     def writeBatch(self, directory: str, batch: int, jobName: str) -> None:
@@ -162,8 +162,8 @@ class JobSavepoints:
         positions = self._positions(batch)
         if positions is None:
             raise CheckpointStorageError(
-                f"the checkpoint {self._storage.path} does not say any more where its sources were after batch"
-                f" {batch}: what was planned up to then is summed up. Begin from a later batch."
+                f"the checkpoint {self._storage.path} no longer has the positions of its sources after batch"
+                f" {batch}. Begin from a later batch."
             )
         self._write(target, batch, jobName, positions)
 
@@ -224,7 +224,7 @@ class JobSavepoints:
     # ------------------------------------------------------------------ sources
 
     def _positions(self, batch: int) -> dict[str, SourcePosition] | None:
-        """Where the sources were after a batch; None if what was planned up to it is not known any more."""
+        """The positions of the sources after a batch; None if the plan log does not go back that far."""
         lines = self._storage.offsets(batch)
         planned = {found.source: found for line in lines if (found := PlannedOffset.of(line))}
         positions = {}
@@ -254,7 +254,7 @@ class JobSavepoints:
 def _position_of_spark(
     source: Source[Any], stream: SourceStream, offset: str | None
 ) -> SourcePosition:
-    """Where a source is that Spark reads: at its end if all of it comes in the first batch."""
+    """The position of a source that Spark reads: its end if the first batch reads all of it."""
     kind = source_type(source)
     if isinstance(source, SocketSource):
         return SourcePosition(kind, None)
@@ -322,7 +322,7 @@ def _groups_of_pages(
 
 
 class SparkSavepoint:
-    """A savepoint to begin from. Raises CorruptCheckpointError if it is not whole."""
+    """A savepoint to restore. Raises CorruptCheckpointError if it is incomplete."""
 
     def __init__(self, session: SparkSession, directory: str) -> None:
         self._session = session
@@ -356,8 +356,8 @@ class SparkSavepoint:
         return Restoration(self.metadata, others, graph, settings, allowNonRestoredState, self.path)
 
     def bring(self, restoration: Restoration, storage: CheckpointStorage) -> None:
-        """Write the state as lines of the control stream of a new checkpoint, in place of what an attempt
-        before has written."""
+        """Write the state as lines of the control stream of a new checkpoint, replacing the lines of an earlier
+        attempt."""
         rows = read_state(self._session, self.storage)
         keyed = rows.filter(rows["table"].isin(*KEYED)).mapInArrow(
             LinesFunction(restoration.keyed, current_classes()).__call__, _LINES
@@ -397,9 +397,8 @@ def read_state(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
 def summary(
     session: SparkSession, storage: CheckpointStorage
 ) -> tuple[dict[str, StateFile], Sequence[tuple[str, str, str, int]]]:
-    """What whole rows each file of state has, and (operator, table, state, entries) of all.
-
-    Raises CorruptCheckpointError, which names a file that cannot be read.
+    """The number of complete rows in each file of state, and (operator, table, state, entries) of all of them. Raises
+    CorruptCheckpointError, which names a file that cannot be read.
     """
     from pyspark.sql import functions as F
 

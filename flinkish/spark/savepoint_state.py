@@ -59,7 +59,7 @@ def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> 
 
 
 class ReadFunction:
-    """Answers a query from rows of a savepoint, which are sorted by key group where they have to be.
+    """Answers a query from rows of a savepoint, which are sorted by key group where the query needs that.
 
     ``payload``: the pickled (StateReading, AnswerColumns, ProgramClasses).
     """

@@ -32,7 +32,7 @@ class StageRun:
         self._key: TaskKey | None = None
 
     def process(self, group: int, rows: Iterable[Any], pages: Any) -> Iterator[Any]:
-        """The rows that come of those of a group; ``pages`` is the ``MapState`` that its state is in."""
+        """The rows that the rows of a group produce; ``pages`` is the ``MapState`` with the state of the group."""
         if group < 0:
             yield from spark_rows(frame_rows(rows))
             return

@@ -44,7 +44,7 @@ def translate_batch(
     settings: TaskSettings,
     files: Mapping[str, PartFiles],
 ) -> DataFrame:
-    """The DataFrame of the frames that arrive at the sinks of a job in BATCH, and nothing of it streams.
+    """The DataFrame, not a streaming one, of the frames that arrive at the sinks of a job in BATCH mode.
 
     ``control`` has the signal of the end of the input. ``files``: the sinks that tasks write, by uid.
     """

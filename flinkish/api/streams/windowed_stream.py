@@ -201,7 +201,8 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or a WindowFunction) then gets the one result. A result of None is
-        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
+        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``. ``accumulatorType`` is Flink's parameter and
+        has no effect here."""
         return self._aggregate(aggregateFunction, windowFunction, outputType)
 
     @overload
@@ -362,7 +363,8 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or an AllWindowFunction) then gets the one result. A result of None is
-        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``."""
+        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``. ``accumulatorType`` is Flink's parameter and
+        has no effect here."""
         return self._aggregate(aggregateFunction, windowFunction, outputType)
 
     @overload

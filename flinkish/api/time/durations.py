@@ -1,4 +1,5 @@
-"""Java's 64-bit arithmetic where it shows: times near the ends of their range wrap around."""
+"""Lengths of time: ``Duration``, ``Time`` and ``TimeUnit``, and Java's 64-bit arithmetic, by which times near the ends of
+their range wrap around."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue of one key with its trigger and eviction policies."""
+"""``PolicyWindowOperator``: keeps the events of each key in a queue, and lets Storm's policies fire and evict them."""
 
 from __future__ import annotations
 

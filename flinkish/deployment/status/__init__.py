@@ -1,4 +1,4 @@
 """What the driver knows about a job while it runs: its history of batches, and its details for whoever looks.
 
-May be imported by both engines, which tell it when a batch has ended.
+Both engines tell it when a batch has ended.
 """

@@ -216,7 +216,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._remove(window)
 
     def _remove_expired(self) -> None:
-        """Remove the windows that have fired and were kept for a larger lateness than there is now."""
+        """Remove the windows that have fired and were kept for a larger allowed lateness than the present one."""
         now, expiry_of = self.currentWatermark, self._lifetime.expiry
         expiries = ((window, expiry_of(window)) for window in self._open_windows)
         for window in [w for w, expiry in expiries if expiry is not None and expiry <= now]:

@@ -21,7 +21,7 @@ class ColumnIntervalJoin(IntervalJoinOperator):
     (``JoinColumns``), as long as those of the other side are columns too.
 
     ``numEventTimeTimers`` counts one timer for each of them, as there would be. Where an element has to be joined by
-    itself, all that is kept of its key is given back to the operator.
+    itself, all stored elements of its key are given back to the operator.
     """
 
     def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:

@@ -60,7 +60,7 @@ class JoinRun:
 
     @classmethod
     def of(cls, records: Records) -> JoinRun | None:
-        """None if the records are no columns, or of a kind that cannot be kept as such."""
+        """None if the records are not columns, or cannot be stored as columns."""
         values, keys, hashes = records.values, records.keys, records.hashes
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
             return None
@@ -156,7 +156,7 @@ class JoinColumns:
         self._table.replace([*self._table.rows(), rows])
 
     def rearrange(self) -> None:
-        """Let the elements be removed when the bounds say it, which were others when they came."""
+        """Compute anew when the elements expire, as the bounds have changed since they came."""
         self._table.openDue(MAX_TIMESTAMP)
         rows = self._table.rows()
         dues = [pa.array(self._dues(_times(batch))) for batch in rows]
@@ -298,7 +298,7 @@ def _keys_of(rows: pa.RecordBatch) -> pa.Array:
 
 
 def _comparable(keys: pa.Array) -> pa.Array | None:
-    """``keys`` in a type for which Arrow finds those equal that Python does; None if there is none."""
+    """``keys`` in a type in which Arrow's equality is Python's; None if there is no such type."""
     kind = keys.type
     if pa.types.is_integer(kind) and kind != pa.uint64():
         return keys.cast(pa.int64())

@@ -1,7 +1,7 @@
 """Aligned windows as arithmetic on columns of timestamps, and their elements folded by pane.
 
-Windows are *aligned* when all keys share them. A *pane* is the span from one window's start to the next
-one's: the elements of a pane are in the same windows. So a sliding window of 60 s every 15 s is made of four
+Windows are *aligned* when all keys share them. A *pane* is here the span from one window's start to the next
+one's, for all keys (in ``WindowOperator`` it is one key in one window): the elements of a pane are in the same windows. So a sliding window of 60 s every 15 s is made of four
 panes, and an element that is folded into its pane once is folded into four windows.
 """
 
@@ -149,7 +149,7 @@ class PaneFold:
 
     def of(self, records: Records) -> Records | None:
         """``records`` folded: an accumulator for each key and pane, with the start of the pane as timestamp
-        and the number of its elements. None where columns do not do, or where it would not save much.
+        and the number of its elements. None if the run cannot be vectorised, or if folding would save little.
         """
         windows = self._windows
         values, keys, hashes = records.values, records.keys, records.hashes
@@ -198,7 +198,8 @@ class PaneFold:
         )
 
     def joined(self, parts: Sequence[Records]) -> Records | None:
-        """What ``of`` gave for elements that follow each other, as one run. None where columns cannot hold it."""
+        """Several results of ``of``, for elements that follow each other, as one run. None if columns cannot
+        represent it."""
         runs = [part.values.batch for part in parts if isinstance(part.values, RowColumns)]
         if any(run.schema != runs[0].schema for run in runs):
             return None
@@ -239,8 +240,8 @@ def folded_schema(key: pa.DataType, folded: pa.Schema) -> pa.Schema:
 def combined_run(
     fold: ColumnFold, run: pa.RecordBatch, keys: pa.Array, groups: Positions
 ) -> RowColumns | None:
-    """A folded run with its rows combined by group; ``keys`` are those of the groups. None where columns
-    cannot hold it."""
+    """A folded run with its rows combined by group; ``keys`` are the keys of the groups. None if columns cannot
+    represent it."""
     combined = fold.combine(accumulators_of(run), groups, len(keys))
     return None if combined is None else folded_run(keys, combined)
 

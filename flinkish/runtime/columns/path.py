@@ -12,8 +12,8 @@ from flinkish.runtime.records.records import Records
 class ColumnPath(ABC):
     """Does for a whole run what an operator does for each of its elements.
 
-    A path that meets what it does not know leaves the elements to the operator, and what it keeps of earlier ones is
-    where the operator finds it.
+    A path that cannot take a run leaves its elements to the operator, and keeps the state of earlier ones where the
+    operator finds it.
     """
 
     @abstractmethod

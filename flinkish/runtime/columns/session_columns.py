@@ -89,7 +89,7 @@ class OpenSessions:
         return OpenSessions(self.rows.filter(pa.array(mask)), self._fold)
 
     def results(self) -> RowColumns | None:
-        """What the function gives for each, as columns; None if it has to be called."""
+        """The results of the function as columns; None if it has to be called for each session."""
         return self._fold.results(self.accumulators)
 
     def singly(self) -> Iterator[OpenSession]:
@@ -152,9 +152,8 @@ class SessionColumns:
     def add(
         self, records: Records, watermark: int, isApart: Callable[[Any], bool] | None
     ) -> Added | None:
-        """Add the elements of a run. None if columns do not do, and nothing was added.
-
-        ``isApart`` says of a key whether its sessions are kept one by one; None: those of no key are.
+        """Add the elements of a run. None, and nothing was added, if the run cannot be vectorised. ``isApart`` says
+        whether the sessions of a key are kept one by one; None: no key's are.
         """
         values, keys, hashes = records.values, records.keys, records.hashes
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
@@ -203,8 +202,8 @@ class SessionColumns:
         left: Mask,
         watermark: int,
     ) -> int | None:
-        """Add all but the elements that are ``left``. Returns how many more timers there are, None if
-        columns do not do."""
+        """Add all but the elements that are ``left``. Returns by how much the number of timers grows, None if the
+        run cannot be vectorised."""
         sessions = run.sessions
         if left.any():
             values, sessions = values.kept(~left), sessions[~left]
@@ -240,7 +239,7 @@ class SessionColumns:
         self, accumulators: pa.RecordBatch, sessions: Codes, count: int
     ) -> tuple[pa.RecordBatch | None, Mask | None]:
         """For each of ``count`` sessions the accumulator with which it begins, and which have one, of the
-        ``accumulators`` of ``sessions``. None if columns do not do."""
+        ``accumulators`` of ``sessions``. None if they cannot be vectorised."""
         distinct, groups = np.unique(sessions, return_inverse=True)
         begun: pa.RecordBatch | None = accumulators
         if len(distinct) < len(sessions):
@@ -394,8 +393,8 @@ class SessionRun:
         )
 
     def late(self, watermark: int, allowedLateness: int, apart: Mask) -> Mask:
-        """Which elements are late, whatever their order. The keys of which an order matters, as the watermark
-        has passed a session of one element, are noted in ``apart``."""
+        """Which elements are late in any order. A key is added to ``apart`` if the order of its elements matters
+        because the watermark has passed a session of one element."""
         lasts = self.timestamps + (self.gap - 1)
         behind = lasts <= watermark
         if not behind.any():
@@ -410,7 +409,7 @@ class SessionRun:
         return late_elements
 
     def noteMerges(self, apart: Mask) -> None:
-        """Note in ``apart`` the keys of which, element by element, two sessions would become one."""
+        """Add the keys to ``apart`` of which two sessions would merge if their elements came one by one."""
         before = np.bincount(self.sessionsOfStored, minlength=self.count)
         apart[self.codesOfSessions[before > 1]] = True
         sessions, first, last = self.sessions, self.timestamps, self.timestamps

@@ -29,7 +29,7 @@ _SMALLEST_SLICE = 16
 
 class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
     """A ``TimestampsAndWatermarksOperator`` that knows the timestamps of a run of columns without a call for each
-    element, and lets a generator that only notes what elements are note the run at once."""
+    element, and calls a generator that only updates its attributes once for the run."""
 
     def __init__(
         self, context: OperatorContext, description: TimestampsAndWatermarksDescription

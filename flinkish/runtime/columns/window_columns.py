@@ -7,7 +7,7 @@ columns; a run of *elements* has them as they came, for a window function that r
 they are folded.
 
 ``AlignedWindowOperator`` keeps a window either here or, key by key, in a ``WindowTable``. It moves a window
-there when elements come that columns cannot do justice to: a sum beyond 64 bits, a null, an object.
+there when elements come that columns cannot represent exactly: a sum beyond 64 bits, a null, an object.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from flinkish.runtime.time.watermarks import JoinedSplits
 
 
 class SubstreamWatermarks:
-    """A watermark a key, in ms: each only rises. A heap that forgets lazily knows the lowest."""
+    """One watermark for each key, in ms; each only rises. A heap with lazy deletion finds the lowest."""
 
     def __init__(self, watermarks: dict[Any, int]) -> None:
         self._watermarks = watermarks
@@ -43,7 +43,7 @@ class SubstreamWatermarks:
         return self._watermarks.get(key)
 
     def advance(self, key: Any, watermark: int) -> int:
-        """Raise that of ``key``, unless it is there already; gives what it is then."""
+        """Raise the watermark of ``key`` unless it is that high already, and return it."""
         known = self._watermarks.get(key)
         if known is not None and known >= watermark:
             return known
@@ -81,9 +81,8 @@ class Verdict(NamedTuple):
 
 
 class ArrivalOrder:
-    """Holds one element after another against the watermark, which only rises. All times in ms.
-
-    ``number`` is that of its input partition. It goes on from ``snapshot``, or begins if that is None.
+    """Compares one element after another with the watermark, which only rises. All times are in ms. ``number`` is the
+    number of its input partition. ``snapshot`` is the state to restore, None for a new one.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class ArrivalOrder:
         return Verdict(timestamp, None, late, out_of_order)
 
     def estimate(self, now: int) -> None:
-        """Let the watermark follow the estimated arrival time, if nothing has come until ``now``."""
+        """Advance the watermark to the estimated arrival time if no element has come until ``now``."""
         if self._arrival is not None and self._late is not None and now > self._seen:
             self._raise(self._arrival + now - self._seen - self._late)
 
@@ -172,8 +171,8 @@ class ArrivalPartitions(Generic[Order]):
     """The input partitions of an ``ArrivalTimeStrategy``, each with a watermark of its own.
 
     A partition counts from its first element, or from the beginning of the batch that has it
-    (``register``): nothing is known of one that has sent nothing. It goes on from ``snapshot``, or
-    begins if that is None.
+    (``register``): nothing is known of one that has sent nothing. ``snapshot`` is the state to restore, None for a
+    new one.
     """
 
     def __init__(
@@ -217,7 +216,7 @@ class ArrivalPartitions(Generic[Order]):
             yield InputReport(split_name(partition, number), True, watermark, False)
 
     def estimate(self, now: int) -> None:
-        """Let the watermark of each partition that nothing has come from follow the clock."""
+        """Advance the watermark of each partition without elements with the clock."""
         for order in self._orders.values():
             order.estimate(now)
 
@@ -311,7 +310,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         self._held.add(Records(judged, timestamps_of(times)), partitions)
 
     def _process_element(self, value: Any, came_with: int) -> tuple[int, int] | None:
-        """Judge an element. If it is to be held, its timestamp and the number of its partition."""
+        """Check an element. Returns its timestamp and the number of its partition if it is kept."""
         now = self.clock.getCurrentProcessingTime()
         arrival = self._time("arrivalTime", self._arrival_time, value, came_with, now)
         timestamp = self._time("timestampAssigner", self._extract, value, came_with, arrival)

@@ -110,7 +110,7 @@ class AsyncWaitOperator(OneInputOperator):
         self._process()
 
     def _process(self) -> None:
-        """Await the results of all that waits, and emit them with the watermarks among them."""
+        """Await the results of all waiting elements, and emit them with the watermarks between them."""
         waiting, self._waiting, self._count = self._waiting, [], 0
         values = [v for part in waiting if isinstance(part, Records) for v in part.values]
         if values:
@@ -256,7 +256,7 @@ class LoopFuture(ResultFuture[Any]):
 
 
 class _EventLoop:
-    """An event loop in a thread of its own, as the thread of the task may have one that runs."""
+    """An event loop in a thread of its own, as the task's thread may be running one already."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "flinkish asyncio")

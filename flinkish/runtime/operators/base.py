@@ -1,4 +1,5 @@
-"""``StreamOperator``, the base of all running operators, and the runtime context of their functions."""
+"""``StreamOperator`` and ``OneInputOperator``, the base classes of operators, with what they are created with and the runtime
+context of their functions."""
 
 from __future__ import annotations
 
@@ -228,7 +229,7 @@ class StreamOperator(ABC):
     # ------------------------------------------------------------------ what is pending
 
     def nextEventTimeTimer(self) -> int | None:
-        """A lower bound of the event-time timers; lower watermarks are only passed on."""
+        """A lower bound of the event-time timers; a lower watermark is passed on without firing any."""
         return None
 
     def nextProcessingTimeTimer(self) -> int | None:
@@ -249,11 +250,11 @@ class StreamOperator(ABC):
         return self.currentWatermark
 
     def splits(self) -> Iterable[InputReport]:
-        """The splits that it tells apart, each with a watermark."""
+        """The splits of the source that the operator tells apart, each with its watermark."""
         return ()
 
     def joinedSplits(self) -> JoinedSplits | None:
-        """These splits together, where there are some in this key group."""
+        """The combined watermark of these splits, None if this key group has none."""
         return None
 
     # ------------------------------------------------------------------ for subclasses
@@ -296,7 +297,7 @@ class StreamOperator(ABC):
         return mapped(self.name, function, records.values)
 
     def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
-        """The same, where the results go to the readers: each as it is before the next call."""
+        """The same for results that are emitted: each is copied before the next call can change it."""
         return emitted(self.name, function, records.values)
 
     def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:

@@ -82,7 +82,7 @@ class _OperatorState(OperatorStateStore):
         if not self.single:
             raise NotSupportedError(
                 f"{self.operator}: getUnionListState is not supported in a function on a keyed stream,"
-                " whose key groups do not know of each other. Call setParallelism(1) on the operator,"
+                " whose key groups do not share state. Call setParallelism(1) on the operator,"
                 " or use getListState."
             )
         return self._list("getUnionListState", stateDescriptor, _UNION)
@@ -111,12 +111,12 @@ class _OperatorState(OperatorStateStore):
 
 @dataclass
 class _Instance:
-    """A function as it is for a key group: its attributes, and its state."""
+    """The attributes and the operator state of a function in one key group."""
 
     attributes: dict[str, Any]
     state: _OperatorState
     token: str = ""
-    """That of the snapshot that it was as when it was put aside."""
+    """The token of the snapshot that matches these attributes."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class _SnapshotContext(FunctionSnapshotContext):
 
 
 class CheckpointedFunctionRunner:
-    """Gives a function its state for each key group; ``context`` makes its runtime context."""
+    """Initialises a function for each key group; ``context`` creates its runtime context."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class CheckpointedFunctionRunner:
         self._current: _Instance | None = None
 
     def initialize(self, keyGroup: int, snapshot: dict[str, Any] | None) -> None:
-        """Make the function what it is for ``keyGroup``, whose batch begins with ``snapshot``."""
+        """Restore the function for ``keyGroup`` from ``snapshot``, with which the batch of the key group begins."""
         kept = self._instances.pop(keyGroup, None)
         if kept is not None and snapshot is not None and kept.token == snapshot["token"]:
             self._install(kept)
@@ -192,7 +192,7 @@ class CheckpointedFunctionRunner:
                 self._function.open(OpenContext())
 
     def snapshot(self, keyGroup: int, clock: int) -> dict[str, Any]:
-        """The state of the function, which it is asked to write first."""
+        """The state of the function, after its ``snapshotState``."""
         current = self._current
         assert current is not None, "a snapshot of a function that was not initialised"
         state = current.state

@@ -101,7 +101,7 @@ class ElementContext:
         """Emit to a side output."""
         if not isinstance(outputTag, OutputTag):
             raise IllegalArgumentError(
-                f"{self.operator.name}: ctx.output wants an OutputTag, not {outputTag!r}. Write"
+                f"{self.operator.name}: ctx.output needs an OutputTag, not {outputTag!r}. Write"
                 " ctx.output(tag, value)."
             )
         self.operator.output.collectSide(outputTag.id, value, self.elementTimestamp)
@@ -127,7 +127,6 @@ class OperatorProcessContext(ElementContext, KeyedTimerContext[Any]):
     def timeDomain(self) -> TimeDomain:
         if self.domain is None:
             raise IllegalStateError(
-                f"{self.operator.name}: timeDomain() is only there in onTimer, where a timer is"
-                " at hand."
+                f"{self.operator.name}: timeDomain() is available only in onTimer."
             )
         return self.domain

@@ -132,9 +132,8 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
 
 class JoinBuffer:
-    """The elements of one side, to be found by timestamp.
-
-    ``lower`` and ``upper``: how far from an element of this side its partners may lie, in ms. A
+    """The elements of one side by timestamp. ``lower`` and ``upper``: the bounds of an element's partners, relative
+    to its timestamp, in ms. A
     map entry holds the elements of ``width`` ms, {timestamp: [elements]}; with the length of the
     interval as the width, a look-up reads two entries, however many elements there are.
     """

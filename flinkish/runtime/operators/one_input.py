@@ -84,7 +84,7 @@ class StreamFilter(StatelessOperator):
         return truths
 
     def _collect_kept(self, value: Any, out: TimestampedCollector) -> None:
-        """For values that can change: as they are when the function has looked at them."""
+        """Collect mutable values in the state in which the function left them."""
         if self._call(value):
             out.collect(value)
 

@@ -83,14 +83,14 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
 
     @cached_property
     def _made(self) -> str:
-        """What a new generator is: one that another strategy made is not gone on with."""
+        """The settings of a new generator: the state of another strategy's generator is not restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
             # Of a clock that stands still, as some begin with the time
             made = WatermarkGeneration(self._strategy, ProcessingTimeService(), None, traces=False)
         return made.settings()
 
     def generation(self, snapshot: Any) -> WatermarkGeneration:
-        """A generator, new or gone on with."""
+        """A generator, new or restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
             return WatermarkGeneration(self._strategy, self.clock, snapshot, self.tracesFunctions)
 
@@ -136,7 +136,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     def _extracted(
         self, extract: Callable[[Any, int], Any], records: Records
     ) -> tuple[Sequence[Any], list[Any]]:
-        """The values, as they are when the assigner has looked at them, and what it gave."""
+        """The values as the assigner left them, and their timestamps."""
         extracted: list[Any] = []
         append = extracted.append
         holds = not (
@@ -215,7 +215,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             return earliest([self._look(generation) for generation in self._running()])
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
-        """When the clock is wanted: by the generator, or to see whether what feeds it is idle."""
+        """When a generator needs the clock next, for itself or to find out whether its input is idle."""
         wanted = generation.nextPeriodicEmit()
         if wanted is not None and wanted <= self._nextEmit - self.autoWatermarkInterval:
             wanted = self._nextEmit  # it has been asked since then
@@ -247,19 +247,17 @@ class Split(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """The splits of a run of records: those that there are, as they first come, and for each record the
-    number of its split among them."""
+    """The splits in a run of records, in the order of their first records, and for each record the number of its
+    split."""
 
     distinct: Sequence[Any]
     numbers: Numbers
 
 
 class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
-    """The part of Flink's ``SourceOperator`` that makes watermarks, split by split.
-
-    Splits are known by their elements, or by marks of the source before the elements of each. A batch's
-    splits are all told before its first element comes (``expectRecords``), so that none runs ahead of
-    another that is new in the same batch.
+    """The part of Flink's ``SourceOperator`` that generates watermarks for each split. The split of an element is
+    read from the element, or from a mark that the source puts before it. All splits of a batch are registered before
+    its first element (``expectRecords``), so that no split runs ahead of one that is new in the same batch.
     """
 
     looksAhead = True
@@ -331,7 +329,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def emitOfSplits(
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
     ) -> None:
-        """Emit records one by one; ``done`` says of each split whether its generator has noted them already."""
+        """Emit records one by one; ``done`` says for each split whether its generator has seen them already."""
         numbers = list(found.numbers)
 
         def noted(position: int, value: Any, timestamp: int) -> None:

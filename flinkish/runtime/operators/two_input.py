@@ -1,4 +1,4 @@
-"""The base of operators with two inputs."""
+"""Operators with two inputs: their base class, and coMap, coFlatMap and coProcess with and without a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators share that make the watermarks of their output themselves."""
+"""Base class and output for operators that generate their own watermarks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
 
     def joined(self, current: tuple[int, bool]) -> JoinedSplits:
-        """Splits whose watermark and idleness are ``current``, and what was let through of that."""
+        """Combine ``current``, the watermark and idleness of splits, with those that were emitted."""
         return JoinedSplits(*current, self.snapshot())
 
     def snapshot(self) -> tuple[int, bool]:
@@ -77,9 +77,8 @@ class WatermarkEmitter(WatermarkOutput):
 
 
 class WatermarkAssignerOperator(OneInputOperator):
-    """An operator whose output has watermarks of its own.
-
-    Those from upstream end here, except the last one, which says that the input has ended. Where ``onPeriodicEmit``
+    """Base class for operators that generate their own watermarks. Watermarks from upstream end here, except the last
+    one, which says that the input has ended. Where ``onPeriodicEmit``
     is called at the end of each slice, that one comes there, behind the watermarks of the last elements.
     """
 
@@ -107,7 +106,7 @@ class WatermarkAssignerOperator(OneInputOperator):
         self.processWatermark(timestamps[-1])
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """The status of the input ends here too: what its elements say decides."""
+        """The status of the input ends here too: this operator derives its own from the elements."""
 
     def emitEnd(self) -> None:
         """Emit the last watermark, if the input has ended."""

@@ -1,5 +1,5 @@
-"""The state of a job as a savepoint holds it: by operator and key, in no key groups or pages of a run.
+"""The state of a job as a savepoint holds it: by operator and key, not by the key groups and pages of a run.
 
-It may import ``operators``, ``state``, ``records``, ``time``, ``tracing`` and ``windowing`` of ``runtime``,
+It may import ``columns``, ``operators``, ``state``, ``records``, ``time`` and ``windowing`` of ``runtime``,
 and ``api``.
 """

@@ -1,4 +1,4 @@
 """Plans what a batch reads of a source, and reads numbers.
 
-It may import ``records`` of ``runtime``, and ``api``.
+It may import ``records`` and ``formats`` of ``runtime``, and ``api``.
 """

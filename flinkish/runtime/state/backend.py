@@ -1,6 +1,6 @@
 """The interface of state backends: the keyed state and timers of one operator in one key group.
 
-There are two implementations: the heap backend (harness, tests) and the paged backend (Spark). They behave
+There are two implementations: the heap backend (harness, savepoint reader) and the paged backend (Spark, local execution). They behave
 alike except for two orders: of timers with equal timestamps (``TimerQueue``), and of the entries of a big
 map (``MapStateTable.items``).
 

@@ -1,4 +1,5 @@
-"""The heap backend: state in plain dicts, for the harness and tests."""
+"""The heap backend: state in plain dicts, for the harness, for reading savepoints, and for chained operators, which have no
+keyed state to store."""
 
 from __future__ import annotations
 

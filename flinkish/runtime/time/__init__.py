@@ -1,4 +1,4 @@
 """Watermarks as they are combined and generated, and the clock.
 
-It may import ``eventtime`` and ``time`` of ``api``, and nothing of ``runtime``.
+It may import ``api``; for ``onEvent`` over a run of columns it also imports ``EventFold`` of ``runtime/columns``.
 """

@@ -1,4 +1,5 @@
-"""The window operators: the general one, and quicker ones for layouts that allow it.
+"""The window operators, element by element: ``WindowOperator``, with an evictor, and for windows that depend on the
+elements. Those for aligned windows and sessions are in ``runtime/columns``.
 
 It may import ``operators``, ``records``, ``state`` and ``time`` of ``runtime``, and ``api``.
 """

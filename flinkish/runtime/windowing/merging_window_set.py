@@ -145,7 +145,7 @@ class MergingWindowSet:
 
 
 class _Merges(MergeCallback[Any]):
-    """Notes what the assigner merges."""
+    """Collects the merges that the assigner reports."""
 
     __slots__ = ("found",)
 

@@ -50,7 +50,7 @@ def _aggregate(function: AggregateFunction[Any, Any, Any], values: list[Any]) ->
 
 
 def part_join(aggregation: Any) -> Callable[[Any, Any], Any]:
-    """A function that joins what ``aggregation`` made of two parts that may be folded apart."""
+    """A function that merges two partial results of ``aggregation``."""
     if isinstance(aggregation, AggregateFunction):
         return partial(merged, aggregation)
     return partial(reduced, reduce_call(aggregation))
@@ -132,7 +132,7 @@ class WindowContents(ABC):
 
     @abstractmethod
     def elementsOf(self, kept: Any) -> Sequence[Any] | None:
-        """The values for the window function in what is kept for a pane."""
+        """The values for the window function in the stored contents of a pane."""
 
     @abstractmethod
     def _merge(self, one: Any, other: Any) -> Any:
@@ -143,7 +143,7 @@ class WindowContents(ABC):
         return self.elementsOf(self._table.get(self._backend.currentKey, window))
 
     def put(self, window: Any, kept: Any) -> None:
-        """Let ``kept`` be what is kept for ``window``."""
+        """Store ``kept`` as the contents of ``window``."""
         self._table.put(self._backend.currentKey, window, kept)
 
     def clear(self, window: Any) -> None:

@@ -48,8 +48,8 @@ class WindowFunctionRunner:
         return self._clears
 
     def process(self, key: Any, window: Any, elements: Sequence[Any], own: bool = False) -> None:
-        """Call the function with the ``elements`` of a window that fires, and emit its results. It gets copies,
-        unless they are its ``own``: nobody sees them after it."""
+        """Call the function with the ``elements`` of a window that fires, and emit its results. It gets copies unless
+        the elements are its ``own``, which no one reads afterwards."""
         if self._call is None:
             timestamp, collect = window.maxTimestamp(), self._output.collect
             for element in elements:

@@ -9,8 +9,8 @@ from flinkish.api.windowing.windows import Window
 class WindowLifetime:
     """When event-time windows under ``EventTimeTrigger`` fire and are removed.
 
-    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. The operators
-    without a timer for each pane compute with it the timers that ``WindowOperator`` would have.
+    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. Operators without a timer for each
+    pane use it to compute the timers that ``WindowOperator`` would have.
     """
 
     __slots__ = ("_lateness",)

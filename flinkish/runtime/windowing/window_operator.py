@@ -1,6 +1,6 @@
 """``WindowOperator``: windows of any assigner under any trigger, element by element.
 
-The general form, and the definition of what a window does: the quicker operators of this folder
+The general form, and the definition of what a window does: the quicker operators of ``runtime/columns``
 (``AlignedWindowOperator``, ``SessionWindowOperator``) give the same results for the common cases.
 """
 

@@ -1,7 +1,7 @@
 """The file system of a directory as one of pyarrow's, for Python processes that have no JVM beside them.
 
-Where a program has told Spark how it gets into a store like S3, it is not asked again: Hadoop's settings are
-those of pyarrow too. In all else pyarrow finds its own way, by the environment of each process.
+Where a program has given Spark the settings of a store like S3, pyarrow gets them from Hadoop's. For
+anything else pyarrow reads the environment of each process.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ _AMAZONS = re.compile(r"(https?://)?s3([.-][a-z0-9-]+)?\.amazonaws\.com/?")
 
 
 def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
-    """The file system of ``uri``, and the path in it.
-
-    Raises NotSupportedError if pyarrow has none, or not here.
+    """The file system of ``uri``, and the path in it. Raises NotSupportedError if pyarrow does not support it, or not
+    on this machine.
     """
     parsed = urlparse(uri)
     if not parsed.scheme:

@@ -43,10 +43,8 @@ _ANEW = "restore the checkpoint directory from a copy, or begin anew with anothe
 
 
 class CheckpointPlan:
-    """The plan of the job that a checkpoint is of, as it is noted there.
-
-    Raises IncompatibleCheckpointError if another version of flinkish noted it in a way of its own,
-    CorruptCheckpointError if it, or what Spark notes beside it, cannot be read.
+    """The plan of a job, as its checkpoint stores it. Raises IncompatibleCheckpointError if another version of
+    flinkish stored it in another format, CorruptCheckpointError if it, or one of Spark's own files, cannot be read.
     """
 
     def __init__(self, storage: CheckpointStorage) -> None:
@@ -84,7 +82,7 @@ class CheckpointPlan:
 
     @cached_property
     def jobIdentity(self) -> str:
-        """A text that all runs that go on from this checkpoint share, and no others."""
+        """A text shared by all runs that continue from this checkpoint, and by no others."""
         found = self._storage.readText(_IDENTITY)
         if found is None:
             found = uuid4().hex
@@ -133,7 +131,7 @@ class CheckpointPlan:
                 vertex.head.parallelism = 1
 
     def goOn(self, session: SparkSession, graph: JobGraph, settings: TaskSettings) -> None:
-        """Compare a job with the one that this is the plan of, and note the new one.
+        """Compare a job with the one in the checkpoint, and store the new plan.
 
         Raises IncompatibleCheckpointError with everything that differs and loses state.
         """
@@ -160,7 +158,7 @@ class CheckpointPlan:
             )
 
     def noteStates(self, states: Mapping[str, set[tuple[str, str, str]]]) -> None:
-        """Note, by operator, the states that its functions have asked for, as far as they are new."""
+        """Store, by operator, the states that its functions have asked for and that are not stored yet."""
         if self._fields is None:
             return
         nodes, changed = self._fields["nodes"], False
@@ -216,7 +214,7 @@ def _file(storage: CheckpointStorage) -> str:
 
 
 def _check_query(storage: CheckpointStorage) -> None:
-    """Raises CorruptCheckpointError if a file of Spark's, of those it reads first, is not whole.
+    """Raises CorruptCheckpointError if one of the files that Spark reads first is incomplete.
 
     Typically the last ones are empty after the machine has crashed. Other file systems than this
     machine's write a file whole or not at all.
@@ -340,7 +338,7 @@ def _described(graph: JobGraph, settings: TaskSettings, earlier: Identities) -> 
 
 
 def _state(vertex: JobVertex, settings: TaskSettings) -> str:
-    """How a vertex keeps its state: the same words, the same pages in the same place."""
+    """How a vertex lays out its state: where the texts are equal, the pages are in the same places."""
     operator = vertex.head.operator
     layout = f"{operator.kind} {operator.stateLayout}".strip()
     if operator.keyed and vertex.head.parallelism == 1 and settings.keyGroups > 1:

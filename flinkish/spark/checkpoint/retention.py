@@ -44,7 +44,7 @@ class CheckpointRetention:
                 ) from None
 
     def jobEnded(self, status: JobStatus, goesOn: bool) -> None:
-        """Called when the query has ended. ``goesOn``: the job was stopped to go on from its checkpoint."""
+        """Called when the query has ended. ``goesOn``: the job was stopped to continue from its checkpoint."""
         if self._retention is None or goesOn or not self._removes(self._retention, status):
             return
         if self._storage.local is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Directory:
-    """A directory by its path or URI; a plain path is on the file system that Spark means by it.
+    """A directory by its path or URI; a plain path is on Spark's default file system.
 
     ``path`` is the same text for the same directory.
     """
@@ -63,8 +63,8 @@ class CheckpointStorage(Directory):
     """The directory of a job's checkpoint (Flink: ``CheckpointStorage``)."""
 
     def create(self) -> None:
-        """Make the directory, for its owner only, if there is none; on another file system than
-        this machine's Spark makes it as that is set up."""
+        """Create the directory, for its owner only, if there is none. On another file system than this machine's
+        Spark creates it with that file system's defaults."""
         if self._local:
             with self._accessed("written"):
                 self._local.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ class CheckpointStorage(Directory):
             frame.write.mode("append").text(self.child(name))
 
     def writeTable(self, name: str, frame: DataFrame, mode: str, rowsPerFile: int = 0) -> None:
-        """Write a DataFrame as Parquet under ``name``, in files of so many rows if that is said."""
+        """Write a DataFrame as Parquet under ``name``, in files of a given number of rows if there is one."""
         writer = frame.write.mode(mode).option("maxRecordsPerFile", rowsPerFile)
         writer.parquet(self.child(name))
 
@@ -170,7 +170,7 @@ def _plain_paths_are_local(session: SparkSession) -> bool:
 
 
 def _missing(session: SparkSession, path: str) -> str | None:
-    """None if there is something at ``path``, else its whole URI, as Spark says it."""
+    """None if ``path`` exists, else the whole URI that Spark reports as missing."""
     from pyspark.errors import AnalysisException
 
     try:

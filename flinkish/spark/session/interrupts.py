@@ -13,8 +13,8 @@ from types import FrameType
 def plain_interrupts() -> Iterator[None]:
     """Let an interrupt be a KeyboardInterrupt and nothing else.
 
-    pyspark's handler first cancels every job of the session, also those of other queries, and which
-    of them noticed first would be chance. What the program has set itself stays as it is.
+    pyspark's handler first cancels every job of the session, also those of other queries, and which query fails first
+    would be chance. A handler that the program has set stays.
     """
     with _handler(lambda sparks: signal.default_int_handler if sparks else None):
         yield

@@ -133,7 +133,7 @@ def quiet_loggers(session: SparkSession) -> Iterator[None]:
 
 
 class BatchAbortedError(Exception):
-    """Told to Spark in place of what ended a batch, which the job keeps."""
+    """Raised to Spark in place of the error that ended a batch, which the job keeps."""
 
 
 class _Py4jFilter(logging.Filter):

@@ -177,8 +177,8 @@ def _driver_megabytes() -> int:
 
 
 def default_parallelism(session: SparkSession) -> int:
-    """The shuffle partitions that the session was given; if it was given none, as many as Spark has
-    cores: its own default of 200 is meant for large batches, and each costs a task and a state store."""
+    """The shuffle partitions set for the session, else as many as Spark has cores: Spark's default of 200 is meant
+    for large batches, and each partition costs a task and a state store."""
     given = session.conf.get(_SHUFFLE_PARTITIONS, None)
     return int(given) if given is not None else _cores(session)
 
@@ -205,8 +205,7 @@ def job_settings(
 
 
 def frame_settings(session: SparkSession) -> AbstractContextManager[None]:
-    """Sets what a query needs besides in which Spark has frames only, as ``job_settings`` does. What the
-    user has set is left as it is."""
+    """Sets what a query of frames needs besides ``job_settings``. The user's own settings are kept."""
     unset = {n: v for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) is None}
     return _with_settings(session, unset)
 
@@ -219,7 +218,7 @@ def row_settings(session: SparkSession) -> AbstractContextManager[None]:
 
 @contextmanager
 def _with_settings(session: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """The session has those settings inside the block, where None is unset, and its own afterwards."""
+    """Gives the session those settings inside the block, where None unsets one, and restores its own afterwards."""
     before = {name: session.conf.get(name, None) for name in settings}
     try:
         _set(session, settings)

@@ -41,8 +41,8 @@ _shared: WeakKeyDictionary[SparkContext, set[Path]] = WeakKeyDictionary()
 def check_shared(session: SparkSession, storage: CheckpointStorage) -> None:
     """Raises CheckpointStorageError, which names machines, unless the executors that run now see ``storage``.
 
-    Does nothing where it is on no machine or where they are in the JVM of this process, and nothing twice for
-    one folder.
+    Does nothing where the directory is not on a machine's file system or where the executors are in this process's
+    JVM, and looks only once at each folder.
     """
     from pyspark import SparkContext
 

@@ -20,8 +20,8 @@ _LIMITS = {
 
 
 def set_worker_memory() -> None:
-    """Let the workers that start from now on keep what they have freed, but for what the environment or
-    ``spark.executorEnv`` says of it."""
+    """Let workers started from now on keep the memory that they have freed, unless the environment or
+    ``spark.executorEnv`` says otherwise."""
     from pyspark import SparkContext
 
     variables = getattr(SparkContext.getOrCreate(), "environment", None)

@@ -151,8 +151,7 @@ class BatchSinks:
         """The first error of a sink, which ended the job."""
 
     def refuseBatches(self, stopped: Callable[[], bool]) -> None:
-        """Write no batch from now on; the one that is being written is finished. A next one waits
-        until the query is ``stopped``."""
+        """Write no further batch; the one being written is finished. The next waits until the query is ``stopped``."""
         self._stopped = stopped
         self._refusing.set()
 
@@ -337,7 +336,7 @@ class BatchSinks:
 
 
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Rows of frames of columns as rows of ``schema``, which the columns have."""
+    """Decode rows of frames of columns to rows of ``schema``, the schema of those columns."""
     return rows.mapInArrow(columns_of_frames, schema)
 
 

@@ -16,7 +16,7 @@ from flinkish.runtime.sinks.lines import LineWriter
 
 
 def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of frames of columns to those columns, for ``mapInArrow``."""
+    """Decodes rows of frames to the columns in them, for ``mapInArrow``."""
     for batch in batches:
         for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
             values = decode_frame(data).records.values
@@ -26,7 +26,7 @@ def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @dataclass(frozen=True)
 class LinesFunction:
-    """Rows of frames to lines of text, for ``mapInArrow``. ``bucketed``: the elements come with their buckets,
+    """Decodes rows of frames to lines of text, for ``mapInArrow``. ``bucketed``: the elements come with their buckets,
     which are a column of their own."""
 
     writer: LineWriter

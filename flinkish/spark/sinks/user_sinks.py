@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WriteFunction:
-    """Rows of frames to what a writer prepares of them, and changed beside, for ``mapInArrow``."""
+    """Writes rows of frames with a user's writer, and returns what it prepared to commit and the attributes it
+    changed, for ``mapInArrow``."""
 
     payload: bytes
     name: str

@@ -51,11 +51,11 @@ class ArrowDecoder(ABC):
 
     @abstractmethod
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
-        """The records of ``batch``, in order, and those that do not fit; END_OF_SOURCE in their place
-        says that nothing comes any more."""
+        """The records of ``batch`` in order, and those that do not fit the schema; END_OF_SOURCE in their place says
+        that the source has ended."""
 
     def close(self) -> None:
-        """Called when nothing is decoded any more: give up what is held, such as connections."""
+        """Called when nothing is decoded any more: release connections and the like."""
 
 
 class PieceDecoder(ArrowDecoder):

@@ -85,7 +85,7 @@ class PlanLog:
         return snapshot, (self.read(n) for n in range(self._folded + 1, self._latest + 1))
 
     def restoredUpTo(self, number: int) -> tuple[list[Any] | None, Iterator[Step]] | None:
-        """The same up to the step of that number; None if later steps are summed up already."""
+        """The same up to the step of that number; None if the snapshot already covers later steps."""
         if self._folded > number:
             return None
         snapshot, _ = self.restored()

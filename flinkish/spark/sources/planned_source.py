@@ -139,7 +139,7 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ((descriptor,) for descriptor in partition.descriptors)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Keeps everything, as a committed batch may be run again by hand."""
+        """Removes nothing, as a committed batch may be run again by hand."""
 
     def _offset_of(self, offset: Mapping[str, Any]) -> PlannedOffset:
         found = PlannedOffset.of(offset)
@@ -210,7 +210,7 @@ class LogStreamReader(PlannedStreamReader):
 
 
 class OffsetStreamReader(PlannedStreamReader):
-    """Keeps nothing: an offset is the step, with what the planner knew after it.
+    """Stores nothing: an offset is the step, with the planner's snapshot after it.
 
     Spark logs an offset before it runs the batch, and asks for the next one with it. A step that Spark has
     not logged when the job is killed has not been read by anyone, and is planned anew.

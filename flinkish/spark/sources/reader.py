@@ -141,8 +141,8 @@ class SourceStream:
 
 class SourceReader:
     """Opens the sources of one job; ``batch``: all bounded, and each as a DataFrame that does not stream.
-    ``alignments``: what sources keep in step with, by their uids. ``positions``: where those begin that a
-    savepoint has, by uid.
+    ``alignments``: the watermark alignment of sources, by uid. ``positions``: where sources restored from a savepoint
+    begin, by uid.
     """
 
     def __init__(
@@ -449,12 +449,12 @@ class SourceReader:
 
 
 def reads_planned(graph: JobGraph) -> bool:
-    """Whether a job in BATCH reads what is planned of its sources from the checkpoint."""
+    """Whether a job in BATCH mode reads the plan of its sources from the checkpoint."""
     return any(not isinstance(vertex.head.content, DataFrameSource) for vertex in graph.sources)
 
 
 def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -> None:
-    """Raises NotSupportedError if Spark decides what a batch reads of a source that is to wait for others."""
+    """Raises NotSupportedError if a source with watermark alignment is one whose batches Spark plans."""
     for uid in aligned:
         stream = streams[uid]
         if stream.log is None and stream.planner is not None and not stream.whole:

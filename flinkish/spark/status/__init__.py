@@ -1,4 +1,4 @@
 """What only Spark knows about a job while it runs, and its history in the checkpoint.
 
-May be imported from ``flinkish.spark``.
+It may import ``checkpoint``, ``session`` and ``sources`` of ``spark``, ``deployment``, ``runtime``, ``graph`` and ``api``.
 """

@@ -259,10 +259,10 @@ def test_these_are_never_called(kind: type[Noting], monkeypatch: pytest.MonkeyPa
     ("kind", "reason"),
     [
         (Averages, "is no sum, count, minimum"),
-        (Property, "otherwise than in plain attributes"),
+        (Property, "elsewhere than in plain attributes"),
         (Emits, r"reads output.emitWatermark \(line \d+\)"),
-        (Keeps, "otherwise than in plain attributes"),
-        (Writes, "otherwise than in plain attributes"),
+        (Keeps, "elsewhere than in plain attributes"),
+        (Writes, "elsewhere than in plain attributes"),
     ],
 )
 def test_why_others_are_called(kind: type[Noting], reason: str) -> None:

@@ -226,7 +226,7 @@ class TestErrors:
 
     def test_a_side_output_wants_a_tag(self):
         harness = keyed(lambda value, ctx, out: ctx.output("side", value))
-        with pytest.raises(ValueError, match="wants an OutputTag, not 'side'"):
+        with pytest.raises(ValueError, match="needs an OutputTag, not 'side'"):
             harness.processElement(("a",), 5)
 
     def test_state_in_open_is_refused(self):

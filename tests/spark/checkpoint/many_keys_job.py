@@ -1,11 +1,14 @@
 """The job that test_many_keys kills.
 
-python -m tests.spark.checkpoint.many_keys_job MASTER PARALLELISM INPUT OUTPUT CHECKPOINT, with 0 for no parallelism
+python -m tests.spark.checkpoint.many_keys_job MASTER PARALLELISM HELD INPUT OUTPUT CHECKPOINT, with 0 for no parallelism,
+and HELD the batch that is never committed, -1 for none: when its state is written, there is a file OUTPUT.held.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -33,7 +36,14 @@ class ThreeTimers(fl.KeyedProcessFunction):
         out.collect((ctx.getCurrentKey(), timestamp, self.count.value()))
 
 
-def main(master: str, parallelism: str, source: str, target: str, checkpoint: str) -> None:
+def main(
+    master: str, parallelism: str, held: str, source: str, target: str, checkpoint: str
+) -> None:
+    def hold(values: list[object], batch: int) -> None:
+        if batch == int(held):
+            Path(f"{target}.held").touch()
+            threading.Event().wait()
+
     session = SparkSession.builder.master(master).config("spark.ui.enabled", "false").getOrCreate()
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(session)
     env.enableCheckpointing(checkpoint)
@@ -43,7 +53,9 @@ def main(master: str, parallelism: str, source: str, target: str, checkpoint: st
     strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
         lambda row, timestamp: row.at
     )
-    fired = env.fromSource(files, strategy, "CSV").keyBy(lambda row: row.key).process(ThreeTimers())
+    rows = env.fromSource(files, strategy, "CSV")
+    rows.filter(lambda row: row.key == 0).forEachBatch(hold)
+    fired = rows.keyBy(lambda row: row.key).process(ThreeTimers())
     fired.sinkTo(fl.FileSink.forCsv(target))
     env.execute("many keys")
 

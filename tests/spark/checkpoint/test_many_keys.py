@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from tests.spark.waiting import wait_for
+from tests.watched import drop
 
 ROOT = Path(__file__).parents[3]
 KEYS = 100_000
@@ -24,11 +23,10 @@ def write_input(directory):
     directory.mkdir()
     every = "\n".join(f"{key},0" for key in range(KEYS))
     for number, lines in enumerate((every, every, "0,2700")):
-        (directory / f"{number}.csv").write_text(lines + "\n")
-        time.sleep(0.02)
+        drop(directory, f"{number}.csv", lines + "\n", changed=1_767_225_600 + number)
 
 
-def started(tmp_path, master, parallelism, log):
+def started(tmp_path, master, parallelism, held, log):
     arguments = [str(tmp_path / part) for part in ("input", "output", "checkpoint")]
     return subprocess.Popen(
         [
@@ -37,6 +35,7 @@ def started(tmp_path, master, parallelism, log):
             "tests.spark.checkpoint.many_keys_job",
             master,
             parallelism,
+            held,
             *arguments,
         ],
         cwd=ROOT,
@@ -59,17 +58,17 @@ def committed(tmp_path):
 @pytest.mark.processes
 @pytest.mark.slow("starts Spark twice, with 300,000 timers")
 def test_state_and_timers_of_many_keys_go_on_with_other_cores_after_a_kill(tmp_path):
-    """The second run does not say its parallelism: it goes on with that of the checkpoint."""
+    """It is killed when the second batch has written its state and is not committed. The second run does not say its
+    parallelism: it goes on with that of the checkpoint."""
     write_input(tmp_path / "input")
     with (tmp_path / "log").open("w") as log:
-        first = started(tmp_path, "local[1]", "2", log)
-        wait_for(lambda: first.poll() is not None or committed(tmp_path))
-        time.sleep(random.Random(3).uniform(0, 1))
+        first = started(tmp_path, "local[1]", "2", "1", log)
+        wait_for(lambda: first.poll() is not None or (tmp_path / "output.held").exists())
         assert first.poll() is None, (tmp_path / "log").read_text()
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
-        assert len(committed(tmp_path)) < 3, "it was killed before the timers fired"
-        second = started(tmp_path, "local[2]", "0", log)
+        assert committed(tmp_path) == ["0"], "it was killed before the timers fired"
+        second = started(tmp_path, "local[2]", "0", "-1", log)
         assert second.wait(300) == 0, (tmp_path / "log").read_text()
     fired = defaultdict(list)
     for part in sorted((tmp_path / "output").glob("batch=*/part-*")):

@@ -501,12 +501,12 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
     kept = Form("kept")
     if type(function) is SumAggregator:
         if kind not in ("int", "float"):
-            raise Refusal("sums up a field that is no int or float")
+            raise Refusal("sums up a field that is not an int or a float")
         forms = [kept] * len(types)
         forms[number] = Form("sum", value)
     elif type(function) is ComparableAggregator:
         if kind not in (*NUMBERS, "str"):
-            raise Refusal("compares a field that is no number or text")
+            raise Refusal("compares a field that is not a number or text")
         extreme = Form(
             "highest" if function._highest else "lowest",
             value,

@@ -302,7 +302,7 @@ def column_of(shape: Shape, field: Field | None) -> int:
             return 0
         raise Refusal("reads a field of a single value")
     if field is None or not shape.flat:
-        raise Refusal("reads what is no field of the element")
+        raise Refusal("reads something that is not a field of the element")
     if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
         return shape.names.index(field)
     position = position_of(field) if isinstance(field, str) else field

@@ -73,7 +73,7 @@ def differences() -> list[str]:
 
 
 def forget_differences() -> None:
-    """Let all functions that are made from now on run over columns again."""
+    """Let functions created from now on run over columns again."""
     _differences.clear()
 
 

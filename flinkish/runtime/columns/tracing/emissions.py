@@ -40,7 +40,7 @@ class Emitting:
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them. Raises Refusal."""
         if isinstance(returned, (Symbol, Record)):
-            raise Refusal("returns a value that is no list of results")
+            raise Refusal("returns a value that is not a list of results")
         # Not left to results_of, which compares each result with None
         if (
             wrote

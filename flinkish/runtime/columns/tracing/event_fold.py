@@ -183,14 +183,14 @@ class EventFold:
             self._on_event, self._generator, written, element, timestamp, output
         )
         if traced.shape != tuple_shape([VALUE] * len(kinds)):
-            raise Refusal("notes what is no number or text")
+            raise Refusal("stores something that is not a number or text")
         return traced
 
     def _explore(self) -> None:
         """Raises Refusal if no run can be noted at once, whatever the elements are."""
         start = self._attributes()
         if start is None:
-            raise Refusal("keeps what it notes otherwise than in plain attributes")
+            raise Refusal("keeps its values elsewhere than in plain attributes")
         trace = Trace(exploring=True)
         element, timestamp = (
             Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(2)

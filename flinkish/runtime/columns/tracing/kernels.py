@@ -37,7 +37,7 @@ from flinkish.runtime.records.rows import python_values
 
 
 class Inexact(Exception):
-    """The columns of this run could give another result than Python."""
+    """The columns of this run could give a result other than Python's."""
 
 
 NOT_EXACT = (Inexact, ArithmeticError, TypeError, ValueError, pa.ArrowException)

@@ -158,7 +158,7 @@ class ProcessFold:
         if not first.makesStates:
             raise Refusal("may leave its state without a value")
         if not set(first.kinds) <= set(ARROW_TYPES):
-            raise Refusal("keeps what is no number, text or bool in its state")
+            raise Refusal("keeps something in its state that is not a number, text or bool")
         later = follow_process(self._function, arguments, self._default_of, first)
         if later.kinds != first.kinds:
             raise Refusal("changes the type of a field of its state, or may do so")

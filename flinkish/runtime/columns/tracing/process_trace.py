@@ -172,7 +172,7 @@ class _Situation:
 
     def _start_of(self, state: State) -> Any:
         if not isinstance(state, ValueState) or self._default_of is None:
-            raise self.trace.refusal("uses a state that is no ValueState")
+            raise self.trace.refusal("uses a state that is not a ValueState")
         if state in self._before:
             return self._before[state]
         default = self._default_of(state)
@@ -298,7 +298,7 @@ class _TimerService:
 
     def registerEventTimeTimer(self, time: Any) -> None:
         if self._trace.expression(time).kind not in ("int", "unknown"):
-            raise self._trace.refusal("registers a timer at what is no integer")
+            raise self._trace.refusal("registers a timer at a time that is not an integer")
         self._timers.append(time)
 
     def __getattr__(self, attribute: str) -> Any:

@@ -87,7 +87,7 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self._traced_kind == "opaque":
-            self._traced_refuse("asks for the truth of a value that is no number, text or bool")
+            self._traced_refuse("uses a value as a condition that is not a number, text or bool")
         return self._traced_trace.decide(
             self._traced_trace.expressions.truth(self._traced_expression)
         )
@@ -258,10 +258,10 @@ class Symbol:
         self._traced_refuse("uses a value as a position or count")
 
     def __format__(self, spec: str) -> str:
-        self._traced_refuse("makes a text of a value")
+        self._traced_refuse("converts a value to text")
 
     def __repr__(self) -> str:
-        self._traced_refuse("makes a text of a value")
+        self._traced_refuse("converts a value to text")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         self._traced_refuse("calls a value")
@@ -424,9 +424,7 @@ class Record:
         if not issubclass(self._traced_kind, tuple) and (
             hasattr(self._traced_kind, "__bool__") or hasattr(self._traced_kind, "__len__")
         ):
-            raise self._traced_trace.refusal(
-                f"asks for the truth of a {self._traced_kind.__name__}"
-            )
+            raise self._traced_trace.refusal(f"uses a {self._traced_kind.__name__} as a condition")
         return len(self._traced_parts) > 0 if issubclass(self._traced_kind, tuple) else True
 
     def _traced_needs_tuple(self, action: str) -> None:
@@ -464,10 +462,10 @@ class Record:
         raise self._traced_trace.refusal(f"hashes a {self._traced_kind.__name__}")
 
     def __format__(self, spec: str) -> str:
-        raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
+        raise self._traced_trace.refusal(f"converts a {self._traced_kind.__name__} to text")
 
     def __repr__(self) -> str:
-        raise self._traced_trace.refusal(f"makes a text of a {self._traced_kind.__name__}")
+        raise self._traced_trace.refusal(f"converts a {self._traced_kind.__name__} to text")
 
 
 _TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]

@@ -280,7 +280,7 @@ class Trace:
         call = self.reads.member(self.reads.class_of(function), "__call__")
         if isinstance(call, FunctionType) and not isclass(function):
             return self.bound(call, Outside(self, function, "self"))
-        raise Refusal(f"is no function of Python but {type(function).__name__} {name}".rstrip())
+        raise Refusal(f"is not a function of Python but {type(function).__name__} {name}".rstrip())
 
     def bound(self, function: Any, owner: Any) -> Callable[..., Any]:
         """A method of ``owner``."""
@@ -627,7 +627,7 @@ def _extreme(
     if len(values) == 1:
         values = tuple(_iterable(trace, name, values[0]))
     if not values:
-        raise trace.refusal(f"calls {name} of nothing")
+        raise trace.refusal(f"calls {name} without an argument")
     better = operator.lt if sign == "<" else operator.gt
     if key is not None:
         keyed = [(key(value), value) for value in values]
@@ -653,7 +653,7 @@ def _extreme(
 
 def _iterable(trace: Trace, name: str, values: Any) -> Any:
     if not isinstance(values, (tuple, list, Record, Iterator)):
-        raise trace.refusal(f"calls {name} of what is no tuple or list")
+        raise trace.refusal(f"calls {name} of something that is not a tuple or list")
     return values
 
 
@@ -663,7 +663,7 @@ def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
         total = total + value
         kind = trace.expression(total).kind
         if kind not in (*NUMBERS, "unknown"):
-            raise trace.refusal("calls sum of what are no numbers")
+            raise trace.refusal("calls sum of values that are not numbers")
         # Python 3.12 makes up for what is lost where several floats are added
         if number and kind == "float" and sys.version_info >= (3, 12):
             raise trace.refusal("calls sum of several floats")
@@ -729,7 +729,7 @@ def _iterator(trace: Trace, values: Any) -> Iterator[Any]:
 
 def _next(trace: Trace, values: Any, *default: Any) -> Any:
     if not isinstance(values, Iterator):
-        raise trace.refusal("calls next of what is no iterator")
+        raise trace.refusal("calls next of something that is not an iterator")
     return next(values, *default)
 
 
@@ -739,7 +739,7 @@ def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any
             return _native(trace, function, values)
         expressions = [trace.expression(value) for value in values]
         if any(e.kind not in ("int", "float", "bool", "unknown") for e in expressions):
-            raise trace.refusal(f"calls {function.__name__} of what is no number")
+            raise trace.refusal(f"calls {function.__name__} of something that is not a number")
         return trace.noted(trace.expressions.call(function, kind, *expressions))
 
     return called

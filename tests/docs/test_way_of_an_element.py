@@ -1,0 +1,134 @@
+"""The files of "From `aggregate` to a fired window" in docs/architecture.md are those that a job goes through."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+import flinkish as fl
+from tests.docs.pages import DOCS, ROOT, text
+
+PACKAGE = f"{ROOT / 'flinkish'}/"
+
+TRANSLATION = {
+    "graph/stream_graph.py",
+    "graph/job_graph.py",
+    "deployment/vertex_plans.py",
+    "runtime/task/chain.py",
+    "runtime/registry.py",
+}
+"""Where a job is translated and opened, other files are called as well, which have nothing to do with windows."""
+
+OPERATOR = ("WindowOperator.processRecords", "WindowOperator.processWatermark")
+
+Visit = Callable[[FrameType, str], None]
+
+
+class Count(fl.AggregateFunction[Any, int, int]):
+    def createAccumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        return accumulator + 1
+
+    def getResult(self, accumulator: int) -> int:
+        return accumulator
+
+
+@contextmanager
+def visiting(call: Visit) -> Iterator[None]:
+    """Let ``call(frame, event)`` see every call and return of a function, in threads that start meanwhile too."""
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        call(frame, event)
+
+    before = sys.getprofile()
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(before)
+
+
+def file_of(code: CodeType) -> str | None:
+    """The file of the package that has the code, below the package."""
+    name = code.co_filename
+    return name.removeprefix(PACKAGE) if name.startswith(PACKAGE) else None
+
+
+class Files:
+    """The files of the package that are entered."""
+
+    def __init__(self) -> None:
+        self.entered: set[str] = set()
+        self.of_the_operator: set[str] = set()
+        """Those whose functions run while a method of the operator does, and those that call it."""
+        self._depth = 0
+
+    def enter(self, frame: FrameType, event: str) -> None:
+        if event not in ("call", "return") or frame.f_code.co_name == "<module>":
+            return
+        begins = frame.f_code.co_qualname in OPERATOR
+        if event == "return":
+            self._depth -= begins
+            return
+        file = file_of(frame.f_code)
+        if begins and not self._depth:
+            self._enter_callers(frame)
+        self._depth += begins
+        if file is not None:
+            self.entered.add(file)
+            if self._depth:
+                self.of_the_operator.add(file)
+
+    def _enter_callers(self, frame: FrameType) -> None:
+        caller = frame.f_back
+        while caller is not None:
+            file = file_of(caller.f_code)
+            if file is not None and not file.startswith("local/"):
+                self.of_the_operator.add(file)
+            caller = caller.f_back
+
+
+def way() -> set[str]:
+    """The files from ``aggregate`` to a fired window, in local execution."""
+    described, run = Files(), Files()
+    fired: list[Any] = []
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    strategy = fl.WatermarkStrategy[tuple[str, int]].forMonotonousTimestamps()
+    words = env.fromData(*[("ada", at * 1_000) for at in range(1, 400)])
+    windows = (
+        words.assignTimestampsAndWatermarks(strategy.withTimestampAssigner(lambda e, t: e[1]))
+        .keyBy(lambda e: e[0])
+        .window(fl.TumblingEventTimeWindows.of(60_000))
+        .trigger(fl.PurgingTrigger.of(fl.EventTimeTrigger.create()))
+    )
+    with visiting(described.enter):
+        counts = windows.aggregate(Count())
+    counts.forEachBatch(lambda values, batch: fired.extend(values))
+    with visiting(run.enter):
+        env.execute("way")
+    assert sum(fired) == 399
+    assert run.entered >= TRANSLATION
+    return described.entered | TRANSLATION | run.of_the_operator
+
+
+def test_the_page_names_the_files_of_the_way() -> None:
+    page = text(DOCS / "architecture.md")
+    section = page.partition("## From `aggregate` to a fired window\n")[2].partition("\n## ")[0]
+    _, picture, rest = section.split("```")
+    steps = re.findall(r"[\w/]+\.py", picture)
+    closed = re.findall(r"`([\w/]+\.py)`", rest.partition("\n\nTumbling")[0])
+    closed = [file for file in closed if not file.startswith("tests/")]
+    assert len(steps) == len(set(steps)) <= 20
+    assert f"There are {len(steps)}" in section or f"there are {len(steps)} " in section
+    assert f"{len(closed)} more" in rest
+    assert f"{len(steps) + len(closed)} in all" in rest
+    assert {*steps, *closed} == way()
