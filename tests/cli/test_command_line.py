@@ -177,10 +177,14 @@ def test_list_shows_the_jobs_that_run(server, capsys):
     server.addJob(Client(details("b2", JobStatus.FINISHED)))
     assert main(["list"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert re.search(r"a1  RUNNING +100 s  clicks by user  \(job\.py, process \d+", line)
+    assert re.search(
+        r"^started .*  a1  RUNNING +100 s  clicks by user  \(job\.py, process \d+", line
+    )
     assert server.token not in line
     assert main(["list", "--all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    running, heading, ended = capsys.readouterr().out.splitlines()
+    assert ("a1  RUNNING" in running, heading) == (True, "Ended, in programs that still run:")
+    assert re.search(r"^ended .*  b2  FINISHED +99 s", ended)
 
 
 @pytest.mark.parametrize("named", ["a1", "a", "clicks by user"])
@@ -205,6 +209,56 @@ def test_stop_says_what_it_cannot_do(server, capsys):
     assert main(["stop", "a1", "--cancel"]) == 0
     assert client.asked == ["cancel"]
     assert main(["cancel", "a2"]) == 0
+
+
+def test_savepoint_of_a_running_job(server, capsys, tmp_path, monkeypatch):
+    client = Client(details())
+    server.addJob(client)
+    monkeypatch.chdir(tmp_path)
+    assert main(["savepoint", "a1", "mine"]) == 0
+    assert f"The savepoint {tmp_path}/mine of clicks by user (a1)" in capsys.readouterr().out
+    assert main(["savepoint", "clicks by user", "s3://bucket/mine"]) == 0
+    assert "The savepoint s3://bucket/mine of" in capsys.readouterr().out
+    assert client.asked == ["savepoint"] * 2
+    assert client.told.status is JobStatus.RUNNING
+    assert main(["savepoint", "other", "mine"]) == 1
+    assert "no job 'other' is running" in capsys.readouterr().err
+    assert main(["savepoint", "--check", "a1", "mine"]) == 1
+    assert "DIRECTORY alone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--savepointPath", "-p"])
+def test_stop_with_a_savepoint_needs_no_checkpoint_directory(server, capsys, tmp_path, option):
+    client = Client(details(directory=None))
+    server.addJob(client)
+    assert main(["stop", "a1", option, str(tmp_path / "mine")]) == 0
+    assert client.asked == ["stop"]
+    assert f"begins from its savepoint {tmp_path}/mine" in capsys.readouterr().out
+
+
+def numbers():
+    """A job that runs in this process until it is stopped."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    source = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=100)
+    stream = env.fromSource(source).keyBy(lambda n: n % 3)
+    stream.reduce(lambda a, b: a + b).uid("sums").addSink(lambda n: None)
+    return env.executeAsync("numbers")
+
+
+def test_savepoints_are_written_of_jobs_that_run(server, capsys, tmp_path):
+    client = numbers()
+    server.addJob(client)
+    for directory in ("one", "two"):
+        assert main(["savepoint", "numbers", str(tmp_path / directory)]) == 0
+        assert client.getJobStatus() is JobStatus.RUNNING
+    assert main(["savepoint", "numbers", str(tmp_path / "one")]) == 1
+    assert "is not empty" in capsys.readouterr().err
+    assert main(["stop", "numbers", "--savepointPath", str(tmp_path / "last")]) == 0
+    assert client.getJobStatus() is JobStatus.CANCELED
+    for directory in ("one", "two", "last"):
+        capsys.readouterr()
+        assert main(["savepoint", "--check", str(tmp_path / directory)]) == 0
+        assert "the job 'numbers'" in capsys.readouterr().out
 
 
 def test_the_run_directory_is_for_its_owner_only(server, tmp_path):
@@ -285,7 +339,7 @@ def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
     def flinkish(*arguments):
         return [sys.executable, "-m", "flinkish", *arguments]
 
-    for _ in range(2):
+    for stop in (["stop", "numbers"], ["stop", "numbers", "-p", str(tmp_path / "last")]):
         running = subprocess.Popen(
             flinkish("run", job, "--checkpoint", str(checkpoint)),
             cwd=ROOT,
@@ -303,15 +357,17 @@ def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
                     ).stdout
                 )
             )
-            done = subprocess.run(
-                flinkish("stop", "numbers"), cwd=ROOT, capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
+            of_this_run = str(tmp_path / f"savepoint of {running.pid}")
+            for command in (["savepoint", "numbers", of_this_run], stop):
+                done = subprocess.run(flinkish(*command), cwd=ROOT, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr
             rest, _ = running.communicate(timeout=120)
         finally:
             running.kill()
         assert running.returncode == 0
         last = int(rest.split()[-1]) if rest.split() else first
+        assert main(["savepoint", "--check", of_this_run]) == 0
+    assert main(["savepoint", "--check", str(tmp_path / "last")]) == 0
     assert last > first > 0
 
 
