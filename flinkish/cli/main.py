@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalArgumentError, IllegalStateError
+from flinkish.cli.completion import SHELLS, completion
 from flinkish.cli.doctor import examine
 from flinkish.cli.jobs import cancel_job, list_jobs, stop_job, the_job, trigger_savepoint
 from flinkish.cli.project import create
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs_own: list[str] = []
     if "--" in own:
         own, programs_own = own[: own.index("--")], own[own.index("--") + 1 :]
-    given = _parser().parse_args(own)
+    given = _parser(_called()).parse_args(own)
     if given.name in _OPTIONS:
         _take_options_after_script(given)
         given.arguments += programs_own
@@ -65,8 +66,8 @@ def _version() -> str:
         return "unknown"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=_called(), description="Runs flinkish jobs.")
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Runs flinkish jobs.")
     parser.add_argument("--version", action="version", version=f"flinkish {_version()}")
     commands = parser.add_subparsers(dest="name", required=True, metavar="COMMAND")
 
@@ -126,6 +127,10 @@ def _parser() -> argparse.ArgumentParser:
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
     new.set_defaults(command=_new, shows_traceback=False)
+
+    completed = commands.add_parser("completion", help="print what completes commands in a shell")
+    completed.add_argument("shell", choices=SHELLS)
+    completed.set_defaults(command=_completion, shows_traceback=False)
     return parser
 
 
@@ -342,3 +347,7 @@ def _doctor(given: argparse.Namespace) -> int:
 def _new(given: argparse.Namespace) -> None:
     path = create(given.directory)
     print(f"{path} is there. Its README says how to test and to run it.")
+
+
+def _completion(given: argparse.Namespace) -> None:
+    print(completion(_parser("flinkish"), given.shell))
