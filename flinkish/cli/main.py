@@ -126,6 +126,14 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
+    for option, adds in (
+        ("kafka", "the same job between topics of Kafka"),
+        ("notebook", "a notebook that looks at the job"),
+        ("docker", "an image to run the job in; with --kafka also a broker"),
+    ):
+        new.add_argument(
+            f"--{option}", dest="options", action="append_const", const=option, help=f"add {adds}"
+        )
     new.set_defaults(command=_new, shows_traceback=False)
 
     completed = commands.add_parser("completion", help="print what completes commands in a shell")
@@ -345,7 +353,7 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _new(given: argparse.Namespace) -> None:
-    path = create(given.directory)
+    path = create(given.directory, given.options or ())
     print(f"{path} is there. Its README says how to test and to run it.")
 
 

@@ -286,40 +286,6 @@ def test_a_program_that_does_not_answer_is_left_out(capsys):
     assert capsys.readouterr().out == "No job is running.\n"
 
 
-@pytest.mark.thorough("runs pytest and mypy on the project")
-@pytest.mark.slow("mypy reads flinkish")
-def test_a_new_project_passes_its_own_test_and_type_check(tmp_path, capsys):
-    project = tmp_path / "my_job"
-    assert main(["new", str(project)]) == 0
-    names = {path.name for path in project.iterdir()}
-    assert names == {"pyproject.toml", "my_job.py", "test_my_job.py", "README.md"}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_HOME": "/nonexistent"}
-    for command in (["pytest", "-q"], ["mypy", "my_job.py", "test_my_job.py"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert main(["explain", str(project / "my_job.py")]) == 0
-    assert "clicks a minute" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["my-job", "class", "flinkish", "1st"])
-def test_a_project_has_a_name_that_python_takes(tmp_path, capsys, name):
-    assert main(["new", str(tmp_path / name)]) == 1
-    assert "cannot be the name" in capsys.readouterr().err
-    assert not (tmp_path / name).exists()
-
-
-def test_a_directory_that_is_there_is_not_written_to(tmp_path, capsys):
-    (tmp_path / "mine").mkdir()
-    assert main(["new", str(tmp_path / "mine")]) == 1
-    assert "is there already" in capsys.readouterr().err
-
-
 @pytest.mark.processes
 @pytest.mark.timeout(900)
 @pytest.mark.slow("a JVM of its own, twice")
