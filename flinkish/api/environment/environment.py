@@ -333,14 +333,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
         others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
         """
-        client = self.executeAsync(jobName)
-        try:
-            with progress_bar(client):
+        with progress_bar(
+            str(jobName or self.getConfiguration().get("pipeline.name", "job"))
+        ) as bar:
+            bar.client = client = self.executeAsync(jobName)
+            try:
                 result = client.getJobExecutionResult()
-        except Exception as error:
-            for listener in self._listeners:
-                listener.onJobExecuted(None, error)
-            raise
+            except Exception as error:
+                for listener in self._listeners:
+                    listener.onJobExecuted(None, error)
+                raise
         for listener in self._listeners:
             listener.onJobExecuted(result, None)
         return result
