@@ -22,6 +22,7 @@ from flinkish.api.execution.details import (
     WatermarkHold,
 )
 from flinkish.api.plan.partitioning import Partitioning
+from flinkish.deployment.source_lines import with_source_lines
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.status.operator_names import operator_names
 from flinkish.deployment.vertex_plans import vertex_plan
@@ -222,7 +223,7 @@ def _trace(error: BaseException) -> str:
         return "\n".join(notes)
     frames = traceback.extract_tb(cause.__traceback__)
     own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE)]
-    return "".join(traceback.format_list(own)).rstrip()
+    return with_source_lines("".join(traceback.format_list(own)).rstrip())
 
 
 def _shown(config: ExecutionConfig) -> dict[str, str]:
