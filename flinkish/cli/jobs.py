@@ -82,10 +82,15 @@ def _print_job(job: RunningJob, what: str, timestamp: int) -> None:
     )
 
 
+def running_jobs(wanted: str) -> list[RunningJob]:
+    """The running jobs of that name, or whose id begins so."""
+    running = (job for job in jobs() if job.runs)
+    return [job for job in running if job.name == wanted or job.jid.startswith(wanted)]
+
+
 def the_job(wanted: str) -> RunningJob:
     """The running job of that name or id. Raises IllegalStateError if there is none, or are several."""
-    running = [job for job in jobs() if job.runs]
-    found = [job for job in running if job.name == wanted or job.jid.startswith(wanted)]
+    found = running_jobs(wanted)
     if len(found) == 1:
         return found[0]
     if found:

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import runpy
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +17,14 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalArgumentError, IllegalStateError
 from flinkish.cli.completion import SHELLS, completion
 from flinkish.cli.doctor import examine
-from flinkish.cli.jobs import cancel_job, list_jobs, stop_job, the_job, trigger_savepoint
+from flinkish.cli.jobs import (
+    cancel_job,
+    list_jobs,
+    running_jobs,
+    stop_job,
+    the_job,
+    trigger_savepoint,
+)
 from flinkish.cli.project import create
 from flinkish.cli.run_directory import Program, registered
 from flinkish.deployment.savepoint.files import SavepointDirectory
@@ -331,6 +339,11 @@ def _savepoint(given: argparse.Namespace) -> None:
             )
         trigger_savepoint(the_job(given.job), given.directory)
         return
+    if not os.path.exists(given.directory) and running_jobs(given.directory):
+        raise IllegalArgumentError(
+            f"{given.directory} is a running job. To write a savepoint of it, say where:"
+            f" flinkish savepoint {shlex.quote(given.directory)} DIRECTORY."
+        )
     directory = SavepointDirectory("savepoint", given.directory)
     if given.check:
         metadata = directory.readMetadata()

@@ -223,6 +223,8 @@ def test_savepoint_of_a_running_job(server, capsys, tmp_path, monkeypatch):
     assert client.told.status is JobStatus.RUNNING
     assert main(["savepoint", "other", "mine"]) == 1
     assert "no job 'other' is running" in capsys.readouterr().err
+    assert main(["savepoint", "clicks by user"]) == 1
+    assert "flinkish savepoint 'clicks by user' DIRECTORY" in capsys.readouterr().err
     assert main(["savepoint", "--check", "a1", "mine"]) == 1
     assert "DIRECTORY alone" in capsys.readouterr().err
 
