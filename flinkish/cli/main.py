@@ -6,21 +6,28 @@ import argparse
 import json
 import os
 import runpy
+import shlex
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
-from flinkish.api.errors import FlinkishError, IllegalStateError
+from flinkish.api.errors import FlinkishError, IllegalArgumentError, IllegalStateError
 from flinkish.cli import atlas
+from flinkish.cli.completion import SHELLS, completion
 from flinkish.cli.doctor import examine
+from flinkish.cli.jobs import (
+    cancel_job,
+    list_jobs,
+    running_jobs,
+    stop_job,
+    the_job,
+    trigger_savepoint,
+)
 from flinkish.cli.project import create
-from flinkish.cli.run_directory import Program, programs, registered
+from flinkish.cli.run_directory import Program, registered
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.summary import SavepointSummary
 from flinkish.web.server import WebServer
@@ -33,9 +40,6 @@ if TYPE_CHECKING:
     from flinkish.api.savepoint.writer import SavepointChanges
     from flinkish.api.streams.data_stream import DataStream
 
-_RUNNING = ("RUNNING", "RESTARTING")
-_POLL_SECONDS = 0.2
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
@@ -43,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs_own: list[str] = []
     if "--" in own:
         own, programs_own = own[: own.index("--")], own[own.index("--") + 1 :]
-    given = _parser().parse_args(_with_port(own))
+    given = _parser(_called()).parse_args(_with_port(own))
     if given.name in _OPTIONS:
         _take_options_after_script(given)
         given.arguments += programs_own
@@ -71,8 +75,8 @@ def _version() -> str:
         return "unknown"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=_called(), description="Runs flinkish jobs.")
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Runs flinkish jobs.")
     parser.add_argument("--version", action="version", version=f"flinkish {_version()}")
     commands = parser.add_subparsers(dest="name", required=True, metavar="COMMAND")
 
@@ -82,12 +86,24 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run, shows_traceback=True)
 
     listed = commands.add_parser("list", help="the jobs of this user that `run` has started")
-    listed.add_argument("--all", "-a", action="store_true", help="also those that have ended")
+    listed.add_argument(
+        "--all",
+        "-a",
+        action="store_true",
+        help="also those that have ended in programs that still run",
+    )
     listed.set_defaults(command=_list, shows_traceback=False)
 
     stop = commands.add_parser("stop", help="stop a job after its batch, to go on later")
     stop.add_argument("job", help="its id or the beginning of it, or its name")
-    stop.add_argument("--cancel", action="store_true", help="do not wait for the end of the batch")
+    how = stop.add_mutually_exclusive_group()
+    how.add_argument("--cancel", action="store_true", help="do not wait for the end of the batch")
+    how.add_argument(
+        "--savepointPath",
+        "-p",
+        metavar="DIR",
+        help="write a savepoint there: a new directory or URI",
+    )
     stop.set_defaults(command=_stop, shows_traceback=False)
 
     cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
@@ -101,7 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_program(explain)
     explain.set_defaults(command=_explain, shows_traceback=True)
 
-    savepoint = commands.add_parser("savepoint", help="show what is in a savepoint")
+    savepoint = commands.add_parser(
+        "savepoint", help="write a savepoint of a running job, or show what is in one"
+    )
+    savepoint.add_argument("job", nargs="?", help="the job to write one of: its name or id")
     savepoint.add_argument("directory", help="a path, or a URI such as s3://bucket/savepoint")
     savepoint.add_argument("--check", action="store_true", help="compare all checksums first")
     savepoint.add_argument("--json", action="store_true", help="as JSON")
@@ -120,7 +139,19 @@ def _parser() -> argparse.ArgumentParser:
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
+    for option, adds in (
+        ("kafka", "the same job between topics of Kafka"),
+        ("notebook", "a notebook that looks at the job"),
+        ("docker", "an image to run the job in; with --kafka also a broker"),
+    ):
+        new.add_argument(
+            f"--{option}", dest="options", action="append_const", const=option, help=f"add {adds}"
+        )
     new.set_defaults(command=_new, shows_traceback=False)
+
+    completed = commands.add_parser("completion", help="print what completes commands in a shell")
+    completed.add_argument("shell", choices=SHELLS)
+    completed.set_defaults(command=_completion, shows_traceback=False)
     return parser
 
 
@@ -249,85 +280,19 @@ def _run_script(given: argparse.Namespace) -> None:
         sys.argv, sys.path[:] = kept
 
 
-# ---------------------------------------------------------------------- list and stop
-
-
-@dataclass(frozen=True)
-class _Job:
-    program: Program
-    jid: str
-    name: str
-    state: str
-    startTime: int
-    duration: int
-
-
-def _jobs() -> Iterator[_Job]:
-    for program in programs():
-        try:
-            found = program.asked("jobs/overview")["jobs"]
-        except OSError:  # it is about to end
-            continue
-        for job in found:
-            yield _Job(
-                program,
-                job["jid"],
-                job["name"],
-                job["state"],
-                job["start-time"],
-                job["duration"],
-            )
+# ---------------------------------------------------------------------- running jobs
 
 
 def _list(given: argparse.Namespace) -> None:
-    jobs = [job for job in _jobs() if given.all or job.state in _RUNNING]
-    if not jobs:
-        print("No job is running." if not given.all else "There is no job.")
-    for job in sorted(jobs, key=lambda job: job.startTime):
-        started = datetime.fromtimestamp(job.startTime / 1000).strftime("%Y-%m-%d %H:%M:%S")
-        print(
-            f"{started}  {job.jid}  {job.state:8}  {job.duration // 1000:6} s  {job.name}"
-            f"  ({job.program.script}, process {job.program.pid}, {job.program.address})"
-        )
+    list_jobs(given.all)
 
 
 def _stop(given: argparse.Namespace) -> None:
-    job = _the_one(given.job)
-    path = f"jobs/{job.jid}"
+    job = the_job(given.job)
     if given.cancel:
-        job.program.asked(f"{path}?mode=cancel", "PATCH")
+        cancel_job(job)
     else:
-        try:
-            job.program.asked(f"{path}/stop", "POST")
-        except IllegalStateError as error:
-            raise IllegalStateError(f"{job.name}: {error} Or stop it with --cancel.") from None
-    try:
-        # The program may end with its job, and no longer answer
-        while (status := job.program.asked(path)["state"]) in _RUNNING:
-            time.sleep(_POLL_SECONDS)
-        directory = job.program.asked(f"{path}/checkpoints/config")["checkpoint_storage"]
-    except OSError:
-        print(f"{job.name} ({job.jid}) has stopped.")
-        return
-    if status == "FAILED":
-        raise IllegalStateError(f"{job.name} ({job.jid}) has failed before it could be stopped.")
-    goes_on = f" A later run goes on from {directory}." if directory else ""
-    print(f"{job.name} ({job.jid}) has stopped.{goes_on}")
-
-
-def _the_one(wanted: str) -> _Job:
-    running = [job for job in _jobs() if job.state in _RUNNING]
-    found = [job for job in running if job.name == wanted or job.jid.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise IllegalStateError(
-            f"several jobs are {wanted!r}: {', '.join(job.jid for job in found)}. Say which by its id."
-        )
-    raise IllegalStateError(
-        f"no job {wanted!r} is running that this user has started with `python -m flinkish run`; `list`"
-        " shows those that are."
-    )
+        stop_job(job, given.savepointPath)
 
 
 # ---------------------------------------------------------------------- explain, savepoint and new
@@ -399,6 +364,18 @@ def _explain(given: argparse.Namespace) -> int:
 
 
 def _savepoint(given: argparse.Namespace) -> None:
+    if given.job is not None:
+        if given.check or given.json:
+            raise IllegalArgumentError(
+                "savepoint JOB DIRECTORY writes one; --check and --json go with DIRECTORY alone."
+            )
+        trigger_savepoint(the_job(given.job), given.directory)
+        return
+    if not os.path.exists(given.directory) and running_jobs(given.directory):
+        raise IllegalArgumentError(
+            f"{given.directory} is a running job. To write a savepoint of it, say where:"
+            f" flinkish savepoint {shlex.quote(given.directory)} DIRECTORY."
+        )
     directory = SavepointDirectory("savepoint", given.directory)
     if given.check:
         metadata = directory.readMetadata()
@@ -421,5 +398,9 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _new(given: argparse.Namespace) -> None:
-    path = create(given.directory)
+    path = create(given.directory, given.options or ())
     print(f"{path} is there. Its README says how to test and to run it.")
+
+
+def _completion(given: argparse.Namespace) -> None:
+    print(completion(_parser("flinkish"), given.shell))

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import keyword
+from collections.abc import Sequence
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.cli.project_options import OPTIONS
 
 _FILES = {
     "pyproject.toml": """
         [project]
-        name = "NAME"
+        name = "PROJECT"
         version = "0.1.0"
         requires-python = ">=3.11"
-        dependencies = ["flinkish"]
+        dependencies = ["flinkishEXTRAS"]
 
         [project.optional-dependencies]
         dev = ["pytest", "mypy"]
+
+        [build-system]
+        requires = ["setuptools"]
+        build-backend = "setuptools.build_meta"
+
+        [tool.setuptools]
+        py-modules = MODULES
 
         [tool.pytest.ini_options]
         pythonpath = ["."]
@@ -25,7 +35,7 @@ _FILES = {
         [tool.mypy]
         strict = true
         """,
-    "NAME.py": '''
+    "PROJECT.py": '''
         """Counts the clicks of each user by the minute."""
 
         from __future__ import annotations
@@ -71,20 +81,20 @@ _FILES = {
                 Click("ada", 1_000), Click("bob", 2_000), Click("ada", 59_000), Click("ada", 60_000)
             )
             clicks_a_minute(clicks).print()
-            env.execute("NAME")
+            env.execute("PROJECT")
 
 
         if __name__ == "__main__":
             main()
         ''',
-    "test_NAME.py": '''
+    "test_PROJECT.py": '''
         """The job by hand, without Spark."""
 
         from __future__ import annotations
 
         from typing import Any
 
-        from NAME import Click, clicks_a_minute
+        from PROJECT import Click, clicks_a_minute
 
         from flinkish import StreamRecord
         from flinkish.testing import StreamTestHarness
@@ -107,19 +117,19 @@ _FILES = {
             assert counted(job) == [("ada", 2), ("bob", 1)]
         ''',
     "README.md": """
-        # NAME
+        # PROJECT
 
             pip install -e '.[dev]'
             pytest                              # without Spark
-            mypy NAME.py test_NAME.py
-            python -m flinkish explain NAME.py  # what would run
-            python -m flinkish run NAME.py --checkpoint /path/to/checkpoint --web
+            mypy .
+            flinkish explain PROJECT.py  # what would run
+            flinkish run PROJECT.py --checkpoint /path/to/checkpoint --web
         """,
 }
 
 
-def create(directory: str) -> Path:
-    """Write a new project to ``directory``, which gives it its name."""
+def create(directory: str, options: Sequence[str] = ()) -> Path:
+    """Write a new project to ``directory``, which gives it its name, with what ``options`` add."""
     path = Path(directory)
     name = path.name
     if not name.isidentifier() or keyword.iskeyword(name) or name == "flinkish":
@@ -129,8 +139,25 @@ def create(directory: str) -> Path:
         )
     if path.exists():
         raise IllegalArgumentError(f"new: {path} is there already. Take another name.")
-    path.mkdir(parents=True)
-    for file, content in _FILES.items():
-        target = path / file.replace("NAME", name)
-        target.write_text(dedent(content).lstrip().replace("NAME", name), "utf-8")
+    for file, content in _files(options).items():
+        target = path / file.replace("PROJECT", name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content.replace("PROJECT", name), "utf-8")
     return path
+
+
+def _files(options: Sequence[str]) -> dict[str, str]:
+    files = {file: dedent(content).lstrip() for file, content in _FILES.items()}
+    extras: list[str] = []
+    modules = ["PROJECT"]
+    for option in dict.fromkeys(options):
+        added = OPTIONS[option]
+        own = [added.files, *(added.withOthers.get(other, {}) for other in options)]
+        for file, content in (item for found in own for item in found.items()):
+            files[file] = dedent(content).lstrip()
+        files["README.md"] += indent(dedent(added.readme), "    ").rstrip() + "\n"
+        extras += added.extras
+        modules += added.modules
+    project = files["pyproject.toml"].replace("EXTRAS", f"[{','.join(extras)}]" if extras else "")
+    files["pyproject.toml"] = project.replace("MODULES", json.dumps(modules))
+    return files

@@ -35,11 +35,12 @@ class Program:
     address: str
     token: str
 
-    def asked(self, path: str, method: str = "GET") -> Any:
-        """A document of its REST interface. Raises OSError if it does not answer, IllegalStateError
+    def asked(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        """A document of its REST interface; ``body`` is sent as JSON. Raises OSError if it does not answer, IllegalStateError
         with its reason if it refuses."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        request = Request(f"{self.address}/api/{path}", method=method, headers=headers)
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{self.address}/api/{path}", data, headers, method=method)
         try:
             with _open(request, timeout=_SECONDS) as answer:
                 return json.load(answer)

@@ -385,7 +385,8 @@ class LocalJob:
         self.metrics.endBatch(ended)
         self._aligned = self._alignments.watermarks(self.metrics)
         self.monitor.readUpTo = {
-            uid: SourceDetails(None, source.position, None) for uid, source in self._sources.items()
+            uid: SourceDetails(None, source.position, None, source.progress)
+            for uid, source in self._sources.items()
         }
         self.monitor.stateBytes = sum(store.bytes for store in self._stores.values())
         self.monitor.endBatch(batch.number, batch.now / 1000, stages / 1000, ended / 1000)

@@ -26,6 +26,7 @@ from flinkish.api.connectors.sink import (
     Sink,
 )
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
+from flinkish.api.execution.progress_bar import clear_progress
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.deployment.sink_columns import line_writer, sink_columns
 from flinkish.deployment.vertex_plans import shipped_sink
@@ -60,6 +61,7 @@ class PrintWriter(LocalSink):
 
     def write(self, runs: Sequence[Records], batchId: int) -> None:
         # Looked up now: a test or a notebook may have put another stream in its place
+        clear_progress()
         stream = sys.stderr if self._sink.standardError else sys.stdout
         prefix = f"{self._sink.identifier}> " if self._sink.identifier else ""
         lines = mapped(self._name, lambda value: f"{prefix}{value}\n", _values(runs))

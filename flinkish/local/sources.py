@@ -27,6 +27,7 @@ from flinkish.api.connectors.source import (
 from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
+from flinkish.api.execution.details import ReadProgress
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.savepoint.metadata import SourcePosition, source_type
@@ -81,6 +82,11 @@ class LocalSource(ABC):
         """Where it goes on, for a savepoint."""
         return SourcePosition(self.type, self._saved())
 
+    @property
+    def progress(self) -> ReadProgress | None:
+        """How much of it has been read; None where that is not known."""
+        return None
+
     def _saved(self) -> dict[str, Any] | None:
         """The same as JSON; None where that cannot be said."""
         return None
@@ -118,6 +124,10 @@ class PlannedSource(LocalSource):
         self._read = read
         self._steps = 0
         self._step: Step | None = None
+
+    @property
+    def progress(self) -> ReadProgress | None:
+        return self._planner.progress()
 
     def _saved(self) -> dict[str, Any]:
         return self._planner.position()

@@ -14,6 +14,7 @@ from flinkish.api.errors import (
     JobExecutionError,
     MalformedRecordError,
 )
+from flinkish.deployment.source_lines import with_source_lines
 from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             last = f"{type(error).__name__} (its message is hidden)"
         result = JobExecutionError(f"the job failed: {last}")
     if trace:
-        result.add_note(f"In the worker:\n{trace.strip()}")
+        result.add_note(f"In the worker:\n{with_source_lines(trace.strip())}")
     result.__cause__ = error if not trace else None
     return result
 

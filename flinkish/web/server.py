@@ -13,6 +13,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,6 +30,7 @@ from flinkish.api.execution.details import JobDetails, VertexDetails
 from flinkish.api.execution.job_drawing import JOB_STYLE, job_drawing
 from flinkish.web import rest
 from flinkish.web.prometheus import CONTENT_TYPE, exposition
+from flinkish.web.savepoints import SavepointRequests
 
 JOBS_KEPT = 50
 """How many jobs are shown that have ended."""
@@ -63,7 +65,7 @@ class WebServer:
         self._token = token or secrets.token_urlsafe(24)
         self._host = host
         self._jobs: dict[str, JobClient] = {}
-        self._stopped: dict[str, str] = {}
+        self._savepoints = SavepointRequests()
         self._batches: dict[str, rest.EncodedBatches] = {}
         self._lock = threading.Lock()
         try:
@@ -154,8 +156,8 @@ class WebServer:
                 return rest.job(self._job(jid))
             case ["jobs", jid, "metrics"]:
                 return rest.selected(rest.job_metrics(self._job(jid)), query.get("get"))
-            case ["jobs", jid, "savepoints", _]:
-                return self._savepoint(jid)
+            case ["jobs", jid, "savepoints", trigger]:
+                return self._savepoints.document(self._job(jid).jid, trigger)
             case ["jobs", jid, "checkpoints", "config"]:
                 return rest.checkpoint_config(self._job(jid))
             case ["jobs", jid, name] if name in _OF_A_JOB:
@@ -188,31 +190,27 @@ class WebServer:
         self._client(jid).cancelSoon()
         return {}
 
-    def stop(self, jid: str) -> dict[str, Any]:
+    def stop(self, jid: str, body: dict[str, Any]) -> dict[str, Any]:
         """``POST /jobs/:jobid/stop``."""
-        client = self._client(jid)
-        if client.getJobDetails().checkpoint.directory is None:
+        client, directory = self._client(jid), _directory(body, "targetDirectory")
+        if body.get("drain"):
+            raise IllegalArgumentError("drain is not supported: stop the job without.")
+        if directory is None and client.getJobDetails().checkpoint.directory is None:
             raise IllegalArgumentError(
                 "the job has no checkpoint directory to go on from: cancel it, or call"
                 " env.enableCheckpointing(directory) before it starts."
             )
-        threading.Thread(target=self._stop, args=(jid, client), daemon=True).start()
-        return {"request-id": jid}
+        return self._savepoints.start(jid, partial(client.stopWithSavepoint, directory))
 
-    def _stop(self, jid: str, client: JobClient) -> None:
-        try:
-            client.stopWithSavepoint()
-        except Exception as error:
-            self._stopped[jid] = str(error)
-
-    def _savepoint(self, jid: str) -> dict[str, Any]:
-        details = self._job(jid)
-        if not details.status.isGloballyTerminalState():
-            return {"status": {"id": "IN_PROGRESS"}, "operation": None}
-        operation: dict[str, Any] = {"location": details.checkpoint.directory}
-        if jid in self._stopped:
-            operation = {"failure-cause": {"stack-trace": self._stopped[jid]}}
-        return {"status": {"id": "COMPLETED"}, "operation": operation}
+    def savepoint(self, jid: str, body: dict[str, Any]) -> dict[str, Any]:
+        """``POST /jobs/:jobid/savepoints``."""
+        client, directory = self._client(jid), _directory(body, "target-directory")
+        if directory is None:
+            raise IllegalArgumentError(
+                "there is no default directory for savepoints: name one by target-directory."
+            )
+        write = client.stopWithSavepoint if body.get("cancel-job") else client.triggerSavepoint
+        return self._savepoints.start(jid, partial(write, directory))
 
     def _client(self, jid: str) -> JobClient:
         with self._lock:
@@ -285,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _change(self) -> None:
         path, query = self._asked()
         # Read, as the next request follows it on the same connection
-        self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 1 << 16))
+        body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 1 << 16))
         if not self._is_meant() or not self._is_allowed(query, changes=True):
             return
         web = self._web
@@ -293,7 +291,11 @@ class _Handler(BaseHTTPRequestHandler):
             case "PATCH", ["jobs", jid] if query.get("mode", "cancel") == "cancel":
                 self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.cancel(jid)))
             case "POST", ["jobs", jid, "stop"]:
-                self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.stop(jid)))
+                self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.stop(jid, _fields(body))))
+            case "POST", ["jobs", jid, "savepoints"]:
+                self._answer(
+                    lambda: self._json(HTTPStatus.ACCEPTED, web.savepoint(jid, _fields(body)))
+                )
             case _:
                 self._error(HTTPStatus.NOT_FOUND, f"there is no {self.command} of {path}")
 
@@ -354,6 +356,24 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _encoded(document: Any) -> str:
     return json.dumps(document, default=str, separators=(",", ":"))
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    """The body of a request, which may be left out."""
+    with suppress(ValueError):
+        fields = json.loads(body or b"{}")
+        if isinstance(fields, dict):
+            return fields
+    raise IllegalArgumentError(
+        'the body of the request is no JSON object such as {"target-directory": "/data/savepoint"}.'
+    )
+
+
+def _directory(body: dict[str, Any], name: str) -> str | None:
+    directory = body.get(name)
+    if directory is not None and not isinstance(directory, str):
+        raise IllegalArgumentError(f"{name} is {directory!r}: it must be a text.")
+    return directory or None
 
 
 def _parts(path: str) -> list[str]:

@@ -201,10 +201,14 @@ def test_list_shows_the_jobs_that_run(server, capsys):
     server.addJob(Client(details("b2", JobStatus.FINISHED)))
     assert main(["list"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert re.search(r"a1  RUNNING +100 s  clicks by user  \(job\.py, process \d+", line)
+    assert re.search(
+        r"^started .*  a1  RUNNING +100 s  clicks by user  \(job\.py, process \d+", line
+    )
     assert server.token not in line
     assert main(["list", "--all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    running, heading, ended = capsys.readouterr().out.splitlines()
+    assert ("a1  RUNNING" in running, heading) == (True, "Ended, in programs that still run:")
+    assert re.search(r"^ended .*  b2  FINISHED +99 s", ended)
 
 
 @pytest.mark.parametrize("named", ["a1", "a", "clicks by user"])
@@ -229,6 +233,58 @@ def test_stop_says_what_it_cannot_do(server, capsys):
     assert main(["stop", "a1", "--cancel"]) == 0
     assert client.asked == ["cancel"]
     assert main(["cancel", "a2"]) == 0
+
+
+def test_savepoint_of_a_running_job(server, capsys, tmp_path, monkeypatch):
+    client = Client(details())
+    server.addJob(client)
+    monkeypatch.chdir(tmp_path)
+    assert main(["savepoint", "a1", "mine"]) == 0
+    assert f"The savepoint {tmp_path}/mine of clicks by user (a1)" in capsys.readouterr().out
+    assert main(["savepoint", "clicks by user", "s3://bucket/mine"]) == 0
+    assert "The savepoint s3://bucket/mine of" in capsys.readouterr().out
+    assert client.asked == ["savepoint"] * 2
+    assert client.told.status is JobStatus.RUNNING
+    assert main(["savepoint", "other", "mine"]) == 1
+    assert "no job 'other' is running" in capsys.readouterr().err
+    assert main(["savepoint", "clicks by user"]) == 1
+    assert "flinkish savepoint 'clicks by user' DIRECTORY" in capsys.readouterr().err
+    assert main(["savepoint", "--check", "a1", "mine"]) == 1
+    assert "DIRECTORY alone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--savepointPath", "-p"])
+def test_stop_with_a_savepoint_needs_no_checkpoint_directory(server, capsys, tmp_path, option):
+    client = Client(details(directory=None))
+    server.addJob(client)
+    assert main(["stop", "a1", option, str(tmp_path / "mine")]) == 0
+    assert client.asked == ["stop"]
+    assert f"begins from its savepoint {tmp_path}/mine" in capsys.readouterr().out
+
+
+def numbers():
+    """A job that runs in this process until it is stopped."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    source = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=100)
+    stream = env.fromSource(source).keyBy(lambda n: n % 3)
+    stream.reduce(lambda a, b: a + b).uid("sums").addSink(lambda n: None)
+    return env.executeAsync("numbers")
+
+
+def test_savepoints_are_written_of_jobs_that_run(server, capsys, tmp_path):
+    client = numbers()
+    server.addJob(client)
+    for directory in ("one", "two"):
+        assert main(["savepoint", "numbers", str(tmp_path / directory)]) == 0
+        assert client.getJobStatus() is JobStatus.RUNNING
+    assert main(["savepoint", "numbers", str(tmp_path / "one")]) == 1
+    assert "is not empty" in capsys.readouterr().err
+    assert main(["stop", "numbers", "--savepointPath", str(tmp_path / "last")]) == 0
+    assert client.getJobStatus() is JobStatus.CANCELED
+    for directory in ("one", "two", "last"):
+        capsys.readouterr()
+        assert main(["savepoint", "--check", str(tmp_path / directory)]) == 0
+        assert "the job 'numbers'" in capsys.readouterr().out
 
 
 def test_the_run_directory_is_for_its_owner_only(server, tmp_path):
@@ -256,40 +312,6 @@ def test_a_program_that_does_not_answer_is_left_out(capsys):
     assert capsys.readouterr().out == "No job is running.\n"
 
 
-@pytest.mark.thorough("runs pytest and mypy on the project")
-@pytest.mark.slow("mypy reads flinkish")
-def test_a_new_project_passes_its_own_test_and_type_check(tmp_path, capsys):
-    project = tmp_path / "my_job"
-    assert main(["new", str(project)]) == 0
-    names = {path.name for path in project.iterdir()}
-    assert names == {"pyproject.toml", "my_job.py", "test_my_job.py", "README.md"}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_HOME": "/nonexistent"}
-    for command in (["pytest", "-q"], ["mypy", "my_job.py", "test_my_job.py"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert main(["explain", str(project / "my_job.py")]) == 0
-    assert "clicks a minute" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["my-job", "class", "flinkish", "1st"])
-def test_a_project_has_a_name_that_python_takes(tmp_path, capsys, name):
-    assert main(["new", str(tmp_path / name)]) == 1
-    assert "cannot be the name" in capsys.readouterr().err
-    assert not (tmp_path / name).exists()
-
-
-def test_a_directory_that_is_there_is_not_written_to(tmp_path, capsys):
-    (tmp_path / "mine").mkdir()
-    assert main(["new", str(tmp_path / "mine")]) == 1
-    assert "is there already" in capsys.readouterr().err
-
-
 @pytest.mark.processes
 @pytest.mark.timeout(900)
 @pytest.mark.slow("a JVM of its own, twice")
@@ -309,7 +331,7 @@ def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
     def flinkish(*arguments):
         return [sys.executable, "-m", "flinkish", *arguments]
 
-    for _ in range(2):
+    for stop in (["stop", "numbers"], ["stop", "numbers", "-p", str(tmp_path / "last")]):
         running = subprocess.Popen(
             flinkish("run", job, "--checkpoint", str(checkpoint)),
             cwd=ROOT,
@@ -327,15 +349,17 @@ def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
                     ).stdout
                 )
             )
-            done = subprocess.run(
-                flinkish("stop", "numbers"), cwd=ROOT, capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
+            of_this_run = str(tmp_path / f"savepoint of {running.pid}")
+            for command in (["savepoint", "numbers", of_this_run], stop):
+                done = subprocess.run(flinkish(*command), cwd=ROOT, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr
             rest, _ = running.communicate(timeout=120)
         finally:
             running.kill()
         assert running.returncode == 0
         last = int(rest.split()[-1]) if rest.split() else first
+        assert main(["savepoint", "--check", of_this_run]) == 0
+    assert main(["savepoint", "--check", str(tmp_path / "last")]) == 0
     assert last > first > 0
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,19 @@ def test_a_map_that_raises_names_the_operator_the_element_and_the_line(env):
     ) as raised:
         list(stream.executeAndCollect())
     assert "return 10 // (n - 3)" in worker_note(raised)
+
+
+def test_the_line_of_a_function_without_a_file_is_the_drivers(env, monkeypatch):
+    """As in a notebook, whose cells the workers do not have."""
+    source = "def divide(n):\n    return 10 // (n - 3)\n"
+    monkeypatch.setitem(linecache.cache, "<dynamic-code>", (1, None, source.splitlines(True), ""))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "<dynamic-code>", "exec"), names)
+    with pytest.raises(UserFunctionError) as raised:
+        list(env.fromElements(3).map(names["divide"]).executeAndCollect())
+    assert 'File "<dynamic-code>", line 2, in divide\n    return 10 // (n - 3)' in worker_note(
+        raised
+    )
 
 
 def test_what_of_a_source_or_a_sink_cannot_be_pickled_is_named(env, tmp_path):

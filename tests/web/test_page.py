@@ -4,7 +4,11 @@ phone and either colour scheme get through."""
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -166,6 +170,61 @@ def test_a_question_comes_before_a_job_is_stopped(page, server):
     page.click("dialog button", "Stop job")
     page.wait_for("/CANCELED/.test(document.body.innerText)")
     assert client.asked == ["stop"]
+
+
+PROGRAM = """
+import sys, time
+from flinkish.api.execution.client import JobStatus
+from flinkish.web.server import WebServer
+from tests.web.jobs import Client, details
+server = WebServer(port=int(sys.argv[1]))
+server.addJob(Client(details("b2", JobStatus.FINISHED, "ended")))
+server.addJob(Client(details()))
+print(server.url, flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def program(port):
+    """A program with two jobs, one of which runs; it is killed at the end of the block."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(port)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stdout is not None
+    try:
+        yield started.stdout.readline().strip()
+    finally:
+        started.kill()
+        started.wait()
+        started.stdout.close()
+
+
+def test_a_program_that_was_killed_is_disconnected(page):
+    with program(0) as url:
+        page.open(url)
+        page.click("a", "clicks by user")
+        page.wait_for("document.querySelector('svg .vertex')")
+        page.wait_for("document.querySelectorAll('.actions button').length == 2")
+    page.wait_for("/DISCONNECTED/.test(document.body.innerText)")
+    assert "The program has not answered since 20" in page.text()
+    assert page.evaluate("document.querySelectorAll('.actions button').length") == 0
+    assert "RUNNING" not in page.text()
+    for tab, shown in (("Watermarks", "Inputs and splits"), ("Overview", "Choose a vertex")):
+        page.click("[role=tab]", tab)
+        page.wait_for(f"document.body.innerText.includes({shown!r})")
+        assert "DISCONNECTED" in page.text()
+    page.evaluate("location.hash = '#/jobs/b2'")
+    page.wait_for("/not known to this page/.test(document.body.innerText)")
+    port = urlsplit(url).port
+    with program(port):
+        page.evaluate("location.hash = '#/'")
+        page.wait_for("/1 running, 1 completed/.test(document.body.innerText)")
+    page.wait_for("/0 running, 1 disconnected, 1 completed/.test(document.body.innerText)")
+    page.errors.clear()  # what the browser says of a server that is not there
 
 
 def test_without_the_token_the_page_is_to_be_read_only(page, server):

@@ -31,13 +31,13 @@ def client(server):
     return told
 
 
-def asked(server, path, method="GET", **headers):
+def asked(server, path, method="GET", body=None, **headers):
     """The status, the headers and the text of an answer."""
     connection = http.client.HTTPConnection(
         "127.0.0.1", server._server.server_address[1], timeout=20
     )
     try:
-        connection.request(method, path, headers=headers)
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
     finally:
@@ -184,6 +184,8 @@ def test_a_job_is_stopped_with_its_savepoint(server, client):
     assert status == 202
     wait_until(lambda: client.asked == ["stop"])
     trigger = json.loads(text)["request-id"]
+    place = f"/v1/jobs/a1/savepoints/{trigger}"
+    wait_until(lambda: document(server, place)["status"]["id"] == "COMPLETED")
     assert document(server, f"/v1/jobs/a1/savepoints/{trigger}") == {
         "status": {"id": "COMPLETED"},
         "operation": {"location": "/data/checkpoint"},
@@ -197,6 +199,53 @@ def test_a_job_without_a_checkpoint_directory_can_only_be_cancelled(server):
     assert status == 400
     assert "enableCheckpointing" in json.loads(text)["errors"][0]
     assert client.asked == []
+
+
+def test_savepoints_are_asked_for_as_in_flink(server, client):
+    body = json.dumps({"target-directory": "/data/savepoint", "cancel-job": False})
+    status, _, text = asked(server, "/v1/jobs/a1/savepoints", "POST", body, **bearer(server))
+    assert status == 202
+    wait_until(lambda: client.asked == ["savepoint"])
+    place = f"/v1/jobs/a1/savepoints/{json.loads(text)['request-id']}"
+    wait_until(lambda: document(server, place)["status"]["id"] == "COMPLETED")
+    assert document(server, place)["operation"] == {"location": "/data/savepoint"}
+    assert asked(server, "/v1/jobs/a1/savepoints/other")[0] == 404
+    assert asked(server, "/v1/jobs/a1/savepoints", "POST", body)[0] == 401
+    for wrong in ("", "{}", "[]", "{", '{"target-directory": 1}', '{"target-directory": ""}'):
+        answer = asked(server, "/v1/jobs/a1/savepoints", "POST", wrong, **bearer(server))
+        assert (answer[0], "target-directory" in answer[2]) == (400, True)
+    cancelling = json.dumps({"target-directory": "/data/savepoint", "cancel-job": True})
+    assert asked(server, "/v1/jobs/a1/savepoints", "POST", cancelling, **bearer(server))[0] == 202
+    wait_until(lambda: client.asked == ["savepoint", "stop"])
+
+
+def test_a_savepoint_that_fails_says_why(server, client, monkeypatch):
+    def refused(directory):
+        raise fl.CheckpointStorageError(f"{directory} is not empty")
+
+    monkeypatch.setattr(client, "triggerSavepoint", refused)
+    body = json.dumps({"target-directory": "/data/full"})
+    _, _, text = asked(server, "/v1/jobs/a1/savepoints", "POST", body, **bearer(server))
+    place = f"/v1/jobs/a1/savepoints/{json.loads(text)['request-id']}"
+    wait_until(lambda: document(server, place)["status"]["id"] == "COMPLETED")
+    failure = document(server, place)["operation"]["failure-cause"]
+    assert failure == {
+        "class": "CheckpointStorageError",
+        "stack-trace": "/data/full is not empty",
+    }
+
+
+def test_a_job_is_stopped_with_a_savepoint_elsewhere(server):
+    client = Client(details(directory=None))
+    server.addJob(client)
+    body = json.dumps({"targetDirectory": "/data/savepoint", "drain": False})
+    _, _, text = asked(server, "/v1/jobs/a1/stop", "POST", body, **bearer(server))
+    place = f"/v1/jobs/a1/savepoints/{json.loads(text)['request-id']}"
+    wait_until(lambda: document(server, place)["status"]["id"] == "COMPLETED")
+    assert document(server, place)["operation"] == {"location": "/data/savepoint"}
+    draining = json.dumps({"drain": True, "targetDirectory": "/data/other"})
+    status, _, text = asked(server, "/v1/jobs/a1/stop", "POST", draining, **bearer(server))
+    assert (status, "drain" in text) == (400, True)
 
 
 @pytest.mark.parametrize("method", ["PATCH", "POST"])

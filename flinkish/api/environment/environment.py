@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +37,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
+from flinkish.api.execution.cells import cell_run, warn_of_copies
 from flinkish.api.execution.client import (
     CollectResultIterator,
     JobClient,
@@ -358,20 +358,24 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
         others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
         """
-        client = self.executeAsync(jobName)
-        try:
-            with progress_bar(client):
+        with progress_bar(
+            str(jobName or self.getConfiguration().get("pipeline.name", "job"))
+        ) as bar:
+            bar.client = client = self.executeAsync(jobName)
+            try:
                 result = client.getJobExecutionResult()
-        except Exception as error:
-            for listener in self._listeners:
-                listener.onJobExecuted(None, error)
-            raise
+            except Exception as error:
+                for listener in self._listeners:
+                    listener.onJobExecuted(None, error)
+                raise
         for listener in self._listeners:
             listener.onJobExecuted(result, None)
         return result
 
     def executeAsync(self, jobName: str | None = None) -> JobClient:
-        """Start the job and return a handle on it."""
+        """Start the job and return a handle on it. In a notebook a warning tells of a job that an earlier run of the cell
+        has left running."""
+        given = jobName
         if jobName is None:
             jobName = self.getConfiguration().get("pipeline.name", "Flink Streaming Job")
         if not isinstance(jobName, str):
@@ -410,6 +414,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
             if web is not None:
                 web.addJob(client)
         warn_of_silence(client)
+        warn_of_copies(client, given)
         for listener in self._listeners:
             listener.onJobSubmitted(client, None)
         return client
@@ -537,21 +542,13 @@ def _warn_of_forgotten_sinks() -> None:
 
 def _warn_of_a_cell_run_again(environment: StreamExecutionEnvironment, sink: str) -> None:
     """A notebook's cell that is run again adds its sinks once more, to those that no job has taken yet."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is None:
-        return
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") != "__main__":
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
+    run = cell_run()
+    if run is None:
         return
     if not environment._sinks:
         environment._cells.clear()
-    # IPython alone numbers the runs in the name, a kernel does not
-    place = (re.sub(r"-input-\d+-", "-input-", frame.f_code.co_filename), frame.f_lineno)
-    count = shell.execution_count
-    if environment._cells.setdefault(place, count) != count:
-        environment._cells[place] = count
+    if environment._cells.setdefault(run.place, run.number) != run.number:
+        environment._cells[run.place] = run.number
         _LOG.warning(
             "%s was added again, as its cell was run again: the next execute() runs both. Make a new environment in the cell"
             " to begin anew.",

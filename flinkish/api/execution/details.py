@@ -52,12 +52,25 @@ class OperatorDetails:
 
 
 @dataclass(frozen=True)
+class ReadProgress:
+    """How much of a source with an end has been read."""
+
+    done: int
+    total: int
+    """What there is by now."""
+    unit: str
+    """What is counted, such as "files"."""
+
+
+@dataclass(frozen=True)
 class SourceDetails:
     """How far a source has been read, as the engine says it: JSON texts, None where it has none."""
 
     startOffset: str | None
     endOffset: str | None
     latestOffset: str | None
+    progress: ReadProgress | None = None
+    """None for a source without an end, or where that is not known."""
 
 
 @dataclass(frozen=True)

@@ -1,57 +1,150 @@
-"""The progress of a long job in a terminal or a notebook, if tqdm is installed."""
+"""How far a job is, in one line of a terminal or a notebook: what it is doing until its first batch, then the rest."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from flinkish.api.execution.job_drawing import span
 from flinkish.api.execution.notebook import facts, in_notebook
 
 if TYPE_CHECKING:
     from flinkish.api.execution.client import JobClient
+    from flinkish.api.execution.details import JobDetails
 
-_FIRST_SECONDS = 5.0
+_FIRST_SECONDS = 1.0
 """A job that is shorter shows nothing."""
 
 _SECONDS = 0.5
 
+_phases: list[str] = []
+_screens: list[_Terminal | _Notebook] = []
+
 
 @contextmanager
-def progress_bar(client: JobClient) -> Iterator[None]:
-    """Shows how far the job is inside the block; nothing where nobody looks."""
-    if not (in_notebook() or _is_terminal()):
-        yield
-        return
-    ended = threading.Event()
-    follower = threading.Thread(target=_follow, args=(client, ended), daemon=True)
-    follower.start()
+def phase(name: str) -> Iterator[None]:
+    """Inside the block a program that waits for a job waits for ``name``, such as "starting Spark"."""
+    _phases.append(name)
     try:
         yield
     finally:
+        _phases.remove(name)
+
+
+def clear_progress() -> None:
+    """Called before a job prints something else on the terminal."""
+    for screen in _screens:
+        screen.write("")
+
+
+class ProgressBar:
+    """The line of one job; ``client`` is set when the job has started."""
+
+    def __init__(self, jobName: str) -> None:
+        self.client: JobClient | None = None
+        self._name = jobName
+        self._began = time.monotonic()
+
+    def __str__(self) -> str:
+        if self.client is None:
+            waited = span(1000 * (time.monotonic() - self._began))
+            return f"{self._name}: {_phases[-1] if _phases else 'planning'}, {waited}"
+        return progress_line(self.client.getJobDetails())
+
+
+@contextmanager
+def progress_bar(jobName: str) -> Iterator[ProgressBar]:
+    """Shows how far a job is inside the block, once it takes a second; nothing where nobody looks."""
+    bar = ProgressBar(jobName)
+    if not (in_notebook() or _is_terminal()):
+        yield bar
+        return
+    ended = threading.Event()
+    follower = threading.Thread(target=_follow, args=(bar, ended), daemon=True)
+    follower.start()
+    try:
+        yield bar
+    finally:
         ended.set()
         follower.join(2 * _SECONDS)
+
+
+def progress_line(details: JobDetails) -> str:
+    """How far a running job is."""
+    ran = details.now - details.startTime
+    if not details.completedBatches:
+        return f"{details.name}: first batch, {span(ran)}"
+    told = facts(details)
+    records = told["records in"].replace(" (", " records (", 1)
+    parts = [f"batch {told['batches']}", *_read(details, ran), records]
+    if told["watermark"] != "none":
+        parts.append(f"watermark {told['watermark']}")
+    if "waits for" in told:
+        parts.append(f"waits for {told['waits for']}")
+    return f"{details.name}: {', '.join(parts)}"
+
+
+def _read(details: JobDetails, ran: int) -> Iterator[str]:
+    """How much of each source with an end is read, and when the last will be."""
+    left: list[float] = []
+    for vertex in details.vertices:
+        progress = None if vertex.source is None else vertex.source.progress
+        if progress is not None:
+            yield f"{progress.unit} {progress.done:,}/{progress.total:,}"
+            if 0 < progress.done < progress.total:
+                left.append(ran * (progress.total - progress.done) / progress.done)
+    if left:
+        yield f"about {span(max(left))} left"
 
 
 def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _follow(client: JobClient, ended: threading.Event) -> None:
+class _Terminal:
+    """Standard error, whose last line is written again and again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shown = ""
+
+    def write(self, line: str) -> None:
+        with self._lock:
+            if line == self._shown:
+                return
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{line[:width]}")
+            sys.stderr.flush()
+            self._shown = line
+
+
+class _Notebook:
+    """An output of the cell, which is replaced."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(self, line: str) -> None:
+        self._handle.update({"text/plain": line}, raw=True)
+
+
+def _follow(bar: ProgressBar, ended: threading.Event) -> None:
     if ended.wait(_FIRST_SECONDS):
         return
+    screen = _Notebook() if in_notebook() else _Terminal()
+    _screens.append(screen)
     try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return
-    details = client.getJobDetails()
-    with tqdm(desc=details.name, unit=" records", unit_scale=True, leave=False) as bar:
-        while not ended.wait(_SECONDS):
-            details = client.getJobDetails()
-            read = sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSource)
-            bar.update(read - bar.n)
-            told = facts(details)
-            waiting = f", waits for {told['waits for']}" if "waits for" in told else ""
-            bar.set_postfix_str(f"batch {told['batches']}, watermark {told['watermark']}{waiting}")
+        while True:
+            screen.write(str(bar))
+            if ended.wait(_SECONDS):
+                break
+    finally:
+        screen.write("")
+        _screens.remove(screen)

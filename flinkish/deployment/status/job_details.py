@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from flinkish.api.environment.configuration import ExecutionConfig
@@ -22,7 +23,9 @@ from flinkish.api.execution.details import (
 )
 from flinkish.api.plan.partitioning import Partitioning
 from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.deployment.source_lines import with_source_lines
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
+from flinkish.deployment.status.operator_names import operator_names
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
@@ -57,6 +60,7 @@ class JobDetailsView:
         self._checkpointed = checkpointed
         self._shown = _shown(config)
         self._restart_strategy = config.getRestartStrategy().getDescription()
+        self._names = operator_names(graph)
         self._single = {v.uid: vertex_plan(v).single for v in graph.vertices if not v.head.isSource}
 
     def details(
@@ -121,7 +125,7 @@ class JobDetailsView:
         busy = load.lastBusyNanoseconds / 1e6
         return VertexDetails(
             vertex.uid,
-            " -> ".join(node.name for node in vertex.nodes),
+            " -> ".join([self._names[head.uid], *(node.name for node in vertex.nodes[1:])]),
             vertex.level,
             head.isSource,
             head.isSink,
@@ -148,10 +152,11 @@ class JobDetailsView:
         self, vertex: JobVertex, node: StreamNode, metrics: dict[str, OperatorMetrics]
     ) -> OperatorDetails:
         found = metrics.get(node.uid, OperatorMetrics(node.uid, node.name))
+        found = replace(found, name=self._names[node.uid])
         inputs = self._monitor.metrics.inputs.of(node.uid)
         return OperatorDetails(
             found,
-            (*_inputs(vertex, inputs, split=False), *_inputs(vertex, inputs, split=True)),
+            (*self._inputs(vertex, inputs, split=False), *self._inputs(vertex, inputs, split=True)),
             None if vertex.head.isSource else self._hold(vertex),
             found.timers > 0
             and isinstance(node.operator, WindowOperatorDescription)
@@ -164,26 +169,51 @@ class JobDetailsView:
         split = lowest(read for read in inputs if read.isSplit)
         if split is not None:
             return WatermarkHold(
-                vertex.head.name, split.name, visible(split.watermark), split.since
+                self._names[vertex.head.uid], split.name, visible(split.watermark), split.since
             )
         held = lowest(read for read in inputs if not read.isSplit)
         if held is None:
             return None
         edge = _edge_named(vertex, held.name)
         further = None if edge.source.head.isSource else self._hold(edge.source)
-        return further or WatermarkHold(_upstream(edge), None, visible(held.watermark), held.since)
+        return further or WatermarkHold(
+            self._upstream(edge), None, visible(held.watermark), held.since
+        )
 
     def _edge(self, edge: JobEdge) -> EdgeDetails:
         partitioning = edge.edge.partitioning
         return EdgeDetails(
             edge.source.uid,
             edge.target.uid,
-            _writer(edge).name,
+            self._names[_writer(edge).uid],
             partitioning.name if partitioning else Partitioning.name,
             edge.edge.inputIndex,
             edge.edge.sideOutput,
             self._records(edge),
         )
+
+    def _upstream(self, edge: JobEdge) -> str:
+        """The name of the source that an edge comes from, else of the operator that writes to it."""
+        head = edge.source.head
+        return self._names[head.uid if head.isSource else _writer(edge).uid]
+
+    def _inputs(
+        self, vertex: JobVertex, inputs: Sequence[InputWatermark], split: bool
+    ) -> list[InputDetails]:
+        found = [read for read in inputs if read.isSplit == split]
+        held = lowest(found)
+        ahead = max((r.watermark for r in found if not r.idle), default=None)
+        return [
+            InputDetails(
+                read.name if split else self._upstream(_edge_named(vertex, read.name)),
+                split,
+                visible(read.watermark),
+                read.idle,
+                read.since,
+                read is held and read.watermark != ahead,
+            )
+            for read in found
+        ]
 
     def _records(self, edge: JobEdge) -> int:
         return self._monitor.metrics.loads.edges.get((edge.target.uid, edge.name), 0)
@@ -197,7 +227,7 @@ def _trace(error: BaseException) -> str:
         return "\n".join(notes)
     frames = traceback.extract_tb(cause.__traceback__)
     own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE)]
-    return "".join(traceback.format_list(own)).rstrip()
+    return with_source_lines("".join(traceback.format_list(own)).rstrip())
 
 
 def _shown(config: ExecutionConfig) -> dict[str, str]:
@@ -218,26 +248,5 @@ def _writer(edge: JobEdge) -> StreamNode:
     return next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
 
 
-def _upstream(edge: JobEdge) -> str:
-    """The name of the source that an edge comes from, else of the operator that writes to it."""
-    return edge.source.head.name if edge.source.head.isSource else _writer(edge).name
-
-
 def _edge_named(vertex: JobVertex, name: str) -> JobEdge:
     return next(edge for edge in vertex.inputs if edge.name == name)
-
-
-def _inputs(vertex: JobVertex, inputs: Sequence[InputWatermark], split: bool) -> list[InputDetails]:
-    found = [read for read in inputs if read.isSplit == split]
-    held, ahead = lowest(found), max((r.watermark for r in found if not r.idle), default=None)
-    return [
-        InputDetails(
-            read.name if split else _upstream(_edge_named(vertex, read.name)),
-            split,
-            visible(read.watermark),
-            read.idle,
-            read.since,
-            read is held and read.watermark != ahead,
-        )
-        for read in found
-    ]

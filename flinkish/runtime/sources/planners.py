@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flinkish.api.connectors.file_source import FileSource
+    from flinkish.api.execution.details import ReadProgress
 
 Piece = Sequence[Any]
 """A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
@@ -63,6 +64,10 @@ class SourcePlanner(ABC):
     @abstractmethod
     def begin(self, position: Mapping[str, Any]) -> None:
         """Begin at a position of a savepoint, before anything is planned or restored."""
+
+    def progress(self) -> ReadProgress | None:
+        """How much of the source is in the steps so far; None if it has no end, or that is not known."""
+        return None
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
@@ -232,6 +237,13 @@ class FilePlanner(SourcePlanner):
             "newest": self._newest,
             "seen": sorted(os.path.relpath(path, root) for path in self._seen),
         }
+
+    def progress(self) -> ReadProgress | None:
+        if self._monitored:
+            return None
+        from flinkish.api.execution import details
+
+        return details.ReadProgress(len(self._seen), len(self._seen) + len(self._waiting), "files")
 
     def begin(self, position: Mapping[str, Any]) -> None:
         root = self._root()

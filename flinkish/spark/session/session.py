@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
+from flinkish.api.execution.progress_bar import phase
 from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
 from flinkish.spark.session.worker_python import quiet_python
 
@@ -154,7 +155,8 @@ def _local_session() -> SparkSession:
     # The JVM starts the process that looks for data sources of Python with what is in its environment
     os.environ["PYSPARK_DRIVER_PYTHON"] = quiet_python(sys.executable)
     try:
-        return builder.getOrCreate()
+        with phase("starting Spark"):
+            return builder.getOrCreate()
     finally:
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 

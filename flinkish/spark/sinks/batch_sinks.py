@@ -17,6 +17,7 @@ from flinkish.api.connectors.sink import (
     Sink,
 )
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
+from flinkish.api.execution.progress_bar import clear_progress
 from flinkish.deployment.sink_columns import line_writer, part_files
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamNode
@@ -285,6 +286,7 @@ class BatchSinks:
 
     @_write.register
     def _print(self, sink: PrintSink, name: str, values: list[Any], batchId: int) -> None:
+        clear_progress()
         stream = sys.stderr if sink.standardError else sys.stdout
         prefix = f"{sink.identifier}> " if sink.identifier else ""
         lines = "".join(mapped(name, lambda value: f"{prefix}{value}\n", values))

@@ -9,7 +9,8 @@ const TABS = [
   ["checkpoints", "Checkpoints"], ["exceptions", "Exceptions"], ["metrics", "Metrics"],
   ["configuration", "Configuration"],
 ];
-const view = { shell: null, picked: null, graph: null };
+const LOST = "DISCONNECTED";
+const view = { shell: null, picked: null, graph: null, drawing: null, job: null, jobs: null, heard: null };
 
 // ---------------------------------------------------------------- the token, the theme, the server
 
@@ -37,7 +38,7 @@ theme.addEventListener("click", () => {
 
 async function call(path, options = {}) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const response = await fetch(`api/${path}`, { ...options, headers });
+  const response = await fetch(`api/${path}`, { ...options, headers }).catch((error) => { throw Object.assign(error, { lost: true }); });
   if (!response.ok) {
     const errors = await response.json().then((body) => body.errors, () => null);
     throw Object.assign(new Error((errors || [response.statusText]).join(" ")), { status: response.status });
@@ -150,11 +151,12 @@ function showJobs(jobs) {
     duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.jid),
   ]);
   const heads = ["Job", "Status", "Start time", "#Duration", "End time", "ID"];
-  const running = jobs.filter((job) => runs(job.state));
+  const running = jobs.filter((job) => runs(job.state)), lost = jobs.filter((job) => job.state === LOST);
+  const ended = jobs.filter((job) => !running.includes(job) && !lost.includes(job));
   fill(main,
-    element("h1", {}, "Jobs"), element("p", { class: "quiet" }, `${running.length} running, ${jobs.length - running.length} completed`),
-    card("Running jobs", table(heads, rows(running), "No job is running.")),
-    card("Completed jobs", table(heads, rows(jobs.filter((job) => !runs(job.state))), "No job has ended.")));
+    element("h1", {}, "Jobs"), element("p", { class: "quiet" }, `${running.length} running, ${lost.length ? `${lost.length} disconnected, ` : ""}${ended.length} completed`),
+    lost.length ? card("Disconnected jobs", unreachable(), table(heads, rows(lost))) : card("Running jobs", table(heads, rows(running), "No job is running.")),
+    card("Completed jobs", table(heads, rows(ended), "No job has ended.")));
 }
 
 // ---------------------------------------------------------------- one job
@@ -220,11 +222,15 @@ function header(job) {
       ["ID", job.jid], ["Start time", moment(job.startTime)], job.endTime ? ["End time", moment(job.endTime)] : null, ["Duration", duration(job.duration)],
       ["Batches", number(job.completedBatches)], job.numRestarts ? ["Restarts", number(job.numRestarts)] : null,
     ].filter(Boolean)),
+    job.status === LOST ? unreachable() : null,
     tiles(job),
     (job.status === "FAILED" || job.status === "RESTARTING") && error ? element("p", { class: "notice bad" }, `${error.type}${error.operator ? ` in ${error.operator}` : ""}. `, element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/exceptions` }, "See Exceptions")) : null,
     running ? waiting(job) : null,
   ].filter(Boolean);
 }
+
+const unreachable = () => element("p", { class: "notice bad" }, "The program has not answered since ", moment(view.heard),
+  ": it was killed, has ended, or cannot be reached. What is shown is what it said last.");
 
 /** What to look at first, each with how it went in the last batches. */
 function tiles(job) {
@@ -301,7 +307,8 @@ function ask(job, how) {
 
 async function overview(job, panel) {
   if (!view.graph) {
-    const drawn = new DOMParser().parseFromString(await (await call(`jobs/${encodeURIComponent(job.jid)}/graph.svg`)).text(), "image/svg+xml");
+    if (view.drawing?.jid !== job.jid) view.drawing = { jid: job.jid, text: await (await call(`jobs/${encodeURIComponent(job.jid)}/graph.svg`)).text() };
+    const drawn = new DOMParser().parseFromString(view.drawing.text, "image/svg+xml");
     view.graph = document.importNode(drawn.documentElement, true);
     for (const box of view.graph.querySelectorAll(".vertex")) {
       box.setAttribute("tabindex", "0");
@@ -470,10 +477,14 @@ async function refresh() {
   try {
     if (at.jid) {
       const job = await json(`jobs/${encodeURIComponent(at.jid)}/details?batches=${at.tab === "batches" ? 600 : 50}`);
-      if (mine === turn) await showJob(job);
+      if (mine !== turn) return;
+      Object.assign(view, { job, heard: Date.now() });
+      await showJob(job);
     } else {
       const { jobs } = await json("jobs/overview");
-      if (mine === turn) showJobs(jobs);
+      if (mine !== turn) return;
+      Object.assign(view, { jobs, heard: Date.now() });
+      showJobs(jobs);
     }
     connection.textContent = token ? "" : "read only: open the whole url to stop jobs";
   } catch (error) {
@@ -481,7 +492,19 @@ async function refresh() {
     if (error.status) {
       view.shell = null;
       main.replaceChildren(card(null, element("p", { class: "bad" }, error.message), element("a", { href: "#/" }, "All jobs")));
-    } else connection.textContent = "The program has ended or cannot be reached.";
+    } else if (error.lost) await disconnected(at, connection);
+    else throw error;
+  }
+}
+
+/** Show what the program said last, in which no job is said to run. */
+async function disconnected(at, connection) {
+  connection.textContent = "The program has ended or cannot be reached.";
+  if (!at.jid && view.jobs) showJobs(view.jobs.map((job) => (runs(job.state) ? { ...job, state: LOST } : job)));
+  else if (at.jid && view.job?.jid === at.jid) await showJob(runs(view.job.status) ? { ...view.job, status: LOST } : view.job);
+  else {
+    view.shell = null;
+    main.replaceChildren(card(null, element("p", { class: "bad" }, "What the program said of this last is not known to this page.")));
   }
 }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -12,12 +10,10 @@ from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.api.execution import notebook
-from flinkish.api.execution import progress_bar as progress_bars
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.drawing import Arrow, Box, drawing
 from flinkish.api.execution.job_drawing import recent_rate, span
 from flinkish.api.execution.notebook import facts, in_notebook, job_html
-from flinkish.api.execution.progress_bar import progress_bar
 from tests.spark.waiting import wait_for
 from tests.web.jobs import MARKUP, Client, details
 
@@ -64,27 +60,6 @@ def test_without_a_notebook_a_job_is_shown_in_lines_until_it_ends(capsys):
     client.show()
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("clicks by user: status FINISHED, batches 40, records in 900")
-
-
-def test_nothing_is_said_of_progress_where_nobody_looks(capsys, monkeypatch):
-    monkeypatch.setattr(progress_bars, "_FIRST_SECONDS", 0.0)
-    with progress_bar(Client(details())):
-        pass
-    assert capsys.readouterr() == ("", "")
-
-
-def test_progress_is_told_to_a_terminal_and_only_of_a_long_job(capsys, monkeypatch):
-    asked = []
-
-    class Told(Client):
-        def getJobDetails(self):
-            asked.append(1)
-            return super().getJobDetails()
-
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress_bar(Told(details())):
-        pass
-    assert not asked
 
 
 @pytest.mark.parametrize(
@@ -144,15 +119,3 @@ def test_in_a_notebook_a_job_is_shown_in_a_widget_with_a_button_to_stop_it(monke
     stop.click()
     wait_for(lambda: client.asked == ["cancel"], seconds=20)
     wait_for(lambda: "CANCELED" in view.value and stop.disabled, seconds=20)
-
-
-def test_a_terminal_shows_how_far_a_long_job_is(capsys, monkeypatch):
-    pytest.importorskip("tqdm", reason="tqdm is not installed")
-    monkeypatch.setattr(progress_bars, "_FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(progress_bars, "_SECONDS", 0.05)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress_bar(Client(details())):
-        time.sleep(1.0)
-    said = capsys.readouterr().err
-    assert "clicks by user" in said
-    assert "batch 40, watermark" in said

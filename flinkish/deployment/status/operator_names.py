@@ -1,0 +1,31 @@
+"""Names by which to tell the operators of a job apart, where several have the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.graph.stream_graph import StreamNode
+
+
+def operator_names(graph: JobGraph) -> dict[str, str]:
+    """The name of each operator by its uid. Of several with one name each has behind it, in brackets, what its vertex
+    begins with or reads; those that are the same even then, such as sources, are numbered from the second on."""
+    counts = Counter(node.name for vertex in graph.vertices for node in vertex.nodes)
+    names: dict[str, str] = {}
+    met: Counter[str] = Counter()
+    for vertex in sorted(graph.vertices, key=lambda each: each.level):
+        for node in vertex.nodes:
+            name = node.name
+            before = _before(vertex, node)
+            if counts[name] > 1 and before is not None:
+                name = f"{name} ({names.get(before.uid, before.name)})"
+            met[name] += 1
+            names[node.uid] = name if met[name] == 1 else f"{name}#{met[name]}"
+    return names
+
+
+def _before(vertex: JobVertex, node: StreamNode) -> StreamNode | None:
+    if node is not vertex.head:
+        return vertex.head
+    return vertex.inputs[0].source.head if vertex.inputs else None

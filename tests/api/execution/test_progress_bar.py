@@ -1,0 +1,146 @@
+"""What a program that waits for its job shows in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.execution import progress_bar as progress_bars
+from flinkish.api.execution.details import ReadProgress, SourceDetails
+from flinkish.api.execution.progress_bar import phase, progress_bar, progress_line
+from tests.spark.waiting import wait_for
+from tests.web.jobs import Client, details
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """What a terminal has been sent so far; every line is shown at once."""
+    monkeypatch.setattr(progress_bars, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress_bars, "_SECONDS", 0.01)
+    monkeypatch.setattr(progress_bars, "_is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "300")
+    sent: list[str] = []
+
+    def so_far():
+        sent.append(capsys.readouterr().err)
+        return "".join(sent)
+
+    return so_far
+
+
+def test_a_terminal_shows_the_phases_from_the_beginning(terminal):
+    with progress_bar("clicks") as bar:
+        wait_for(lambda: "clicks: planning, " in terminal(), seconds=20)
+        with phase("starting Spark"):
+            wait_for(lambda: "clicks: starting Spark, " in terminal(), seconds=20)
+        client = Client(details(batches=0))
+        bar.client = client
+        wait_for(lambda: "clicks by user: first batch, " in terminal(), seconds=20)
+        client.told = details()
+        wait_for(lambda: "clicks by user: batch 40, 900 records (" in terminal(), seconds=20)
+    assert terminal().endswith("\r\x1b[K")
+
+
+def test_nothing_is_shown_where_nobody_looks(monkeypatch, capsys):
+    monkeypatch.setattr(progress_bars, "_FIRST_SECONDS", 0.0)
+    with progress_bar("clicks"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nothing_is_shown_of_a_short_job(monkeypatch, capsys):
+    monkeypatch.setattr(progress_bars, "_is_terminal", lambda: True)
+    with progress_bar("clicks"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_line_is_no_longer_than_the_terminal(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    with progress_bar("clicks of all users"):
+        wait_for(lambda: "\r\x1b[Kclicks of all users" in terminal(), seconds=20)
+    assert "planning" not in terminal()
+
+
+def with_progress(*read):
+    """A job of 40 batches that runs for 100 s; its sources have read so much."""
+    job = details()
+    found = iter(read)
+    vertices = tuple(
+        replace(vertex, source=SourceDetails(None, None, None, next(found, None)))
+        if vertex.isSource
+        else vertex
+        for vertex in job.vertices
+    )
+    return progress_line(replace(job, vertices=vertices))
+
+
+def test_the_line_says_how_much_is_read_and_is_left():
+    assert "batch 40, files 25/100, about 5 min 0 s left, 900" in with_progress(
+        ReadProgress(25, 100, "files")
+    )
+    assert "files 50/100, files 1/5, about 6 min 40 s left" in with_progress(
+        ReadProgress(50, 100, "files"), ReadProgress(1, 5, "files")
+    )
+    done = with_progress(ReadProgress(5, 5, "files"))
+    assert ("files 5/5" in done, "left" in done) == (True, False)
+    assert ("files" in with_progress(), "left" in with_progress()) == (False, False)
+    assert "records in" not in with_progress()
+
+
+def test_a_job_of_files_says_how_many_it_has_read(tmp_path):
+    for number in range(4):
+        (tmp_path / f"{number}.txt").write_text(f"{number}\n")
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    source = fl.FileSource.forLines(str(tmp_path)).withFilesPerBatch(1)
+    go_on, lines = threading.Event(), []
+
+    def written(values, batchId):
+        lines.append(progress_line(client.getJobDetails()))
+        go_on.wait(20)
+
+    env.fromSource(source).forEachBatch(written)
+    started = time.monotonic()
+    client = env.executeAsync("lines")
+    go_on.set()
+    client.getJobExecutionResult()
+    assert lines[0].startswith("lines: first batch, ")
+    assert [
+        part for line in lines[1:] for part in line.split(", ") if part.startswith("files")
+    ] == ["files 1/4", "files 2/4", "files 3/4"]
+    assert all("left" in line for line in lines[1:])
+    assert "files 4/4" in progress_line(client.getJobDetails())
+    assert time.monotonic() - started < 60
+
+
+def test_what_a_job_prints_is_on_a_line_of_its_own(terminal, capsys):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    with progress_bar("clicks"):
+        wait_for(lambda: "planning" in terminal(), seconds=20)
+        progress_bars.clear_progress()
+        assert "\r\x1b[K" in terminal()
+    env.fromData(1).print()
+    env.execute("one")
+    assert "1\n" in capsys.readouterr().out
+
+
+def test_a_notebook_shows_the_same_line_in_place(monkeypatch):
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, content, raw):
+            shown.append(content["text/plain"])
+
+    monkeypatch.setattr(progress_bars, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress_bars, "_SECONDS", 0.01)
+    monkeypatch.setattr(progress_bars, "in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda *content, **options: Handle())
+    with progress_bar("clicks") as bar:
+        wait_for(lambda: any("planning" in line for line in shown), seconds=20)
+        bar.client = Client(details())
+        wait_for(lambda: any("batch 40" in line for line in shown), seconds=20)
+    wait_for(lambda: shown[-1] == "", seconds=20)
