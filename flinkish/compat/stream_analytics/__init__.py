@@ -5,6 +5,8 @@ of a stream, and what they give carries ``System.Timestamp``. docs/compat/stream
 the two side by side.
 """
 
+from flinkish.compat.stream_analytics.job import Query as Query
+from flinkish.compat.stream_analytics.job import query as query
 from flinkish.compat.stream_analytics.queries import LARGEST_LATE_ARRIVAL as LARGEST_LATE_ARRIVAL
 from flinkish.compat.stream_analytics.queries import LARGEST_OUT_OF_ORDER as LARGEST_OUT_OF_ORDER
 from flinkish.compat.stream_analytics.queries import EventOrdering as EventOrdering

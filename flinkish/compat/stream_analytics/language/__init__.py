@@ -1,0 +1,1 @@
+"""The query language: from its text to streams."""
