@@ -290,7 +290,7 @@ def _datetime_from_parts(*parts: Any) -> datetime:
     year, month, day, hour, minute, second, millisecond = numbers
     try:
         date = datetime(year, month, day, hour, minute, second, millisecond * 1000)
-        return date.replace(tzinfo=timezone.utc)
+        return date.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise ValueFailure(f"{', '.join(map(str, numbers))} are no datetime") from None
 
