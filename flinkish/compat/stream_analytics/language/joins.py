@@ -23,7 +23,7 @@ from flinkish.compat.stream_analytics.language.expressions import (
     unit_of,
 )
 from flinkish.compat.stream_analytics.language.text import is_function
-from flinkish.compat.stream_analytics.language.values import Record, frozen
+from flinkish.compat.stream_analytics.language.values import Record, join_key
 
 _DAY = 86_400_000
 _SIZES = {**MILLISECONDS, "week": 7 * _DAY}
@@ -221,11 +221,11 @@ class ReferenceJoin:
         for row in rows:
             values = [right({name: row, "@": 0}) for _, right in keys]
             if all(value is not None for value in values):
-                self._rows.setdefault(tuple(map(frozen, values)), []).append(row)
+                self._rows.setdefault(tuple(map(join_key, values)), []).append(row)
 
     def __call__(self, rows: Environment) -> Iterator[Environment]:
         """The event with each row that goes with it."""
-        key = tuple(frozen(left(rows)) for left in self._keys)
+        key = tuple(join_key(left(rows)) for left in self._keys)
         found = False
         for row in self._rows.get(key, ()):
             joined = {**rows, self._name: row, f"@{self._name}": rows["@"]}

@@ -50,6 +50,7 @@ from flinkish.compat.stream_analytics.language.values import (
     Record,
     ValueFailure,
     frozen,
+    join_key,
 )
 from flinkish.compat.stream_analytics.language.windows import WindowPlan, windows_of
 from flinkish.compat.stream_analytics.queries import SnapshotWindow
@@ -335,12 +336,12 @@ class Planner:
         for part in conjuncts(on):
             equal = equal_sides(part, rows.sources, source)
             found = time_bounds(part, rows.sources, source, scope) if bounds is None else None
+            if found is not None:
+                bounds = found
+                continue
             if equal is not None:
                 keys.append(equal)
-            elif found is not None:
-                bounds = found
-            else:
-                rest.append(compile_condition(part, scope))
+            rest.append(compile_condition(part, scope))
         if bounds is None:
             raise self._text.error(
                 on,
@@ -359,8 +360,12 @@ class Planner:
         rest: list[Callable[[Environment], bool]],
         outer: bool,
     ) -> DataStream[Environment]:
-        left_key = _key([compile_expression(key, self._scope(left.sources)) for key, _ in keys])
-        right_key = _key([compile_expression(key, self._scope(right.sources)) for _, key in keys])
+        left_key = _join_key(
+            [compile_expression(key, self._scope(left.sources)) for key, _ in keys]
+        )
+        right_key = _join_key(
+            [compile_expression(key, self._scope(right.sources)) for _, key in keys]
+        )
         # NULL equals nothing
         events = right.stream.filter(lambda row: None not in right_key(row))
         return (
@@ -389,9 +394,8 @@ class Planner:
         keys, rest = [], []
         for part in conjuncts(on):
             equal = equal_sides(part, rows.sources, source)
-            if equal is None:
-                rest.append(compile_condition(part, scope))
-            else:
+            rest.append(compile_condition(part, scope))
+            if equal is not None:
                 left, right = equal
                 keys.append(
                     (
@@ -560,6 +564,11 @@ def _record(items: Sequence[_Item], row: Environment) -> Record:
 
 def _key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
     return lambda row: tuple(frozen(part(row)) for part in parts)
+
+
+def _join_key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
+    """A key that rows share which a condition ``=`` may find equal."""
+    return lambda row: tuple(join_key(part(row)) for part in parts)
 
 
 def _constant(row: Environment) -> tuple[Any, ...]:

@@ -227,7 +227,8 @@ def pair(left: Any, right: Any) -> tuple[Any, Any]:
     if isinstance(left, datetime) or isinstance(right, datetime):
         return datetime_of(left), datetime_of(right)
     if isinstance(left, str) and isinstance(right, str):
-        return left, right
+        # T-SQL compares texts without regard to case
+        return left.casefold(), right.casefold()
     if isinstance(left, (dict, list)) or isinstance(right, (dict, list)):
         raise ValueFailure(f"{type_name(left)} and {type_name(right)} cannot be compared")
     return number_of(left), number_of(right)
@@ -244,6 +245,21 @@ def frozen(value: Any) -> Any:
     if isinstance(value, datetime):
         return ("datetime", millis(value), value.microsecond % 1000)
     return value
+
+
+def join_key(value: Any) -> Any:
+    """A value that those which compare as equal share, though they are of several types."""
+    if isinstance(value, str):
+        try:
+            return float(number_of(value))
+        except ValueFailure:
+            date = _parsed(value.strip())
+        if date is None:
+            return value.casefold()
+        value = date if date.tzinfo else date.replace(tzinfo=UTC)
+    if isinstance(value, datetime):
+        return ("datetime", millis(value))
+    return float(value) if isinstance(value, (int, float)) else frozen(value)
 
 
 def sort_key(value: Any) -> tuple[Any, ...]:
@@ -281,7 +297,7 @@ def like_expression(pattern: str, escape: str | None) -> str:
         else:
             parts.append(re.escape(character))
         position += 1
-    return f"(?s:{''.join(parts)})\\Z"
+    return f"(?si:{''.join(parts)})\\Z"
 
 
 def sequence(value: Any) -> Sequence[Any]:
