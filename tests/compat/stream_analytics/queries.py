@@ -101,11 +101,7 @@ CASES: dict[str, Case] = {
         "SELECT Make, SUM(CAST(Weight AS BIGINT)) AS Weight FROM Input TIMESTAMP BY Time"
         " GROUP BY Make, TumblingWindow(second, 10)",
         {"Input": [{**car, "Weight": str(car["Weight"])} for car in CARS]},
-        {
-            "output": rows(
-                "Make Weight", "Honda 1000", "Toyota 3500", "Honda 900", "Ford 3000"
-            )
-        },
+        {"output": rows("Make Weight", "Honda 1000", "Toyota 3500", "Honda 900", "Ford 3000")},
     ),
     "CASE over COUNT": Case(
         """SELECT CASE WHEN COUNT(*) = 1 THEN CONCAT('1 ', Make)
@@ -280,7 +276,11 @@ CASES: dict[str, Case] = {
            GROUP BY DeviceId, TumblingWindow(minute, 5)""",
         {
             "Input": rows(
-                "DeviceId Time Value", "1 08:00:01 50", "1 08:00:01 50", "2 08:00:01 40", "1 08:00:05 60"
+                "DeviceId Time Value",
+                "1 08:00:01 50",
+                "1 08:00:01 50",
+                "2 08:00:01 40",
+                "1 08:00:05 60",
             )
         },
         {"Output": rows("AverageValue DeviceId", "55.0 1", "40.0 2")},
@@ -368,7 +368,11 @@ CASES: dict[str, Case] = {
                PERCENTILE_CONT(0.5) OVER (ORDER BY temp) AS median,
                PERCENTILE_DISC(0.5) OVER (ORDER BY temp DESC) AS disc, COUNT(humidity) AS known
            FROM Input TIMESTAMP BY t GROUP BY TumblingWindow(minute, 1)""",
-        {"Input": rows("t temp humidity", "08:00:01 1 5", "08:00:02 3 -", "08:00:03 5 6", "08:00:04 7 -")},
+        {
+            "Input": rows(
+                "t temp humidity", "08:00:01 1 5", "08:00:02 3 -", "08:00:03 5 6", "08:00:04 7 -"
+            )
+        },
         {"output": rows("mean s v low median disc known", f"4.0 {(20 / 3) ** 0.5} 5.0 1 4.0 5 2")},
     ),
     "collected events": Case(
@@ -464,7 +468,11 @@ CASES: dict[str, Case] = {
     ),
     "NULL in conditions": Case(
         "SELECT id FROM Input TIMESTAMP BY t WHERE NOT (a > 1 AND b = 1) OR a IN (7, NULL)",
-        {"Input": rows("id t a b", "1 08:00:01 2 -", "2 08:00:02 - 2", "3 08:00:03 7 -", "4 08:00:04 1 -")},
+        {
+            "Input": rows(
+                "id t a b", "1 08:00:01 2 -", "2 08:00:02 - 2", "3 08:00:03 7 -", "4 08:00:04 1 -"
+            )
+        },
         {"output": rows("id", "2", "3", "4")},
     ),
     "arithmetic and dates": Case(

@@ -9,12 +9,14 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.compat.stream_analytics.language.expressions import (
+    OVER_PARTS,
     Environment,
     Evaluate,
     Scope,
     compile_expression,
+    refuse_others,
 )
-from flinkish.compat.stream_analytics.language.text import function_name
+from flinkish.compat.stream_analytics.language.text import LIMIT, function_name, is_function
 from flinkish.compat.stream_analytics.language.values import (
     ValueFailure,
     bigint,
@@ -30,6 +32,13 @@ def compile_aggregate(node: exp.Expression, scope: Scope) -> Aggregate:
     """The aggregate that ``node``, a call with or without OVER, stands for."""
     call = node.this if isinstance(node, exp.Window) else node
     name = (function_name(call) or "").upper()
+    refuse_others(node, OVER_PARTS, scope)
+    limited = any(is_function(part, LIMIT) for part in node.args.get("partition_by") or ())
+    if node.args.get("partition_by") and not limited:
+        raise scope.text.error(
+            node,
+            f"PARTITION BY in a window belongs to GROUP BY, or to OVER with LIMIT DURATION: {name}.",
+        )
     compiled = _compiled(name, call, node, scope)
     place = scope.text.place(call)
 

@@ -20,11 +20,13 @@ from flinkish.compat.stream_analytics.language.aggregates import compile_aggrega
 from flinkish.compat.stream_analytics.language.dates import MILLISECONDS
 from flinkish.compat.stream_analytics.language.expressions import (
     AGGREGATES,
+    OVER_PARTS,
     Environment,
     Evaluate,
     Scope,
     compile_condition,
     compile_expression,
+    refuse_others,
     unit_of,
 )
 from flinkish.compat.stream_analytics.language.text import (
@@ -73,6 +75,7 @@ def is_analytic(node: exp.Expression) -> bool:
 def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
     """The call that ``node`` stands for."""
     call = node.this if isinstance(node, exp.Window) else node
+    refuse_others(node, OVER_PARTS, scope)
     function = (function_name(call) or "").upper()
     columns, limit, condition = [], None, None
     for part in node.args.get("partition_by") or ():

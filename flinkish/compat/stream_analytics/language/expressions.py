@@ -89,8 +89,19 @@ def compile_expression(node: exp.Expression, scope: Scope) -> Evaluate:
     for kind in type(node).__mro__:
         compiler = _COMPILERS.get(kind)
         if compiler is not None:
+            refuse_others(node, _PARTS.get(kind, _OPERANDS), scope)
             return compiler(node, scope)
     raise scope.text.error(node, f"{node.sql(dialect='tsql')} is not supported here.")
+
+
+def refuse_others(node: exp.Expression, known: frozenset[str], scope: Scope) -> None:
+    """Raise IllegalArgumentError if ``node`` has parts that nothing here reads."""
+    for name, part in node.args.items():
+        if part and name not in known:
+            first = part[0] if isinstance(part, list) else part
+            place = first if isinstance(first, exp.Expression) else node
+            said = place.sql(dialect="tsql") if place is first else name.upper().strip("_")
+            raise scope.text.error(place, f"{said} is not supported here.")
 
 
 def compile_condition(node: exp.Expression, scope: Scope) -> Callable[[Environment], bool]:
@@ -389,8 +400,12 @@ def _in(node: exp.Expression, scope: Scope) -> Evaluate:
 
 def _like(node: exp.Expression, scope: Scope) -> Evaluate:
     escape = None
+    negated = bool(node.args.get("negate"))
     if isinstance(node, exp.Escape):
         escape, node = node.expression.name, node.this
+        if not isinstance(node, exp.Like):
+            raise scope.text.error(node, "ESCAPE belongs to LIKE.")
+        negated = bool(node.args.get("negate"))
     value = compile_expression(node.this, scope)
     pattern = compile_expression(node.expression, scope)
     expressions: dict[str, str] = {}
@@ -402,7 +417,7 @@ def _like(node: exp.Expression, scope: Scope) -> Evaluate:
         text = text_of(wanted)
         if text not in expressions:
             expressions[text] = like_expression(text, escape)
-        return re.match(expressions[text], text_of(found)) is not None
+        return (re.match(expressions[text], text_of(found)) is not None) != negated
 
     return evaluate
 
@@ -713,3 +728,18 @@ _COMPILERS: dict[type[Any], Callable[[Any, Scope], Evaluate]] = {
     exp.Anonymous: _call,
     exp.Window: _over,
 }
+
+_OPERANDS = frozenset({"this", "expression", "expressions"})
+OVER_PARTS = _OPERANDS | {"partition_by", "order", "over"}
+"""The parts of a function with OVER."""
+_PARTS: dict[type[Any], frozenset[str]] = {
+    exp.Literal: _OPERANDS | {"is_string"},
+    exp.Column: _OPERANDS | {"table", "db", "catalog"},
+    exp.Between: _OPERANDS | {"low", "high"},
+    exp.In: _OPERANDS | {"query"},
+    exp.Like: _OPERANDS | {"negate"},
+    exp.Case: _OPERANDS | {"ifs", "default"},
+    exp.Div: _OPERANDS | {"typed", "safe"},
+    exp.Window: OVER_PARTS,
+}
+"""The parts of a node that its compiler reads."""

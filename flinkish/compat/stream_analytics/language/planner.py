@@ -28,6 +28,7 @@ from flinkish.compat.stream_analytics.language.expressions import (
     compile_condition,
     compile_expression,
     names_of,
+    refuse_others,
 )
 from flinkish.compat.stream_analytics.language.functions import array_elements, record_properties
 from flinkish.compat.stream_analytics.language.joins import (
@@ -62,6 +63,12 @@ Inputs = Callable[[str, Timing | None, exp.Expression], DataStream[Record] | Non
 """The records of an input by its name and TIMESTAMP BY, None if there is no such input."""
 
 
+_CLAUSES = frozenset(
+    {"expressions", "from_", "from", "joins", "laterals", "where", "group", "having", "into"}
+    | {"with_", "with"}
+)
+
+
 @dataclass(frozen=True)
 class _Rows:
     """What the FROM of a SELECT gives so far."""
@@ -94,6 +101,8 @@ class Planner:
         self._inputs = inputs
         self._references = {name.lower(): rows for name, rows in references.items()}
         self._functions = functions
+        self._writes: exp.Expression | None = None
+        """The SELECT of the statement that has its INTO."""
         self._steps: dict[str, DataStream[Record]] = {}
 
     def outputs(self) -> dict[str, DataStream[Record]]:
@@ -110,6 +119,7 @@ class Planner:
         first = statement
         while isinstance(first, exp.SetOperation):
             first = first.this
+        self._writes = first
         into = first.args.get("into")
         return str(into.this.name) if into is not None else OUTPUT
 
@@ -184,6 +194,16 @@ class Planner:
                 place = found if clause == "order" else node
                 said = {"limit": "TOP", "order": "ORDER BY"}.get(clause, clause.upper())
                 raise self._text.error(place, f"{said} is not supported. {fix}")
+        if node.args.get("into") is not None and node is not self._writes:
+            raise self._text.error(
+                node.args["into"].this, "INTO belongs to the SELECT that a statement begins with."
+            )
+        scope = self._scope(())
+        refuse_others(node, _CLAUSES, scope)
+        if node.args.get("group") is not None:
+            refuse_others(node.args["group"], frozenset({"expressions"}), scope)
+        for join in node.args.get("joins") or ():
+            refuse_others(join, frozenset({"this", "side", "kind", "on"}), scope)
 
     def _scope(self, sources: tuple[str, ...]) -> Scope:
         return Scope(self._text, sources, self._functions)
