@@ -20,7 +20,7 @@ ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
 MAY_IMPORT = {
     "api": {"api"},
     "cep": {"cep", "runtime", "api"},
-    "cli": {"cli", "web", "spark", "deployment", "api"},
+    "cli": {"cli", "compat", "web", "spark", "deployment", "api"},
     "compat": {"compat", "runtime", "api"},
     "deployment": {"deployment", "graph", "runtime", "api"},
     "graph": {"graph", "api"},

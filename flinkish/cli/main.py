@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalStateError
+from flinkish.cli import azure
 from flinkish.cli.doctor import examine
 from flinkish.cli.project import create
 from flinkish.cli.run_directory import Program, programs, registered
@@ -112,6 +113,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
     doctor.set_defaults(command=_doctor, shows_traceback=False)
+
+    query = commands.add_parser("azure", help="run a query of Azure Stream Analytics over files")
+    azure.add_arguments(query)
+    query.set_defaults(command=azure.run, shows_traceback=False)
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")

@@ -10,7 +10,8 @@ from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.types.row import Row
-from flinkish.compat.stream_analytics.language.values import (
+from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTime, timestampBy
+from flinkish.compat.stream_analytics.values import (
     Record,
     ValueFailure,
     datetime_of,
@@ -18,13 +19,12 @@ from flinkish.compat.stream_analytics.language.values import (
     millis,
     record_of,
 )
-from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTime, timestampBy
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from flinkish.compat.stream_analytics.language.expressions import Evaluate, Scope
-    from flinkish.compat.stream_analytics.language.text import Text, Timing
+    from flinkish.compat.stream_analytics.expressions import Evaluate, Scope
+    from flinkish.compat.stream_analytics.text import Text, Timing
 
 ArrivalTime = TimestampAssignerLike[Any] | str
 """The name of a field with the time at which an event has arrived, or a function of the event."""
@@ -88,8 +88,8 @@ def query(
     if ordering is not None:
         instance("query: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
     try:
-        from flinkish.compat.stream_analytics.language.planner import Planner
-        from flinkish.compat.stream_analytics.language.text import Text
+        from flinkish.compat.stream_analytics.planner import Planner
+        from flinkish.compat.stream_analytics.text import Text
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "sqlglot":
             raise
@@ -147,11 +147,11 @@ class _Inputs:
         return self._known[key]
 
     def _ordered(self, name: str, timing: Timing | None, alias: str) -> DataStream[Record]:
-        from flinkish.compat.stream_analytics.language.expressions import (
+        from flinkish.compat.stream_analytics.expressions import (
             Scope,
             compile_expression,
         )
-        from flinkish.compat.stream_analytics.language.values import frozen
+        from flinkish.compat.stream_analytics.values import frozen
 
         stream = self._inputs[name]
         arrival = self._arrival

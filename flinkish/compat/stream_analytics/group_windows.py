@@ -9,12 +9,7 @@ from typing import Any, cast
 from sqlglot import exp
 
 from flinkish.api.errors import FlinkishError
-from flinkish.compat.stream_analytics.language.expressions import Scope, unit_of
-from flinkish.compat.stream_analytics.language.text import (
-    SYSTEM_TIMESTAMP,
-    function_name,
-    is_function,
-)
+from flinkish.compat.stream_analytics.expressions import Scope, unit_of
 from flinkish.compat.stream_analytics.queries import (
     HoppingWindow,
     Offset,
@@ -23,6 +18,11 @@ from flinkish.compat.stream_analytics.queries import (
     SnapshotWindow,
     TimeUnit,
     TumblingWindow,
+)
+from flinkish.compat.stream_analytics.text import (
+    SYSTEM_TIMESTAMP,
+    function_name,
+    is_function,
 )
 
 _WINDOWS = frozenset(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from flinkish.compat.stream_analytics.language.expressions import (
+from flinkish.compat.stream_analytics.expressions import (
     OVER_PARTS,
     Environment,
     Evaluate,
@@ -16,8 +16,8 @@ from flinkish.compat.stream_analytics.language.expressions import (
     compile_expression,
     refuse_others,
 )
-from flinkish.compat.stream_analytics.language.text import LIMIT, function_name, is_function
-from flinkish.compat.stream_analytics.language.values import (
+from flinkish.compat.stream_analytics.text import LIMIT, function_name, is_function
+from flinkish.compat.stream_analytics.values import (
     ValueFailure,
     bigint,
     frozen,

@@ -9,18 +9,18 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.compat.stream_analytics.language.aggregates import (
+from flinkish.compat.stream_analytics.aggregates import (
     Aggregate,
     compile_aggregate,
     merged,
 )
-from flinkish.compat.stream_analytics.language.analytics import (
+from flinkish.compat.stream_analytics.analytics import (
     Analytic,
     AnalyticFunction,
     compile_analytic,
     is_analytic,
 )
-from flinkish.compat.stream_analytics.language.expressions import (
+from flinkish.compat.stream_analytics.expressions import (
     AGGREGATES,
     Environment,
     Evaluate,
@@ -30,8 +30,9 @@ from flinkish.compat.stream_analytics.language.expressions import (
     names_of,
     refuse_others,
 )
-from flinkish.compat.stream_analytics.language.functions import array_elements, record_properties
-from flinkish.compat.stream_analytics.language.joins import (
+from flinkish.compat.stream_analytics.functions import array_elements, record_properties
+from flinkish.compat.stream_analytics.group_windows import WindowPlan, windows_of
+from flinkish.compat.stream_analytics.joins import (
     DateDiffJoin,
     ReferenceJoin,
     TimeBounds,
@@ -39,7 +40,8 @@ from flinkish.compat.stream_analytics.language.joins import (
     equal_sides,
     time_bounds,
 )
-from flinkish.compat.stream_analytics.language.text import (
+from flinkish.compat.stream_analytics.queries import SnapshotWindow
+from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     Text,
     Timing,
@@ -47,14 +49,12 @@ from flinkish.compat.stream_analytics.language.text import (
     is_function,
     written,
 )
-from flinkish.compat.stream_analytics.language.values import (
+from flinkish.compat.stream_analytics.values import (
     Record,
     ValueFailure,
     frozen,
     join_key,
 )
-from flinkish.compat.stream_analytics.language.windows import WindowPlan, windows_of
-from flinkish.compat.stream_analytics.queries import SnapshotWindow
 
 OUTPUT = "output"
 """The name of what a SELECT without INTO gives."""

@@ -13,8 +13,8 @@ from flinkish.api.functions.process import KeyedProcessContext, KeyedTimerContex
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.api.functions.two_input import KeyedCoProcessFunction
-from flinkish.compat.stream_analytics.language.dates import MILLISECONDS
-from flinkish.compat.stream_analytics.language.expressions import (
+from flinkish.compat.stream_analytics.dates import MILLISECONDS
+from flinkish.compat.stream_analytics.expressions import (
     Environment,
     Evaluate,
     Scope,
@@ -22,8 +22,8 @@ from flinkish.compat.stream_analytics.language.expressions import (
     names_of,
     unit_of,
 )
-from flinkish.compat.stream_analytics.language.text import is_function
-from flinkish.compat.stream_analytics.language.values import Record, join_key
+from flinkish.compat.stream_analytics.text import is_function
+from flinkish.compat.stream_analytics.values import Record, join_key
 
 _DAY = 86_400_000
 _SIZES = {**MILLISECONDS, "week": 7 * _DAY}

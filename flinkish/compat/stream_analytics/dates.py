@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from flinkish.compat.stream_analytics.language.values import EPOCH, ValueFailure
+from flinkish.compat.stream_analytics.values import EPOCH, ValueFailure
 
 _NAMES = {
     "year": ("yy", "yyyy"),

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any
 
-from flinkish.compat.stream_analytics.language.values import (
+from flinkish.compat.stream_analytics.values import (
     ValueFailure,
     bigint,
     datetime_of,

@@ -13,9 +13,9 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.api.errors import FlinkishError
+from flinkish.compat.stream_analytics.functions import FUNCTIONS
 from flinkish.compat.stream_analytics.language import dates
-from flinkish.compat.stream_analytics.language.functions import FUNCTIONS
-from flinkish.compat.stream_analytics.language.text import (
+from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     SYSTEM_WINDOW,
     TYPES,
@@ -25,7 +25,7 @@ from flinkish.compat.stream_analytics.language.text import (
     is_function,
     written,
 )
-from flinkish.compat.stream_analytics.language.values import (
+from flinkish.compat.stream_analytics.values import (
     ValueFailure,
     bigint,
     cast,

@@ -16,9 +16,9 @@ from flinkish.api.functions.process import (
 )
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
-from flinkish.compat.stream_analytics.language.aggregates import compile_aggregate, whole_record
-from flinkish.compat.stream_analytics.language.dates import MILLISECONDS
-from flinkish.compat.stream_analytics.language.expressions import (
+from flinkish.compat.stream_analytics.aggregates import compile_aggregate, whole_record
+from flinkish.compat.stream_analytics.dates import MILLISECONDS
+from flinkish.compat.stream_analytics.expressions import (
     AGGREGATES,
     OVER_PARTS,
     Environment,
@@ -29,14 +29,14 @@ from flinkish.compat.stream_analytics.language.expressions import (
     refuse_others,
     unit_of,
 )
-from flinkish.compat.stream_analytics.language.text import (
+from flinkish.compat.stream_analytics.text import (
     LIMIT,
     WHEN,
     function_name,
     is_function,
     written,
 )
-from flinkish.compat.stream_analytics.language.values import frozen
+from flinkish.compat.stream_analytics.values import frozen
 
 _ANALYTIC = ("LAG", "LAST", "ISFIRST")
 

@@ -1,1 +1,0 @@
-"""The query language: from its text to streams."""
