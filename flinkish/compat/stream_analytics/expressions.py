@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from flinkish.api.errors import FlinkishError
 from flinkish.compat.stream_analytics.functions import FUNCTIONS
-from flinkish.compat.stream_analytics.language import dates
+from flinkish.compat.stream_analytics import dates
 from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     SYSTEM_WINDOW,
