@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from flinkish.compat.stream_analytics.expressions import (
+from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
     Environment,
     Evaluate,

@@ -17,9 +17,8 @@ from flinkish.api.functions.process import (
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.compat.stream_analytics.aggregates import compile_aggregate, whole_record
-from flinkish.compat.stream_analytics.dates import MILLISECONDS
-from flinkish.compat.stream_analytics.expressions import (
-    AGGREGATES,
+from flinkish.compat.stream_analytics.calls import AGGREGATES, unit_of
+from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
     Environment,
     Evaluate,
@@ -27,8 +26,8 @@ from flinkish.compat.stream_analytics.expressions import (
     compile_condition,
     compile_expression,
     refuse_others,
-    unit_of,
 )
+from flinkish.compat.stream_analytics.dates import MILLISECONDS
 from flinkish.compat.stream_analytics.text import (
     LIMIT,
     WHEN,

@@ -9,7 +9,8 @@ from typing import Any, cast
 from sqlglot import exp
 
 from flinkish.api.errors import FlinkishError
-from flinkish.compat.stream_analytics.expressions import Scope, unit_of
+from flinkish.compat.stream_analytics.calls import unit_of
+from flinkish.compat.stream_analytics.compiler import Scope
 from flinkish.compat.stream_analytics.queries import (
     HoppingWindow,
     Offset,

@@ -23,7 +23,7 @@ from flinkish.compat.stream_analytics.values import (
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from flinkish.compat.stream_analytics.expressions import Evaluate, Scope
+    from flinkish.compat.stream_analytics.compiler import Evaluate, Scope
     from flinkish.compat.stream_analytics.text import Text, Timing
 
 ArrivalTime = TimestampAssignerLike[Any] | str
@@ -147,10 +147,7 @@ class _Inputs:
         return self._known[key]
 
     def _ordered(self, name: str, timing: Timing | None, alias: str) -> DataStream[Record]:
-        from flinkish.compat.stream_analytics.expressions import (
-            Scope,
-            compile_expression,
-        )
+        from flinkish.compat.stream_analytics.compiler import Scope, compile_expression
         from flinkish.compat.stream_analytics.values import frozen
 
         stream = self._inputs[name]

@@ -13,15 +13,15 @@ from flinkish.api.functions.process import KeyedProcessContext, KeyedTimerContex
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.api.functions.two_input import KeyedCoProcessFunction
-from flinkish.compat.stream_analytics.dates import MILLISECONDS
-from flinkish.compat.stream_analytics.expressions import (
+from flinkish.compat.stream_analytics.calls import unit_of
+from flinkish.compat.stream_analytics.compiler import (
     Environment,
     Evaluate,
     Scope,
     compile_expression,
     names_of,
-    unit_of,
 )
+from flinkish.compat.stream_analytics.dates import MILLISECONDS
 from flinkish.compat.stream_analytics.text import is_function
 from flinkish.compat.stream_analytics.values import Record, join_key
 

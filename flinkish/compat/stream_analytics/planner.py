@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.compat.stream_analytics import expressions  # noqa: F401 - registers its compilers
 from flinkish.compat.stream_analytics.aggregates import (
     Aggregate,
     compile_aggregate,
@@ -20,8 +21,8 @@ from flinkish.compat.stream_analytics.analytics import (
     compile_analytic,
     is_analytic,
 )
-from flinkish.compat.stream_analytics.expressions import (
-    AGGREGATES,
+from flinkish.compat.stream_analytics.calls import AGGREGATES
+from flinkish.compat.stream_analytics.compiler import (
     Environment,
     Evaluate,
     Scope,
