@@ -62,7 +62,7 @@ REFUSED = {
 def _call(node: exp.Expression, scope: Scope) -> Evaluate:
     name = function_name(node) or ""
     upper = name.upper()
-    special = _SPECIAL.get(upper)
+    special = SPECIAL.get(upper)
     if special is not None:
         return special(node, scope)
     arguments = (
@@ -150,7 +150,7 @@ def _unknown(node: exp.Expression, scope: Scope, name: str) -> Exception:
             f"{name} is an aggregate function, which cannot be called here. Write GROUP BY with a window, or OVER"
             " (LIMIT DURATION(unit, length)).",
         )
-    known_names = [*FUNCTIONS, *AGGREGATES, *_SPECIAL, *_ONLY_OVER, *_ROWS]
+    known_names = [*FUNCTIONS, *AGGREGATES, *SPECIAL, *_ONLY_OVER, *_ROWS]
     near = get_close_matches(upper, known_names, 3)
     hint = (
         f" Near are {', '.join(near)}." if near else " Pass a Python function of that name in udf."
@@ -282,7 +282,7 @@ def _over(node: exp.Expression, scope: Scope) -> Evaluate:
     raise scope.text.error(node, "OVER follows a function.")
 
 
-_SPECIAL: dict[str, Callable[[exp.Expression, Scope], Evaluate]] = {
+SPECIAL: dict[str, Callable[[exp.Expression, Scope], Evaluate]] = {
     "CAST": _cast,
     "TRY_CAST": _cast,
     "IIF": _iif,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,12 @@ import pytest
 
 from flinkish import FlinkishError, IllegalArgumentError, Row, StreamExecutionEnvironment
 from flinkish.compat.stream_analytics import EventOrdering, query
+from flinkish.compat.stream_analytics.calls import AGGREGATES, REFUSED, SPECIAL
+from flinkish.compat.stream_analytics.functions import FUNCTIONS
+from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, SYSTEM_WINDOW
 from tests.compat.stream_analytics.queries import CARS, CASES, READINGS, Case, at, rows
+from tests.docs.pages import ROOT
+from tests.docs.pages import rows as page_rows
 
 
 def results(
@@ -52,6 +58,14 @@ def compare(found: dict[str, list[Any]], case: Case) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_queries(case: Case) -> None:
     compare(local(case.sql, case.inputs, **case.options), case)
+
+
+def test_the_page_lists_every_function() -> None:
+    page = ROOT / "docs/compat/stream_analytics.md"
+    cells = " ".join(" ".join(row) for row in page_rows(page, "What a query may have"))
+    named = set(re.findall(r"`([A-Z_0-9]+)`", cells))
+    known = {*FUNCTIONS, *SPECIAL, *AGGREGATES, *REFUSED, "LAG", "LAST", "ISFIRST"}
+    assert known - {SYSTEM_TIMESTAMP, SYSTEM_WINDOW} <= named
 
 
 ERRORS = {
