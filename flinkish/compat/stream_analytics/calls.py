@@ -271,9 +271,7 @@ def _system_timestamp(node: exp.Expression, scope: Scope) -> Evaluate:
 
 
 def _system_window(node: exp.Expression, scope: Scope) -> Evaluate:
-    if not scope.grouped:
-        raise scope.text.error(node, "System.Window() needs GROUP BY with Windows(...).")
-    return lambda rows: {"Id": rows["@window"]}
+    return lambda rows: {"Id": rows.get("@window")}
 
 
 def _over(node: exp.Expression, scope: Scope) -> Evaluate:

@@ -28,6 +28,7 @@ from flinkish.compat.stream_analytics.text import (
 
 _WINDOWS = frozenset(
     {"TUMBLINGWINDOW", "HOPPINGWINDOW", "SLIDINGWINDOW", "SESSIONWINDOW", "SNAPSHOTWINDOW"}
+    | {"TUMBLING", "HOPPING", "SLIDING", "SESSION"}
 )
 _LENGTHS = frozenset({"DURATION", "HOP", "TIMEOUT", "MAXDURATION"})
 
@@ -52,10 +53,30 @@ def windows_of(node: exp.Expression, scope: Scope) -> list[WindowPlan] | None:
     if is_function(node, SYSTEM_TIMESTAMP):
         return [WindowPlan(SnapshotWindow())]
     if is_function(node, "WINDOWS"):
-        return [_identified(part, scope) for part in node.expressions]
+        return _several(node, scope)
     if not is_function(node, *_WINDOWS):
         return None
     return [_window(node, over, scope)]
+
+
+def _several(node: exp.Expression, scope: Scope) -> list[WindowPlan]:
+    """The windows of ``Windows(...)``, all with ids or all without."""
+    parts = list(node.expressions)
+    if any(is_function(part, "WINDOW") for part in parts):
+        plans = [_identified(part, scope) for part in parts]
+        ids = [str(plan.id).lower() for plan in plans]
+        if len(set(ids)) < len(ids):
+            raise scope.text.error(node, "the ids of Windows(...) differ in more than case.")
+        return plans
+    plans = []
+    for part in parts:
+        found = windows_of(part, scope)
+        if found is None or len(found) != 1:
+            raise scope.text.error(
+                part, "Windows takes TumblingWindow(...) and its kin, or Window('id', ...)."
+            )
+        plans += found
+    return plans
 
 
 def _identified(node: exp.Expression, scope: Scope) -> WindowPlan:
@@ -70,7 +91,7 @@ def _identified(node: exp.Expression, scope: Scope) -> WindowPlan:
 
 
 def _window(node: exp.Expression, over: tuple[exp.Expression, ...], scope: Scope) -> WindowPlan:
-    name = (function_name(node) or "").upper()
+    name = (function_name(node) or "").upper().removesuffix("WINDOW") + "WINDOW"
     arguments = list(node.expressions)
     offset = None
     if arguments and is_function(arguments[-1], "OFFSET"):

@@ -197,7 +197,7 @@ class Text:
 
     def _timing(self, tokens: list[Token], begin: int) -> int:
         """Note the ``TIMESTAMP BY`` at ``begin``; returns the position behind it."""
-        timestamp, position = _until(tokens, begin + 2, _AFTER_SOURCE | {"OVER"})
+        timestamp, position = _until(tokens, begin + 2, _AFTER_SOURCE | {"OVER", ","})
         over: list[exp.Expression] = []
         if position < len(tokens) and tokens[position].text.upper() == "OVER":
             columns, position = _until(tokens, position + 1, _AFTER_SOURCE)

@@ -345,6 +345,37 @@ CASES: dict[str, Case] = {
             )
         },
     ),
+    "windows without ids, by their short names": Case(
+        """SELECT COUNT(*) AS n, System.Window().Id AS id FROM Input TIMESTAMP BY t
+           GROUP BY Windows(Tumbling(second, 10), Hopping(second, 20, 20))""",
+        {"Input": READINGS},
+        {"output": [{"n": n, "id": None} for n in (3, 1, 1, 4, 1)]},
+    ),
+    "frauds": Case(
+        """SELECT System.Timestamp AS WindowEnd, COUNT(*) AS FraudulentCalls INTO "MyOutput"
+           FROM "CallStream" CS1 TIMESTAMP BY CallRecTime
+           JOIN "CallStream" CS2 TIMESTAMP BY CallRecTime ON CS1.CallingIMSI = CS2.CallingIMSI
+               AND DATEDIFF(ss, CS1, CS2) BETWEEN 1 AND 5
+           WHERE CS1.SwitchNum != CS2.SwitchNum GROUP BY TumblingWindow(Duration(second, 1))""",
+        {
+            "CallStream": rows(
+                "CallRecTime CallingIMSI SwitchNum",
+                "08:00:01 7 US",
+                "08:00:03 7 UK",
+                "08:00:04 8 US",
+                "08:00:09 7 DE",
+            )
+        },
+        {"MyOutput": [{"WindowEnd": at("08:00:03"), "FraudulentCalls": 1}]},
+    ),
+    "the name of a record's field from reference data": Case(
+        """SELECT input.DeviceID, thresholds.SensorName FROM input
+           JOIN thresholds ON input.DeviceId = thresholds.DeviceId
+           WHERE GetRecordPropertyValue(input.SensorReadings, thresholds.SensorName) > thresholds.Value""",
+        {"input": [{"DeviceId": "1", "SensorReadings": {"Temp": 80, "Hum": 70}}]},
+        {"output": [{"DeviceID": "1", "SensorName": "Temp"}]},
+        {"references": {"thresholds": rows("DeviceId SensorName Value", "1 Temp 75", "1 Hum 75")}},
+    ),
     "sessions of all devices, and of each": Case(
         """SELECT device, COUNT(*) AS n INTO Together FROM Input TIMESTAMP BY t
            GROUP BY device, SessionWindow(second, 5, 60)

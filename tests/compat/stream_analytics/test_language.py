@@ -143,6 +143,18 @@ ERRORS = {
         "SELECT 1 AS a FROM Input JOIN Input ON DATEDIFF(s, Input, Input) BETWEEN 0 AND 1",
         "column 31: two sources are named Input",
     ),
+    "a join without a condition": (
+        "SELECT a.t FROM Input a TIMESTAMP BY t, Input b TIMESTAMP BY t",
+        "column 41: JOIN needs ON",
+    ),
+    "ids of windows that are the same": (
+        "SELECT COUNT(*) FROM Input GROUP BY Windows(Window('a', Tumbling(s, 1)), Window('A', Tumbling(s, 2)))",
+        "column 37: the ids of Windows",
+    ),
+    "ids for some windows": (
+        "SELECT COUNT(*) FROM Input GROUP BY Windows(Window('a', Tumbling(s, 1)), Tumbling(s, 2))",
+        "column 74: Windows takes",
+    ),
     "an unknown input": ("SELECT a FROM Nope", "column 15: there is no input and no step Nope"),
     "reference data first": ("SELECT name FROM R", "column 18: R is reference data"),
     "DISTINCT": ("SELECT DISTINCT device FROM Input", "DISTINCT is not supported"),
