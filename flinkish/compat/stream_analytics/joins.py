@@ -54,6 +54,10 @@ class TimeBounds:
         """The last time (ms) of an event on the right that goes with one on the left."""
         return (self.number(left) + self.high + 1) * self.size - self.shift - 1
 
+    def unmatched(self, left: int) -> int:
+        """``System.Timestamp()`` of an event on the left without a partner, in ms."""
+        return left + max(self.high, 0) * self.size
+
     def last_left(self, right: int) -> int:
         """The last time (ms) of an event on the left that goes with one on the right."""
         return (self.number(right) - self.low + 1) * self.size - self.shift - 1
@@ -188,8 +192,10 @@ class DateDiffJoin(KeyedCoProcessFunction[Any, Environment, Environment, Environ
     ) -> None:
         for event, matched in self._left.get(timestamp) or ():
             if self._outer and not matched:
+                left = event[f"@{self._bounds.source}"]
+                time = event["@"] if left is None else self._bounds.unmatched(left)
                 nothing = {self._right_name: None, f"@{self._right_name}": None}
-                out.collect({**event, **nothing, "@": timestamp})
+                out.collect({**event, **nothing, "@": max(time, event["@"])})
         self._left.remove(timestamp)
         self._right.remove(timestamp)
 

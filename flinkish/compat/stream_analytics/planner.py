@@ -41,7 +41,6 @@ from flinkish.compat.stream_analytics.joins import (
     equal_sides,
     time_bounds,
 )
-from flinkish.compat.stream_analytics.queries import SnapshotWindow
 from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     Text,
@@ -136,22 +135,13 @@ class Planner:
         if isinstance(node, exp.Subquery):
             return self._query(node.this)
         if isinstance(node, exp.Union):
-            return self._union(node)
+            # UNION keeps equal rows in Stream Analytics, as UNION ALL does
+            return self._query(node.this).union(self._query(node.expression))
         if not isinstance(node, exp.Select):
             raise self._text.error(
                 node, f"{node.key.upper()} is not supported. Write SELECT and UNION ALL."
             )
         return self._select(node)
-
-    def _union(self, node: exp.Union) -> DataStream[Record]:
-        both = self._query(node.this).union(self._query(node.expression))
-        if not node.args.get("distinct"):
-            return both
-
-        def distinct(context: Any, records: Any) -> list[Record]:
-            return list({frozen(record): record for record in records}.values())
-
-        return both.windowAll(SnapshotWindow()).process(distinct)
 
     def _select(self, node: exp.Select) -> DataStream[Record]:
         self._refuse_clauses(node)

@@ -190,6 +190,7 @@ class Text:
                 position = self._timing(tokens, position)
             elif words == "PARTITION BY" and not overs:
                 _, position = _until(tokens, position + 1, _AFTER_SOURCE)
+                position += 2 * _is_count(tokens[position : position + 2])
             else:
                 kept.append(token)
                 position += 1
@@ -253,6 +254,11 @@ def _until(tokens: list[Token], begin: int, stops: frozenset[str]) -> tuple[list
         depth += (words == "(") - (words == ")")
         position += 1
     return tokens[begin:position], position
+
+
+def _is_count(tokens: list[Token]) -> bool:
+    """Whether those are ``INTO`` and a number, as PARTITION BY has them."""
+    return [token.token_type for token in tokens] == [TokenType.INTO, TokenType.NUMBER]
 
 
 def _statements(tokens: list[Token]) -> list[list[Token]]:

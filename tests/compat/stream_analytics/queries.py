@@ -296,7 +296,7 @@ CASES: dict[str, Case] = {
         {"output": rows("l r", "1 3", "1 4", "2 4", "2 5")},
     ),
     "what does not follow": Case(
-        """SELECT o.id, o.t INTO Missing FROM Orders o TIMESTAMP BY t
+        """SELECT o.id, o.t, System.Timestamp() AS at INTO Missing FROM Orders o TIMESTAMP BY t
            LEFT JOIN Payments p TIMESTAMP BY t
            ON DATEDIFF(second, o, p) BETWEEN 0 AND 10 AND o.id = p.orderId
            WHERE p.orderId IS NULL""",
@@ -304,7 +304,7 @@ CASES: dict[str, Case] = {
             "Orders": rows("id t", "1 08:00:00", "2 08:00:05", "3 08:00:30"),
             "Payments": rows("orderId t", "1 08:00:09", "2 08:00:16", "3 08:00:30"),
         },
-        {"Missing": rows("id t", "2 08:00:05")},
+        {"Missing": [{**rows("id t", "2 08:00:05")[0], "at": at("08:00:15")}]},
     ),
     "reference data": Case(
         """SELECT i.Plate, r.Country, i.Weight * r.factor AS tax FROM Input i TIMESTAMP BY Time
@@ -484,15 +484,16 @@ CASES: dict[str, Case] = {
     "unions": Case(
         """SELECT device, temp INTO Out FROM A TIMESTAMP BY t UNION ALL
            SELECT device, temp FROM B TIMESTAMP BY t
-           SELECT device INTO Once FROM A TIMESTAMP BY t UNION SELECT device FROM B TIMESTAMP BY t""",
+           SELECT device INTO Devices FROM A TIMESTAMP BY t UNION SELECT device FROM B TIMESTAMP BY t""",
         {"A": READINGS[:1], "B": READINGS[:2]},
         {
             "Out": rows("device temp", "a 20", "a 20", "b 30"),
-            "Once": rows("device", "a", "b"),
+            "Devices": rows("device", "a", "a", "b"),
         },
     ),
     "partitioned input": Case(
-        "SELECT PartitionId, COUNT(*) AS n FROM Input TIMESTAMP BY t PARTITION BY PartitionId"
+        "WITH P AS (SELECT * FROM Input TIMESTAMP BY t PARTITION BY PartitionId INTO 2)"
+        " SELECT PartitionId, COUNT(*) AS n FROM P PARTITION BY PartitionId"
         " GROUP BY PartitionId, TumblingWindow(minute, 3)",
         {"Input": rows("PartitionId t", "0 08:00:01", "1 08:00:02", "0 08:00:03")},
         {"output": rows("PartitionId n", "0 2", "1 1")},
