@@ -14,6 +14,7 @@ from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTim
 from flinkish.compat.stream_analytics.values import (
     Record,
     ValueFailure,
+    cast,
     datetime_of,
     field_of,
     millis,
@@ -152,26 +153,30 @@ class _Inputs:
 
         stream = self._inputs[name]
         arrival = self._arrival
+        columns = self._text.tables.get(name.lower())
+        read = _reader(name, columns)
         given = arrival.get(name) if isinstance(arrival, Mapping) else arrival
         arrives = _arrival_function(name, given)
         if timing is None:
-            return byArrivalTime(stream, arrives).map(_reader(name))
+            return byArrivalTime(stream, arrives).map(read)
         scope = Scope(
             self._text, tuple({alias.lower(): None, name.lower(): None})[:1], self._functions
         )
         (source,) = scope.sources
-        time = _event_time(name, timing, source, compile_expression(timing.timestamp, scope), scope)
+        time = _event_time(
+            name, timing, source, compile_expression(timing.timestamp, scope), scope, read
+        )
         over = [compile_expression(part, scope) for part in timing.over]
-        read = _reader(name)
 
         def substream(element: Any) -> Any:
             rows = {source: read(element)}
             return tuple(frozen(part(rows)) for part in over)
 
         if arrives is None:
+            whole = _reader(name)
 
             def arrives(element: Any, timestamp: int) -> int:
-                enqueued = field_of(read(element), _ENQUEUED)
+                enqueued = field_of(whole(element), _ENQUEUED)
                 return (
                     time(element, timestamp) if enqueued is None else _milliseconds(name, enqueued)
                 )
@@ -186,10 +191,15 @@ class _Inputs:
         ).map(read)
 
 
-def _reader(name: str) -> Callable[[Any], Record]:
+def _reader(name: str, columns: Mapping[str, str] | None = None) -> Callable[[Any], Record]:
     def read(element: Any) -> Record:
         try:
-            return record_of(element)
+            record = record_of(element)
+            if columns is None:
+                return record
+            return {
+                column: cast(field_of(record, column), kind) for column, kind in columns.items()
+            }
         except ValueFailure as failure:
             raise IllegalArgumentError(f"query: input {name}: {failure}.") from None
 
@@ -207,9 +217,14 @@ def _milliseconds(what: str, value: Any) -> int:
 
 
 def _event_time(
-    name: str, timing: Timing, source: str, evaluate: Evaluate, scope: Scope
+    name: str,
+    timing: Timing,
+    source: str,
+    evaluate: Evaluate,
+    scope: Scope,
+    read: Callable[[Any], Record],
 ) -> Callable[[Any, int], int]:
-    place, read = scope.text.place(timing.timestamp), _reader(name)
+    place = scope.text.place(timing.timestamp)
 
     def time(element: Any, timestamp: int) -> int:
         value = evaluate({source: read(element)})

@@ -105,11 +105,16 @@ class Text:
         self._timings: dict[int, Timing] = {}
         """By the offset of the words ``TIMESTAMP BY``."""
         self.statements: list[exp.Expression] = []
+        self.tables: dict[str, dict[str, str]] = {}
+        """The types of columns that CREATE TABLE names, by the name of the input in lower case."""
         try:
             tokens = self._dialect.tokenize(sql)
         except TokenError as error:
             raise IllegalArgumentError(f"query: the text cannot be read: {error}") from None
         for statement in _statements(_named_functions(tokens)):
+            if [token.text.upper() for token in statement[:2]] == ["CREATE", "TABLE"]:
+                self._table(statement)
+                continue
             self.statements.append(self._parsed(self._without_timings(statement)))
         if not self.statements:
             raise IllegalArgumentError("query: the text has no SELECT.")
@@ -171,6 +176,23 @@ class Text:
         if not isinstance(column, int):
             return first.col - len(first.text) + 1
         return max(column - len(str(highlight or " ")) + 1, 1)
+
+    def _table(self, tokens: list[Token]) -> None:
+        """Note the columns of ``CREATE TABLE name (column type, ...)``."""
+        columns: dict[str, str] = {}
+        inside, end = _until(tokens, 4, frozenset({")"}))
+        if len(tokens) < 5 or tokens[3].text != "(" or end != len(tokens) - 1:
+            raise self._at(tokens[0].start).error("write CREATE TABLE name (column type, ...).")
+        while inside:
+            column, _ = _until(inside, 0, frozenset({","}))
+            kind = column[1].text.lower() if len(column) > 1 else ""
+            if kind not in TYPES:
+                raise self._at(column[-1].start).error(
+                    f"{kind or 'nothing'} is no type. There are {', '.join(sorted(TYPES))}."
+                )
+            columns[column[0].text] = kind
+            inside = inside[len(column) + 1 :]
+        self.tables[tokens[2].text.lower()] = columns
 
     def _without_timings(self, tokens: list[Token]) -> list[Token]:
         kept: list[Token] = []
@@ -273,6 +295,10 @@ def _statements(tokens: list[Token]) -> list[list[Token]]:
             has_select = False
             continue
         current = statements[-1]
+        if words == "CREATE" and depth == 0 and current:
+            statements.append([])
+            has_select = False
+            current = statements[-1]
         begins = words == "SELECT" or (words == "WITH" and has_select)
         if depth == 0 and begins:
             if has_select and current[-1].text.upper() not in (
@@ -284,6 +310,8 @@ def _statements(tokens: list[Token]) -> list[list[Token]]:
                 statements.append([])
             has_select = words == "SELECT"
         statements[-1].append(token)
+        if words == ")" and depth == 0 and statements[-1][0].text.upper() == "CREATE":
+            statements.append([])
     return [statement for statement in statements if statement]
 
 
@@ -343,7 +371,8 @@ def _named_functions(tokens: Sequence[Token]) -> list[Token]:
             and text.replace("_", "").isalnum()
             and not text[0].isdigit()
             and text not in _NO_FUNCTIONS
-            and not (named and named[-1].text.upper() in ("INTO", "WITH"))
+            and text.lower() not in TYPES
+            and not (named and named[-1].text.upper() in ("INTO", "WITH", "TABLE"))
         ):
             named.append(_function(token, token.text))
         else:

@@ -114,7 +114,7 @@ def datetime_of(value: Any) -> datetime:
 
 def _parsed(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(text.upper())
     except ValueError:
         for known in _OTHER_FORMATS:
             try:

@@ -345,6 +345,31 @@ CASES: dict[str, Case] = {
             )
         },
     ),
+    "types of columns": Case(
+        """CREATE TABLE localinput(time DATETIME, user_id BIGINT, url NVARCHAR(MAX))
+           SELECT user_id, MIN(time) AS window_start, System.Timestamp() AS window_end,
+               DATEDIFF(s, MIN(time), System.Timestamp()) AS duration
+           FROM localinput TIMESTAMP BY time
+           GROUP BY user_id, SessionWindow(minute, 2, 60) OVER (PARTITION BY user_id)""",
+        {
+            "localinput": [
+                {"time": "2017-01-26T00:00:00.0000000z", "USER_ID": "0", "more": 1},
+                {"time": "2017-01-26T00:00:20.0000000z", "USER_ID": "0"},
+                {"time": "2017-01-26T00:00:55.0000000z", "USER_ID": "1"},
+            ]
+        },
+        {
+            "output": [
+                {
+                    "user_id": user,
+                    "window_start": datetime(2017, 1, 26, 0, 0, start, tzinfo=UTC),
+                    "window_end": datetime(2017, 1, 26, 0, 2, end, tzinfo=UTC),
+                    "duration": duration,
+                }
+                for user, start, end, duration in ((0, 0, 20, 140), (1, 55, 55, 120))
+            ]
+        },
+    ),
     "windows without ids, by their short names": Case(
         """SELECT COUNT(*) AS n, System.Window().Id AS id FROM Input TIMESTAMP BY t
            GROUP BY Windows(Tumbling(second, 10), Hopping(second, 20, 20))""",

@@ -181,9 +181,14 @@ ERRORS = {
         "not supported",
     ),
     "another statement": (
-        "CREATE TABLE Input (a bigint)",
-        "line 1, column 1: CREATE begins no query",
+        "DROP TABLE Input",
+        "line 1, column 1: DROP begins no query",
     ),
+    "a type of a column that is none": (
+        "CREATE TABLE Input (a bigint, b int) SELECT a FROM Input",
+        "column 33: int is no type",
+    ),
+    "columns that are not there": ("CREATE TABLE Input SELECT 1", "column 1: write CREATE TABLE"),
     "what cannot be parsed": (
         "SELECT a FROM Input WHERE\n  a = = 2",
         "line 2, column 7: the text cannot be parsed",
