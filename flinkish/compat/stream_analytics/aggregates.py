@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
-    Environment,
-    Evaluate,
     Scope,
     compile_expression,
     refuse_others,
 )
 from flinkish.compat.stream_analytics.text import LIMIT, function_name, is_function
 from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
     ValueFailure,
     bigint,
     frozen,

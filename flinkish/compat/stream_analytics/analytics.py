@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from flinkish.api.functions.functions import Collector
-from flinkish.api.functions.process import (
-    KeyedProcessContext,
-    KeyedProcessFunction,
-    KeyedTimerContext,
-)
-from flinkish.api.functions.runtime_context import OpenContext
-from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.compat.stream_analytics.aggregates import compile_aggregate, whole_record
 from flinkish.compat.stream_analytics.calls import AGGREGATES, unit_of
 from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
-    Environment,
-    Evaluate,
     Scope,
     compile_condition,
     compile_expression,
     refuse_others,
 )
 from flinkish.compat.stream_analytics.dates import MILLISECONDS
+from flinkish.compat.stream_analytics.looking_back import Analytic, is_first
 from flinkish.compat.stream_analytics.text import (
     LIMIT,
     WHEN,
@@ -35,30 +25,9 @@ from flinkish.compat.stream_analytics.text import (
     is_function,
     written,
 )
-from flinkish.compat.stream_analytics.values import frozen
+from flinkish.compat.stream_analytics.values import Environment, Evaluate, frozen
 
 _ANALYTIC = ("LAG", "LAST", "ISFIRST")
-
-
-@dataclass(frozen=True)
-class Analytic:
-    """A call of an analytic function."""
-
-    name: str
-    """Under which its value is in the environment."""
-    partition: Evaluate
-    partitionText: str
-    value: Evaluate
-    """What is remembered of an event."""
-    result: Callable[[Sequence[tuple[int, Any]], bool, Environment], Any]
-    """Makes the value of what is remembered, whether the event counts, and the event."""
-    duration: int | None
-    """How far it looks back, in ms."""
-    keep: int | None
-    """How many events it looks back, None for all."""
-    before: bool
-    """Whether it looks at the events before this one only."""
-    when: Callable[[Environment], bool] | None
 
 
 def is_analytic(node: exp.Expression) -> bool:
@@ -97,7 +66,7 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
         def interval(rows: Environment) -> Any:
             return -(-rows["@"] // length)
 
-        return Analytic(name, partition, text, interval, _is_first, None, 1, True, when)
+        return Analytic(name, partition, text, interval, is_first, None, 1, True, when)
     if limit is None:
         raise scope.text.error(node, f"{function} needs OVER (LIMIT DURATION(unit, length)).")
     if function in AGGREGATES:
@@ -152,11 +121,6 @@ def _looking_back(
     return Analytic(name, partition, text, value, result, limit, offset, function == "LAG", when)
 
 
-def _is_first(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> int:
-    """``counts``: whether this event is one to count, in an interval that has none yet."""
-    return int(counts)
-
-
 def _duration(node: exp.Expression, scope: Scope) -> int:
     (duration,) = node.expressions[:1] or [node]
     inner = duration if is_function(duration, "DURATION") else node
@@ -171,52 +135,3 @@ def _length(arguments: list[exp.Expression], node: exp.Expression, scope: Scope)
     raise scope.text.error(
         node, "a length of time is a unit from day to millisecond and a whole number, 1 or more."
     )
-
-
-class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
-    """Adds the values of analytic functions to events, in the order of their timestamps."""
-
-    def __init__(self, calls: Sequence[Analytic]) -> None:
-        self._calls = tuple(calls)
-
-    def open(self, openContext: OpenContext) -> None:
-        context = self.getRuntimeContext()
-        self._waiting = context.getMapState(MapStateDescriptor[int, list[Environment]]("waiting"))
-        self._kept = context.getMapState(
-            MapStateDescriptor[tuple[int, Any], list[tuple[int, Any]]]("kept")
-        )
-
-    def processElement(
-        self, value: Environment, ctx: KeyedProcessContext[Any], out: Collector[Environment]
-    ) -> None:
-        time = value["@"]
-        self._waiting.put(time, [*(self._waiting.get(time) or ()), value])
-        ctx.timerService().registerEventTimeTimer(time)
-
-    def onTimer(
-        self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Environment]
-    ) -> None:
-        for rows in self._waiting.get(timestamp) or ():
-            found = {call.name: self._value(i, call, rows) for i, call in enumerate(self._calls)}
-            out.collect({**rows, **found})
-        self._waiting.remove(timestamp)
-
-    def _value(self, number: int, call: Analytic, rows: Environment) -> Any:
-        time = rows["@"]
-        key = (number, call.partition(rows))
-        before = self._kept.get(key) or []
-        kept = before
-        if call.duration is not None:
-            kept = [entry for entry in before if entry[0] > time - call.duration]
-        counts = call.when is None or call.when(rows)
-        value = call.value(rows) if counts else None
-        if call.duration is None:  # ISFIRST
-            counts = counts and not (kept and kept[-1][1] == value)
-        result = call.result(kept, counts, rows) if call.before else None
-        if counts:
-            kept = [*kept, (time, value)]
-            if call.keep is not None:
-                kept = kept[-call.keep :]
-        if kept != before:
-            self._kept.put(key, kept)
-        return result if call.before else call.result(kept, counts, rows)

@@ -14,8 +14,6 @@ from flinkish.compat.stream_analytics.compiler import (
     COMPILERS,
     OVER_PARTS,
     PARTS,
-    Environment,
-    Evaluate,
     Scope,
     compile_expression,
     guard,
@@ -30,6 +28,8 @@ from flinkish.compat.stream_analytics.text import (
     is_function,
 )
 from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
     ValueFailure,
     cast,
     date_of,

@@ -15,13 +15,10 @@ from flinkish.compat.stream_analytics.text import (
     written,
 )
 from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
     ValueFailure,
 )
-
-Environment = dict[str, Any]
-"""The rows in scope by the lower-case names of their sources, and under ``@name`` their event times in ms;
-under ``@`` System.Timestamp() in ms, and under ``#...`` values that are computed before."""
-Evaluate = Callable[[Environment], Any]
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from flinkish.compat.stream_analytics.compiler import (
     COMPILERS,
     OPERANDS,
     PARTS,
-    Environment,
-    Evaluate,
     Scope,
     compile_expression,
     guard,
     names_of,
 )
 from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
     ValueFailure,
     bigint,
     field_of,

@@ -24,8 +24,9 @@ from flinkish.compat.stream_analytics.values import (
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from flinkish.compat.stream_analytics.compiler import Evaluate, Scope
+    from flinkish.compat.stream_analytics.compiler import Scope
     from flinkish.compat.stream_analytics.text import Text, Timing
+    from flinkish.compat.stream_analytics.values import Evaluate
 
 ArrivalTime = TimestampAssignerLike[Any] | str
 """The name of a field with the time at which an event has arrived, or a function of the event."""

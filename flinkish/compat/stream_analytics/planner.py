@@ -16,31 +16,27 @@ from flinkish.compat.stream_analytics.aggregates import (
     merged,
 )
 from flinkish.compat.stream_analytics.analytics import (
-    Analytic,
-    AnalyticFunction,
     compile_analytic,
     is_analytic,
 )
 from flinkish.compat.stream_analytics.calls import AGGREGATES
 from flinkish.compat.stream_analytics.compiler import (
-    Environment,
-    Evaluate,
     Scope,
     compile_condition,
     compile_expression,
     names_of,
     refuse_others,
 )
+from flinkish.compat.stream_analytics.datediff_join import DateDiffJoin, TimeBounds
 from flinkish.compat.stream_analytics.functions import array_elements, record_properties
 from flinkish.compat.stream_analytics.group_windows import WindowPlan, windows_of
 from flinkish.compat.stream_analytics.joins import (
-    DateDiffJoin,
     ReferenceJoin,
-    TimeBounds,
     conjuncts,
     equal_sides,
     time_bounds,
 )
+from flinkish.compat.stream_analytics.looking_back import Analytic, AnalyticFunction
 from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     Text,
@@ -50,6 +46,8 @@ from flinkish.compat.stream_analytics.text import (
     written,
 )
 from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
     Record,
     ValueFailure,
     frozen,

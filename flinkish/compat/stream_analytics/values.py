@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,10 @@ from flinkish.api.errors import shown
 from flinkish.api.types.row import Row
 
 Record = dict[str, Any]
+Environment = dict[str, Any]
+"""The rows in scope by the lower-case names of their sources, and under ``@name`` their event times in ms;
+under ``@`` System.Timestamp() in ms, and under ``#...`` values that are computed before."""
+Evaluate = Callable[[Environment], Any]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
