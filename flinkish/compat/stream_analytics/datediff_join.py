@@ -31,6 +31,11 @@ class TimeBounds:
     low: int
     high: int
 
+    @staticmethod
+    def of(source: str, unit: str, low: int, high: int) -> TimeBounds:
+        """The bounds in a unit of ``SIZES``."""
+        return TimeBounds(source, SIZES[unit], WEEK_SHIFT if unit == "week" else 0, low, high)
+
     def number(self, time: int) -> int:
         """The number of the unit that a time in ms is in."""
         return (time + self.shift) // self.size

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from flinkish.compat.stream_analytics.calls import unit_of
 from flinkish.compat.stream_analytics.compiler import Scope, compile_expression, names_of
-from flinkish.compat.stream_analytics.datediff_join import SIZES, WEEK_SHIFT, TimeBounds
+from flinkish.compat.stream_analytics.datediff_join import SIZES, TimeBounds
 from flinkish.compat.stream_analytics.text import is_function
 from flinkish.compat.stream_analytics.values import Environment, Evaluate, Record, join_key
 
@@ -54,8 +54,7 @@ def time_bounds(
         return None
     if bounds[0] > bounds[1]:
         raise scope.text.error(node, "no event is in these bounds: the first is above the second.")
-    shift = WEEK_SHIFT if unit == "week" else 0
-    return TimeBounds(sources[0], SIZES[unit], shift, bounds[0], bounds[1])
+    return TimeBounds.of(sources[0], unit, bounds[0], bounds[1])
 
 
 def _whole_number(node: exp.Expression, scope: Scope) -> int:
