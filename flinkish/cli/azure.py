@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reference", "-r", help="reference data: a JSON array, or a row a line", **several
     )
     parser.add_argument("--arrivalTime", metavar="FIELD", help="when an event has arrived")
+    parser.add_argument("--outputStartTime", metavar="TIME", help="when outputs begin, as ISO 8601")
     for setting, unit in (("LateArrival", "late"), ("OutOfOrder", "out of order")):
         parser.add_argument(
             f"--events{setting}MaxDelayInSeconds",
@@ -67,6 +68,7 @@ def run(given: argparse.Namespace) -> int:
         {name: _rows(path) for name, path in _named("--reference", given.reference)},
         ordering=stream_analytics.EventOrdering(**settings) if settings else None,
         arrivalTime=given.arrivalTime,
+        outputStartTime=given.outputStartTime,
     )
     outputs = dict(_named("--output", given.output))
     unknown = [name for name in outputs if name not in job.outputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.arguments import instance
@@ -19,6 +20,7 @@ from flinkish.compat.stream_analytics.values import (
     field_of,
     millis,
     record_of,
+    value_of,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def query(
     arrivalTime: ArrivalTime | Mapping[str, ArrivalTime] | None = None,
     udf: Mapping[str, Callable[..., Any]] | None = None,
     independentSubstreams: bool = False,
+    outputStartTime: datetime | str | int | None = None,
 ) -> Query:
     """The streams of a query of Azure Stream Analytics. Needs ``pip install 'flinkish[azure]'``.
 
@@ -63,6 +66,8 @@ def query(
     ``TIMESTAMP BY``, so that none is early or late; without ``TIMESTAMP BY`` it is the clock.
     ``udf``: by name, the Python functions that the text calls as ``udf.name(...)``.
     ``independentSubstreams``: with ``TIMESTAMP BY ... OVER``, see ``timestampBy``.
+
+    ``outputStartTime``: a datetime, its text, or ms; outputs begin there. Events before it still count, so windows are whole.
 
     Raises IllegalArgumentError for what the language does not have, with line and column.
 
@@ -89,6 +94,9 @@ def query(
             raise IllegalArgumentError(f"query: udf[{name!r}] is no function. Pass a callable.")
     if ordering is not None:
         instance("query: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
+    start = None
+    if outputStartTime is not None:
+        start = _milliseconds("outputStartTime", value_of(outputStartTime))
     try:
         from flinkish.compat.stream_analytics.planner import Planner
         from flinkish.compat.stream_analytics.text import Text
@@ -102,7 +110,18 @@ def query(
     rows = {name: _references(name, found) for name, found in (references or {}).items()}
     ordered = _Inputs(text, inputs, ordering, arrivalTime, udf or {}, independentSubstreams)
     planner = Planner(text, ordered.records, rows, dict(udf or {}))
-    return Query({name: stream.map(_row) for name, stream in planner.outputs().items()})
+    outputs = planner.outputs()
+    if start is not None:
+        outputs = {name: _from(start, stream) for name, stream in outputs.items()}
+    return Query({name: stream.map(_row) for name, stream in outputs.items()})
+
+
+def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
+    def begin(record: Record, ctx: Any, out: Any) -> None:
+        if ctx.timestamp() >= start:
+            out.collect(record)
+
+    return stream.process(begin)
 
 
 def _row(record: Record) -> Row:

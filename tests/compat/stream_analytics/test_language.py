@@ -260,6 +260,14 @@ class TestEventOrdering:
         )
 
 
+@pytest.mark.parametrize("start", [at("08:00:20"), 1714982420000, "2024-05-06T08:00:20Z"])
+def test_outputs_begin_at_a_time_with_whole_windows(start: Any) -> None:
+    sql = "SELECT COUNT(*) AS n FROM Input TIMESTAMP BY t GROUP BY HoppingWindow(s, 20, 10)"
+    assert local(sql, {"Input": READINGS})["output"] == [Row(n=n) for n in (3, 4, 2, 1)]
+    found = local(sql, {"Input": READINGS}, outputStartTime=start)
+    assert found["output"] == [Row(n=n) for n in (4, 2, 1)]
+
+
 def test_elements_of_any_kind() -> None:
     """Rows, texts of JSON, and milliseconds as times."""
     found = local(
@@ -304,6 +312,7 @@ def test_a_record_needs_a_record() -> None:
         ({"references": {"R": [5]}}, "references.'R'."),
         ({"udf": {"f": 5}}, "udf.'f'."),
         ({"ordering": 5}, "query: ordering"),
+        ({"outputStartTime": "soon"}, "outputStartTime: 'soon'"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
