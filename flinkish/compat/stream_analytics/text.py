@@ -236,7 +236,11 @@ class Text:
         if not tokens:
             raise self._at(at.start).error("TIMESTAMP BY needs an expression.")
         select = Token(TokenType.SELECT, "SELECT", at.line, at.col, at.start, at.end)
-        return list(self._parsed([select, *tokens]).expressions)
+        parsed = self._parsed([select, *tokens])
+        others = any(part for name, part in parsed.args.items() if name != "expressions")
+        if others or any(isinstance(part, exp.Alias) for part in parsed.expressions):
+            raise self._at(at.start).error("TIMESTAMP BY takes an expression, and OVER columns.")
+        return list(parsed.expressions)
 
 
 def function_name(node: exp.Expression) -> str | None:

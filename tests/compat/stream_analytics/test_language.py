@@ -143,6 +143,10 @@ ERRORS = {
         "SELECT 1 AS a FROM Input JOIN Input ON DATEDIFF(s, Input, Input) BETWEEN 0 AND 1",
         "column 31: two sources are named Input",
     ),
+    "a clause behind TIMESTAMP BY": (
+        "SELECT t FROM Input TIMESTAMP BY t FOR JSON",
+        "column 21: TIMESTAMP BY takes an expression",
+    ),
     "a join without a condition": (
         "SELECT a.t FROM Input a TIMESTAMP BY t, Input b TIMESTAMP BY t",
         "column 41: JOIN needs ON",
