@@ -10,7 +10,7 @@ from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.api.types.row import Row
+from flinkish.api.types.row import Row, row_type
 from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTime, timestampBy
 from flinkish.compat.stream_analytics.values import (
     Record,
@@ -125,7 +125,7 @@ def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
 
 
 def _row(record: Record) -> Row:
-    return Row(**record)
+    return row_type(tuple(record)).make(record.values())
 
 
 def _references(name: str, rows: Sequence[Any]) -> list[Record]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from flinkish.compat.stream_analytics.calls import unit_of
 from flinkish.compat.stream_analytics.compiler import Scope, compile_expression, names_of
 from flinkish.compat.stream_analytics.datediff_join import SIZES, TimeBounds
+from flinkish.compat.stream_analytics.dates import UNITS
 from flinkish.compat.stream_analytics.text import is_function
 from flinkish.compat.stream_analytics.values import Environment, Evaluate, Record, join_key
 
@@ -71,7 +72,7 @@ def equal_sides(
     """The sides of ``left.a = right.b``, None if the condition is another."""
     if not isinstance(node, exp.EQ):
         return None
-    found = [_sources(side) for side in (node.this, node.expression)]
+    found = [sources_of(side) for side in (node.this, node.expression)]
     if found[0] and found[0] <= set(left) and found[1] == {right}:
         return node.this, node.expression
     if found[1] and found[1] <= set(left) and found[0] == {right}:
@@ -79,13 +80,14 @@ def equal_sides(
     return None
 
 
-def _sources(node: exp.Expression) -> set[str]:
-    """The sources that an expression names; one without a source is "?"."""
+def sources_of(node: exp.Expression) -> set[str]:
+    """The sources that an expression names; one without a source is "?". Units of time are none."""
     found = set()
     for part in node.walk():
         if isinstance(part, exp.Column):
             names = names_of(part) or ["?"]
-            found.add(names[0].lower() if len(names) > 1 else "?")
+            if len(names) > 1 or names[0].lower() not in UNITS:
+                found.add(names[0].lower() if len(names) > 1 else "?")
     return found
 
 

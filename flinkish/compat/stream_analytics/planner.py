@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -34,9 +34,10 @@ from flinkish.compat.stream_analytics.joins import (
     ReferenceJoin,
     conjuncts,
     equal_sides,
+    sources_of,
     time_bounds,
 )
-from flinkish.compat.stream_analytics.looking_back import Analytic, AnalyticFunction
+from flinkish.compat.stream_analytics.looking_back import AnalyticFunction
 from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     Text,
@@ -75,6 +76,8 @@ class _Rows:
     sources: tuple[str, ...]
     slack: int = 0
     """By how much the event of a source may be older than the row that it is in, in ms."""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    """By the text of an analytic function, the name under which its value is in the environment."""
 
 
 @dataclass(frozen=True)
@@ -143,23 +146,9 @@ class Planner:
 
     def _select(self, node: exp.Select) -> DataStream[Record]:
         self._refuse_clauses(node)
-        rows = self._joined(node)
-        scope = self._scope(rows.sources)
         conditions = node.args.get("where")
-        calls = [
-            part
-            for clause in (
-                *node.expressions,
-                conditions,
-                node.args.get("group"),
-                node.args.get("having"),
-            )
-            if clause is not None
-            for part in clause.walk(prune=is_analytic)
-            if is_analytic(part)
-        ]
-        if calls:
-            rows, scope = self._with_analytics(rows, calls)
+        rows = self._joined(node)
+        scope = replace(self._scope(rows.sources), computed=rows.computed)
         stream = rows.stream
         if conditions is not None:
             stream = stream.filter(compile_condition(conditions.this, scope))
@@ -170,6 +159,17 @@ class Planner:
             raise self._text.error(node.args["having"], "HAVING needs GROUP BY. Write WHERE.")
         items = self._items(node, scope)
         return stream.map(lambda row: _record(items, row))
+
+    def _analytic_calls(self, node: exp.Select) -> dict[str, exp.Expression]:
+        """The calls of analytic functions by their texts."""
+        clauses = (node.args.get(name) for name in ("where", "group", "having"))
+        return {
+            written(part): part
+            for clause in (*node.expressions, *clauses)
+            if clause is not None
+            for part in clause.walk(prune=is_analytic)
+            if is_analytic(part)
+        }
 
     def _refuse_clauses(self, node: exp.Select) -> None:
         for clause, fix in (
@@ -242,14 +242,30 @@ class Planner:
         begin = node.args.get("from_") or node.args.get("from")
         if begin is None:
             raise self._text.error(node, "SELECT needs FROM.")
+        joins = [*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())]
+        calls = self._analytic_calls(node)
+        slots = {text: f"#analytic{number}" for number, text in enumerate(calls)}
+
+        def looking_back(rows: _Rows, only: str | None) -> _Rows:
+            # Joins leave out events, or repeat them, that count for the functions of a source
+            found = {
+                text: call
+                for text, call in calls.items()
+                if only is None or sources_of(call) <= {only}
+            }
+            for text in found:
+                del calls[text]
+            return self._with_analytics(rows, found, slots)
+
         rows = self._source(begin.this)
-        for join in [*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())]:
+        rows = looking_back(rows, rows.sources[0] if joins else None)
+        for join in joins:
             lateral = join if isinstance(join, exp.Lateral) else join.this
             if isinstance(lateral, exp.Lateral):
                 rows = self._applied(rows, lateral)
             else:
-                rows = self._join(rows, join)
-        return rows
+                rows = self._join(rows, join, looking_back)
+        return looking_back(rows, None)
 
     def _alias(self, table: exp.Expression) -> str:
         return str(table.alias_or_name).lower()
@@ -322,7 +338,9 @@ class Planner:
 
         return replace(rows, stream=rows.stream.flatMap(apply), sources=(*rows.sources, source))
 
-    def _join(self, rows: _Rows, join: exp.Join) -> _Rows:
+    def _join(
+        self, rows: _Rows, join: exp.Join, looking_back: Callable[[_Rows, str], _Rows]
+    ) -> _Rows:
         table, source = join.this, self._alias(join.this)
         side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
         if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
@@ -340,7 +358,7 @@ class Planner:
         reference = self._references.get(name)
         if reference is not None and name not in self._steps:
             return self._reference_join(rows, source, reference, on, scope, outer=side == "LEFT")
-        right = self._source(table)
+        right = looking_back(self._source(table), source)
         bounds, keys, rest = None, [], []
         for part in conjuncts(on):
             equal = equal_sides(part, rows.sources, source)
@@ -358,7 +376,8 @@ class Planner:
             )
         joined = self._datediff_join(rows, right, bounds, keys, rest, outer=side == "LEFT")
         span = (abs(bounds.low) + abs(bounds.high) + 1) * bounds.size
-        return _Rows(joined, sources, rows.slack + span)
+        computed = {**rows.computed, **right.computed}
+        return _Rows(joined, sources, rows.slack + span, computed)
 
     def _datediff_join(
         self,
@@ -419,19 +438,18 @@ class Planner:
 
     # ------------------------------------------------------------------ analytic functions
 
-    def _with_analytics(self, rows: _Rows, calls: Sequence[exp.Expression]) -> tuple[_Rows, Scope]:
+    def _with_analytics(
+        self, rows: _Rows, calls: Mapping[str, exp.Expression], slots: Mapping[str, str]
+    ) -> _Rows:
+        if not calls:
+            return rows
         scope = self._scope(rows.sources)
-        computed: dict[str, str] = {}
-        analytics: list[Analytic] = []
-        for call in calls:
-            text = written(call)
-            if text not in computed:
-                computed[text] = f"#analytic{len(computed)}"
-                analytics.append(compile_analytic(call, computed[text], scope))
+        analytics = [compile_analytic(call, slots[text], scope) for text, call in calls.items()]
         one = len({call.partitionText for call in analytics}) == 1
         partition = analytics[0].partition if one else _constant
         stream = rows.stream.keyBy(partition).process(AnalyticFunction(analytics))
-        return replace(rows, stream=stream), replace(scope, computed=computed)
+        computed = {**rows.computed, **{text: slots[text] for text in calls}}
+        return replace(rows, stream=stream, computed=computed)
 
     # ------------------------------------------------------------------ GROUP BY
 

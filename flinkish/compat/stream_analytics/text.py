@@ -226,9 +226,7 @@ class Text:
             columns, position = _until(tokens, position + 1, _AFTER_SOURCE)
             over = self._expressions(columns, tokens[begin])
         (time,) = self._expressions(timestamp, tokens[begin])[:1]
-        text = " ".join(
-            token.text.rpartition("@")[0] or token.text for token in tokens[begin:position]
-        )
+        text = self._sql[tokens[begin].start : tokens[position - 1].end + 1]
         self._timings[tokens[begin].start] = Timing(time, tuple(over), text)
         return position
 

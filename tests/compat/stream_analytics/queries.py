@@ -469,6 +469,29 @@ CASES: dict[str, Case] = {
             ]
         },
     ),
+    "LAG before a join leaves events out": Case(
+        """SELECT i.Plate, LAG(i.Plate) OVER (LIMIT DURATION(minute, 1)) AS before,
+               LAST(i.Weight) OVER (PARTITION BY i.Make LIMIT DURATION(minute, 1)) AS [cls]
+           FROM Input i TIMESTAMP BY Time JOIN Makes m ON i.Make = m.name""",
+        {"Input": CARS},
+        {
+            "output": [
+                {"Plate": "ABC-123", "before": None, "cls": 1000},
+                {"Plate": "GHI-345", "before": "ABC-369", "cls": 900},
+            ]
+        },
+        {"references": {"Makes": rows("name", "Honda")}},
+    ),
+    "LAG of both sides of a join": Case(
+        """SELECT a.n AS a, LAG(a.n) OVER (LIMIT DURATION(hour, 1)) AS beforeA,
+               b.n AS b, LAG(b.n) OVER (LIMIT DURATION(hour, 1)) AS beforeB
+           FROM A a TIMESTAMP BY t JOIN B b TIMESTAMP BY t ON DATEDIFF(second, a, b) BETWEEN 0 AND 0""",
+        {
+            "A": rows("n t", "1 08:00:01", "2 08:00:02", "3 08:00:03"),
+            "B": rows("n t", "7 08:00:00", "8 08:00:02"),
+        },
+        {"output": [{"a": 2, "beforeA": 1, "b": 8, "beforeB": 7}]},
+    ),
     "array elements": Case(
         """SELECT i.id, s.ArrayIndex AS ix, s.ArrayValue.name AS name, v.ArrayValue AS value
            FROM Input AS i TIMESTAMP BY at CROSS APPLY GetArrayElements(i.sensors) AS s
