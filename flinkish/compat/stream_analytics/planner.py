@@ -38,6 +38,7 @@ from flinkish.compat.stream_analytics.joins import (
     time_bounds,
 )
 from flinkish.compat.stream_analytics.looking_back import AnalyticFunction
+from flinkish.compat.stream_analytics.select_list import GroupResults, Item, record_from
 from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     Text,
@@ -78,14 +79,6 @@ class _Rows:
     """By how much the event of a source may be older than the row that it is in, in ms."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """By the text of an analytic function, the name under which its value is in the environment."""
-
-
-@dataclass(frozen=True)
-class _Item:
-    """An item of a SELECT list: a value with its name, or, without a name, all fields of a record."""
-
-    name: str | None
-    value: Evaluate
 
 
 class Planner:
@@ -158,7 +151,7 @@ class Planner:
         if node.args.get("having") is not None:
             raise self._text.error(node.args["having"], "HAVING needs GROUP BY. Write WHERE.")
         items = self._items(node, scope)
-        return stream.map(lambda row: _record(items, row))
+        return stream.map(lambda row: record_from(items, row))
 
     def _analytic_calls(self, node: exp.Select) -> dict[str, exp.Expression]:
         """The calls of analytic functions by their texts."""
@@ -197,7 +190,7 @@ class Planner:
     def _scope(self, sources: tuple[str, ...]) -> Scope:
         return Scope(self._text, sources, self._functions)
 
-    def _items(self, node: exp.Select, scope: Scope) -> list[_Item]:
+    def _items(self, node: exp.Select, scope: Scope) -> list[Item]:
         items = []
         for position, item in enumerate(node.expressions):
             names = names_of(item)
@@ -206,11 +199,11 @@ class Planner:
                     raise self._text.error(
                         node, "SELECT * cannot be with GROUP BY. Write COLLECT()."
                     )
-                items.append(_Item(None, self._all_fields(item, scope)))
+                items.append(Item(None, self._all_fields(item, scope)))
                 continue
             inner = item.this if isinstance(item, exp.Alias) else item
             name = item.alias or self._name(inner, position)
-            items.append(_Item(name, compile_expression(inner, scope)))
+            items.append(Item(name, compile_expression(inner, scope)))
         return items
 
     def _all_fields(self, node: exp.Expression, scope: Scope) -> Evaluate:
@@ -481,7 +474,7 @@ class Planner:
         streams = [self._windowed(stream, window, results, scope) for window in windows]
         return streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
 
-    def _results(self, node: exp.Select, keys: list[exp.Expression], scope: Scope) -> _Results:
+    def _results(self, node: exp.Select, keys: list[exp.Expression], scope: Scope) -> GroupResults:
         computed: dict[str, str] = {}
         for position, key in enumerate(keys):
             slot = f"#key{position}"
@@ -512,13 +505,13 @@ class Planner:
                 having.this, replace(inside, computed={**named, **computed})
             )
         evaluate = [compile_expression(part, scope) for part in keys]
-        return _Results(evaluate, aggregates, items, condition)
+        return GroupResults(evaluate, aggregates, items, condition)
 
     def _windowed(
         self,
         stream: DataStream[Environment],
         window: WindowPlan,
-        results: _Results,
+        results: GroupResults,
         scope: Scope,
     ) -> DataStream[Record]:
         key = _key(results.keys)
@@ -544,49 +537,12 @@ class Planner:
         return stream.windowAll(window.assigner).process(finish)
 
 
-@dataclass(frozen=True)
-class _Results:
-    """What a SELECT with GROUP BY makes of the rows of a group."""
-
-    keys: list[Evaluate]
-    aggregates: list[tuple[str, Aggregate]]
-    items: list[_Item]
-    condition: Callable[[Environment], bool] | None
-
-    def of(self, rows: list[Environment], end: int, window: str | None) -> Record | None:
-        """The record of a group, None if HAVING is not true."""
-        found: Environment = {"@": end, "@window": window}
-        for position, key in enumerate(self.keys):
-            found[f"#key{position}"] = key(rows[0])
-        for slot, aggregate in self.aggregates:
-            found[slot] = aggregate(rows)
-        record = _record(self.items, found)
-        if self.condition is not None:
-            for position, item in enumerate(self.items):
-                if item.name is not None:
-                    found[f"#item{position}"] = record[item.name]
-            if not self.condition(found):
-                return None
-        return record
-
-
 def _is_aggregate(node: exp.Expression) -> bool:
     if is_analytic(node):
         return False
     if isinstance(node, exp.Window):
         return is_function(node.this, *AGGREGATES)
     return is_function(node, *AGGREGATES)
-
-
-def _record(items: Sequence[_Item], row: Environment) -> Record:
-    record: Record = {}
-    for item in items:
-        value = item.value(row)
-        if item.name is not None:
-            record[item.name] = value
-        elif isinstance(value, dict):
-            record.update(value)
-    return record
 
 
 def _key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
