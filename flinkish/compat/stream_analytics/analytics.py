@@ -64,7 +64,7 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
         length = _length(list(call.expressions), call, scope)
 
         def interval(rows: Environment) -> Any:
-            return -(-rows["@"] // length)
+            return -(-rows["@"] // length) * length
 
         return Analytic(name, partition, text, interval, is_first, None, 1, True, when)
     if limit is None:

@@ -88,7 +88,7 @@ def isFirst(
         "#found",
         constant_key,
         "",
-        lambda rows: -(-rows["@"] // length),
+        lambda rows: -(-rows["@"] // length) * length,
         is_first,
         None,
         1,

@@ -11,6 +11,7 @@ from flinkish.api.functions.process import (
     KeyedProcessContext,
     KeyedProcessFunction,
     KeyedTimerContext,
+    TimerService,
 )
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
@@ -37,6 +38,11 @@ class Analytic:
     """Whether it looks at the events before this one only."""
     when: Callable[[Environment], bool] | None
 
+    def until(self, entry: tuple[int, Any]) -> int:
+        """When an event is no longer looked back at, in ms: of an interval, its end."""
+        time, value = entry
+        return int(value) if self.duration is None else time + self.duration
+
 
 def is_first(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> int:
     """1 for the first of its interval. ``counts``: whether this event is one to count, in an interval that has none yet."""
@@ -55,6 +61,9 @@ class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
         self._kept = context.getMapState(
             MapStateDescriptor[tuple[int, Any], list[tuple[int, Any]]]("kept")
         )
+        self._expiring = context.getMapState(
+            MapStateDescriptor[int, list[tuple[int, Any]]]("expiring")
+        )
 
     def processElement(
         self, value: Environment, ctx: KeyedProcessContext[Any], out: Collector[Environment]
@@ -67,17 +76,31 @@ class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
         self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Environment]
     ) -> None:
         for rows in self._waiting.get(timestamp) or ():
-            found = {call.name: self._value(i, call, rows) for i, call in enumerate(self._calls)}
+            found = {
+                call.name: self._value(i, call, rows, ctx.timerService())
+                for i, call in enumerate(self._calls)
+            }
             out.collect({**rows, **found})
         self._waiting.remove(timestamp)
+        for key in self._expiring.get(timestamp) or ():
+            self._forget(key, timestamp)
+        self._expiring.remove(timestamp)
 
-    def _value(self, number: int, call: Analytic, rows: Environment) -> Any:
+    def _forget(self, key: tuple[int, Any], time: int) -> None:
+        call = self._calls[key[0]]
+        kept = [entry for entry in self._kept.get(key) or () if call.until(entry) > time]
+        if kept:
+            self._kept.put(key, kept)
+        else:
+            self._kept.remove(key)
+
+    def _value(self, number: int, call: Analytic, rows: Environment, timers: TimerService) -> Any:
         time = rows["@"]
         key = (number, call.partition(rows))
         before = self._kept.get(key) or []
         kept = before
         if call.duration is not None:
-            kept = [entry for entry in before if entry[0] > time - call.duration]
+            kept = [entry for entry in before if call.until(entry) > time]
         counts = call.when is None or call.when(rows)
         value = call.value(rows) if counts else None
         if call.duration is None:  # ISFIRST
@@ -87,6 +110,9 @@ class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
             kept = [*kept, (time, value)]
             if call.keep is not None:
                 kept = kept[-call.keep :]
+            until = call.until(kept[-1])
+            self._expiring.put(until, [*(self._expiring.get(until) or ()), key])
+            timers.registerEventTimeTimer(until)
         if kept != before:
             self._kept.put(key, kept)
         return result if call.before else call.result(kept, counts, rows)

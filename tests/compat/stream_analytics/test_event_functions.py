@@ -21,6 +21,7 @@ from flinkish.compat.stream_analytics import (
     topOne,
     windows,
 )
+from flinkish.testing import StreamTestHarness
 
 
 class Reading(NamedTuple):
@@ -69,6 +70,22 @@ def test_is_first() -> None:
     assert [value for _, value in found] == [True, True, False, True, True]
     warm = results(lambda s: isFirst(s, Duration("s", 10), when=lambda e: (e.temp or 0) > 20))
     assert [value for _, value in warm] == [False, True, False, True, False]
+
+
+def test_what_is_out_of_reach_is_forgotten() -> None:
+    def both(stream: DataStream[Reading]) -> DataStream[Any]:
+        timed = timestampBy(stream, "at", arrivalTime="at")
+        firsts = isFirst(timed, Duration("s", 10), partitionBy="device")
+        return lag(timed, "temp", Duration("s", 5), partitionBy="device").union(firsts)
+
+    harness = StreamTestHarness(both)
+    for reading in READINGS:
+        harness.processElement(reading)
+    assert harness.numKeyedStateEntries() > 0
+    harness.processElement(Reading(60_000, "c", 1))
+    held = harness.numKeyedStateEntries()
+    harness.processElement(Reading(120_000, "d", 1))
+    assert harness.numKeyedStateEntries() == held
 
 
 def test_the_top_of_windows() -> None:
