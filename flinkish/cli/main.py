@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError, IllegalArgumentError, IllegalStateError
-from flinkish.cli import atlas
+from flinkish.cli import atlas, azure
 from flinkish.cli.completion import SHELLS, completion
 from flinkish.cli.doctor import examine
 from flinkish.cli.jobs import (
@@ -136,6 +136,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     pipeline = commands.add_parser("atlas", help="run a pipeline of MongoDB Atlas over files")
     atlas.add_arguments(pipeline)
     pipeline.set_defaults(command=atlas.run, shows_traceback=False)
+    query = commands.add_parser("azure", help="run a query of Azure Stream Analytics over files")
+    azure.add_arguments(query)
+    query.set_defaults(command=azure.run, shows_traceback=False)
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")

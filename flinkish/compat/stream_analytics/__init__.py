@@ -5,6 +5,17 @@ of a stream, and what they give carries ``System.Timestamp``. docs/compat/stream
 the two side by side.
 """
 
+from flinkish.compat.stream_analytics.event_functions import Duration as Duration
+from flinkish.compat.stream_analytics.event_functions import Ranked as Ranked
+from flinkish.compat.stream_analytics.event_functions import collectTop as collectTop
+from flinkish.compat.stream_analytics.event_functions import isFirst as isFirst
+from flinkish.compat.stream_analytics.event_functions import joinDateDiff as joinDateDiff
+from flinkish.compat.stream_analytics.event_functions import lag as lag
+from flinkish.compat.stream_analytics.event_functions import last as last
+from flinkish.compat.stream_analytics.event_functions import topOne as topOne
+from flinkish.compat.stream_analytics.event_functions import windows as windows
+from flinkish.compat.stream_analytics.job import Query as Query
+from flinkish.compat.stream_analytics.job import query as query
 from flinkish.compat.stream_analytics.queries import LARGEST_LATE_ARRIVAL as LARGEST_LATE_ARRIVAL
 from flinkish.compat.stream_analytics.queries import LARGEST_OUT_OF_ORDER as LARGEST_OUT_OF_ORDER
 from flinkish.compat.stream_analytics.queries import EventOrdering as EventOrdering

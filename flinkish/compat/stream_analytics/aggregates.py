@@ -1,0 +1,216 @@
+"""Aggregate functions: each makes one value of the rows of a window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from flinkish.compat.stream_analytics.compiler import (
+    OVER_PARTS,
+    Scope,
+    compile_expression,
+    refuse_others,
+)
+from flinkish.compat.stream_analytics.text import LIMIT, function_name, is_function
+from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
+    ValueFailure,
+    bigint,
+    frozen,
+    number_of,
+    sort_key,
+)
+
+Aggregate = Callable[[Sequence[Environment]], Any]
+
+
+def compile_aggregate(node: exp.Expression, scope: Scope) -> Aggregate:
+    """The aggregate that ``node``, a call with or without OVER, stands for."""
+    call = node.this if isinstance(node, exp.Window) else node
+    name = (function_name(call) or "").upper()
+    refuse_others(node, OVER_PARTS, scope)
+    limited = any(is_function(part, LIMIT) for part in node.args.get("partition_by") or ())
+    if node.args.get("partition_by") and not limited:
+        raise scope.text.error(
+            node,
+            f"PARTITION BY in a window belongs to GROUP BY, or to OVER with LIMIT DURATION: {name}.",
+        )
+    compiled = _compiled(name, call, node, scope)
+    place = scope.text.place(call)
+
+    def aggregate(rows: Sequence[Environment]) -> Any:
+        try:
+            return compiled(rows)
+        except ValueFailure as failure:
+            raise place.error(f"{name}: {failure}.") from None
+
+    return aggregate
+
+
+def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scope) -> Aggregate:
+    arguments = list(call.expressions)
+    if name in ("COLLECT", "COLLECTTOP", "TOPONE"):
+        return _collecting(name, arguments, node, scope)
+    if len(arguments) != 1:
+        raise scope.text.error(call, f"{name} has {len(arguments)} argument(s), and takes 1.")
+    (argument,) = arguments
+    if name in ("COUNT", "COUNT_BIG") and isinstance(argument, exp.Star):
+        return len
+    if name.startswith("PERCENTILE"):
+        return _percentile(name, argument, node, scope)
+    distinct = isinstance(argument, exp.Distinct)
+    inner = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
+    value = compile_expression(inner, scope)
+    finish = _OF_VALUES[name]
+
+    def aggregate(rows: Sequence[Environment]) -> Any:
+        values: Iterable[Any] = (value(row) for row in rows)
+        found = [item for item in values if item is not None]
+        if distinct:
+            found = list({frozen(item): item for item in found}.values())
+        return finish(found)
+
+    return aggregate
+
+
+def _sum(values: list[Any]) -> Any:
+    if not values:
+        return None
+    numbers = [number_of(value) for value in values]
+    if all(isinstance(number, int) for number in numbers):
+        return bigint(int(sum(numbers)))
+    return math.fsum(numbers)
+
+
+def _average(values: list[Any]) -> Any:
+    return math.fsum(number_of(value) for value in values) / len(values) if values else None
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    return lambda values: choose(values, key=sort_key) if values else None
+
+
+def _spread(sample: bool, root: bool) -> Callable[[list[Any]], Any]:
+    def spread(values: list[Any]) -> Any:
+        numbers = [float(number_of(value)) for value in values]
+        count = len(numbers) - sample
+        if count <= 0:
+            return None
+        mean = math.fsum(numbers) / len(numbers)
+        variance = math.fsum((number - mean) ** 2 for number in numbers) / count
+        return math.sqrt(variance) if root else variance
+
+    return spread
+
+
+_OF_VALUES: dict[str, Callable[[list[Any]], Any]] = {
+    "COUNT": len,
+    "COUNT_BIG": len,
+    "SUM": _sum,
+    "AVG": _average,
+    "MIN": _extreme(min),
+    "MAX": _extreme(max),
+    "STDEV": _spread(sample=True, root=True),
+    "STDEVP": _spread(sample=False, root=True),
+    "VAR": _spread(sample=True, root=False),
+    "VARP": _spread(sample=False, root=False),
+}
+
+
+def _percentile(
+    name: str, argument: exp.Expression, node: exp.Expression, scope: Scope
+) -> Aggregate:
+    ordered = _order(node)
+    if len(ordered) != 1:
+        raise scope.text.error(node, f"{name} needs OVER (ORDER BY expression).")
+    fraction = _constant(argument, scope)
+    if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
+        raise scope.text.error(argument, f"{name} takes a number from 0 to 1.")
+    value = compile_expression(ordered[0].this, scope)
+    descending = bool(ordered[0].args.get("desc"))
+
+    def aggregate(rows: Sequence[Environment]) -> Any:
+        found = [item for item in (value(row) for row in rows) if item is not None]
+        if not found:
+            return None
+        found.sort(key=sort_key, reverse=descending)
+        if name == "PERCENTILE_DISC":
+            return found[max(math.ceil(fraction * len(found)) - 1, 0)]
+        position = fraction * (len(found) - 1)
+        below = math.floor(position)
+        low = float(number_of(found[below]))
+        high = float(number_of(found[min(below + 1, len(found) - 1)]))
+        return low + (high - low) * (position - below)
+
+    return aggregate
+
+
+def _collecting(
+    name: str, arguments: list[exp.Expression], node: exp.Expression, scope: Scope
+) -> Aggregate:
+    limit = 1
+    if name == "COLLECTTOP":
+        count = _constant(arguments.pop(0), scope) if arguments else None
+        if not isinstance(count, int) or count < 1:
+            raise scope.text.error(node, "CollectTop takes a number of events, 1 or more, first.")
+        limit = count
+    if len(arguments) > 1 or (arguments and name == "TOPONE"):
+        raise scope.text.error(node, f"{name} has too many arguments.")
+    value = compile_expression(arguments[0], scope) if arguments else whole_record(scope)
+    if name == "COLLECT":
+        return lambda rows: [value(row) for row in rows]
+    orders = _order(node)
+    if not orders:
+        raise scope.text.error(node, f"{name} needs OVER (ORDER BY column).")
+    keys = [
+        (compile_expression(order.this, scope), bool(order.args.get("desc"))) for order in orders
+    ]
+
+    def aggregate(rows: Sequence[Environment]) -> Any:
+        found = list(rows)
+        for key, descending in reversed(keys):
+            found.sort(key=_sorting(key), reverse=descending)
+        if name == "TOPONE":
+            return value(found[0]) if found else None
+        return [
+            {"rank": rank, "value": value(row)} for rank, row in enumerate(found[:limit], start=1)
+        ]
+
+    return aggregate
+
+
+def _sorting(key: Evaluate) -> Callable[[Environment], Any]:
+    return lambda row: sort_key(key(row))
+
+
+def _order(node: exp.Expression) -> list[exp.Expression]:
+    order = node.args.get("order")
+    return list(order.expressions) if order is not None else []
+
+
+def _constant(node: exp.Expression, scope: Scope) -> Any:
+    names = any(isinstance(part, (exp.Column, exp.Anonymous)) for part in node.walk())
+    return None if names else compile_expression(node, scope)({})
+
+
+def whole_record(scope: Scope) -> Evaluate:
+    """The whole event; of several sources, the fields of all."""
+    sources = scope.sources
+    if len(sources) == 1:
+        (source,) = sources
+        return lambda rows: rows[source]
+    return lambda rows: merged(rows, sources)
+
+
+def merged(rows: Environment, sources: Sequence[str]) -> dict[str, Any]:
+    """The fields of all sources; of those of one name, the first."""
+    record: dict[str, Any] = {}
+    for source in sources:
+        found = rows[source]
+        for name, value in found.items() if isinstance(found, dict) else ():
+            record.setdefault(name, value)
+    return record

@@ -1,0 +1,310 @@
+"""Calls of functions in the query language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from sqlglot import exp
+
+from flinkish.api.errors import FlinkishError
+from flinkish.compat.stream_analytics import dates
+from flinkish.compat.stream_analytics.compiler import (
+    COMPILERS,
+    OVER_PARTS,
+    PARTS,
+    Scope,
+    compile_expression,
+    guard,
+    names_of,
+)
+from flinkish.compat.stream_analytics.functions import FUNCTIONS
+from flinkish.compat.stream_analytics.text import (
+    SYSTEM_TIMESTAMP,
+    SYSTEM_WINDOW,
+    TYPES,
+    function_name,
+    is_function,
+)
+from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
+    ValueFailure,
+    cast,
+    date_of,
+    datetime_of,
+    number_of,
+    value_of,
+)
+
+REFUSED = {
+    "ANOMALYDETECTION_SPIKEANDDIP": "Call a model of your own as a function: udf.name(...).",
+    "ANOMALYDETECTION_CHANGEPOINT": "Call a model of your own as a function: udf.name(...).",
+    "ANOMALYDETECTION": "Call a model of your own as a function: udf.name(...).",
+    "CREATEPOINT": "Write a Python function, and call it as udf.name(...).",
+    "CREATELINESTRING": "Write a Python function, and call it as udf.name(...).",
+    "CREATEPOLYGON": "Write a Python function, and call it as udf.name(...).",
+    "ST_DISTANCE": "Write a Python function, and call it as udf.name(...).",
+    "ST_INTERSECTS": "Write a Python function, and call it as udf.name(...).",
+    "ST_OVERLAPS": "Write a Python function, and call it as udf.name(...).",
+    "ST_WITHIN": "Write a Python function, and call it as udf.name(...).",
+    "GETMETADATAPROPERTYVALUE": "Put the metadata into a field of the event, and name that.",
+    "HASHBYTES": "Write a Python function, and call it as udf.name(...).",
+    "GETDATE": "Write System.Timestamp(), the time of the event.",
+}
+"""Functions of Azure that are not here, with what to use instead."""
+
+
+# ---------------------------------------------------------------------- functions
+
+
+def _call(node: exp.Expression, scope: Scope) -> Evaluate:
+    name = function_name(node) or ""
+    upper = name.upper()
+    special = SPECIAL.get(upper)
+    if special is not None:
+        return special(node, scope)
+    arguments = (
+        [compile_expression(_plain(argument), scope) for argument in node.expressions]
+        if (upper in FUNCTIONS or _python_function(name, scope) is not None)
+        else []
+    )
+    python = _python_function(name, scope)
+    if python is not None:
+        return _python_call(node, scope, name, python, arguments)
+    if upper not in FUNCTIONS:
+        raise _unknown(node, scope, name)
+    function = FUNCTIONS[upper]
+    count, most = len(arguments), function.most
+    if count < function.fewest or (most is not None and count > most):
+        wanted = (
+            f"{function.fewest} or more"
+            if most is None
+            else str(most)
+            if most == function.fewest
+            else f"{function.fewest} to {most}"
+        )
+        raise scope.text.error(node, f"{name} has {count} argument(s), and takes {wanted}.")
+    call = guard(scope.text.place(node), name, function.call)
+    if function.takes_null:
+        return lambda rows: call(*(argument(rows) for argument in arguments))
+
+    def evaluate(rows: Environment) -> Any:
+        values = [argument(rows) for argument in arguments]
+        return None if any(value is None for value in values) else call(*values)
+
+    return evaluate
+
+
+def _plain(argument: exp.Expression) -> exp.Expression:
+    return argument.this if isinstance(argument, exp.Ordered) else argument
+
+
+def _python_function(name: str, scope: Scope) -> Callable[..., Any] | None:
+    wanted = name.lower().removeprefix("udf.")
+    return next((call for known, call in scope.functions.items() if known.lower() == wanted), None)
+
+
+def _python_call(
+    node: exp.Expression,
+    scope: Scope,
+    name: str,
+    python: Callable[..., Any],
+    arguments: Sequence[Evaluate],
+) -> Evaluate:
+    place = scope.text.place(node)
+
+    def evaluate(rows: Environment) -> Any:
+        try:
+            return value_of(python(*(argument(rows) for argument in arguments)))
+        except FlinkishError:
+            raise
+        except Exception as error:
+            raise place.error(f"{name} has raised {type(error).__name__}: {error}.") from error
+
+    return evaluate
+
+
+def _unknown(node: exp.Expression, scope: Scope, name: str) -> Exception:
+    upper = name.upper()
+    if upper in REFUSED:
+        return scope.text.error(node, f"{name} is not supported. {REFUSED[upper]}")
+    if upper.startswith("UDF."):
+        known = ", ".join(scope.functions) or "none"
+        return scope.text.error(
+            node, f"there is no function {name[4:]!r} in udf, which has {known}."
+        )
+    if upper.startswith("UDA."):
+        return scope.text.error(
+            node,
+            f"{name}: aggregates of your own are not supported. Write COLLECT(), and a udf over its array.",
+        )
+    if upper in _ONLY_OVER:
+        return scope.text.error(node, f"{name} needs OVER (LIMIT DURATION(unit, length)).")
+    if upper in _ROWS:
+        return scope.text.error(node, f"{name} gives rows. Write CROSS APPLY {name}(...) AS name.")
+    if upper in AGGREGATES:
+        return scope.text.error(
+            node,
+            f"{name} is an aggregate function, which cannot be called here. Write GROUP BY with a window, or OVER"
+            " (LIMIT DURATION(unit, length)).",
+        )
+    known_names = [*FUNCTIONS, *AGGREGATES, *SPECIAL, *_ONLY_OVER, *_ROWS]
+    near = get_close_matches(upper, known_names, 3)
+    hint = (
+        f" Near are {', '.join(near)}." if near else " Pass a Python function of that name in udf."
+    )
+    return scope.text.error(node, f"there is no function {name}.{hint}")
+
+
+AGGREGATES = frozenset(
+    [
+        "COUNT",
+        "COUNT_BIG",
+        "SUM",
+        "AVG",
+        "MIN",
+        "MAX",
+        "STDEV",
+        "STDEVP",
+        "VAR",
+        "VARP",
+        "COLLECT",
+        "COLLECTTOP",
+        "TOPONE",
+        "PERCENTILE_CONT",
+        "PERCENTILE_DISC",
+    ]
+)
+_ONLY_OVER = frozenset({"LAG", "LAST"})
+_ROWS = frozenset({"GETARRAYELEMENTS", "GETRECORDPROPERTIES"})
+
+
+def unit_of(node: exp.Expression, scope: Scope) -> str:
+    """The unit of time that an argument names."""
+    names = names_of(node)
+    written_as = node.name if isinstance(node, exp.Literal) else (names or [""])[0]
+    unit = dates.UNITS.get(written_as.lower())
+    if unit is None or (names is not None and len(names) > 1):
+        near = get_close_matches(written_as.lower(), dates.UNITS, 2)
+        hint = f" Near are {', '.join(near)}." if near else ""
+        raise scope.text.error(node, f"{written_as or node.sql()} is no unit of time.{hint}")
+    return unit
+
+
+def _arguments(node: exp.Expression, scope: Scope, fewest: int, most: int) -> list[exp.Expression]:
+    found = list(node.expressions)
+    if not fewest <= len(found) <= most:
+        wanted = str(most) if fewest == most else f"{fewest} to {most}"
+        raise scope.text.error(
+            node, f"{function_name(node)} has {len(found)} argument(s), and takes {wanted}."
+        )
+    return found
+
+
+def time_of(node: exp.Expression, scope: Scope) -> Evaluate:
+    """A datetime; the name of a source stands for the time of its event."""
+    names = names_of(node)
+    if names is not None and len(names) == 1 and names[0].lower() in scope.sources:
+        source = names[0].lower()
+
+        def of_event(rows: Environment) -> Any:
+            time = rows.get(f"@{source}")
+            return None if time is None else date_of(time)
+
+        return of_event
+    return compile_expression(node, scope)
+
+
+def _date_function(
+    name: str, arguments: int, call: Callable[..., Any]
+) -> Callable[[exp.Expression, Scope], Evaluate]:
+    def compiler(node: exp.Expression, scope: Scope) -> Evaluate:
+        unit_node, *rest = _arguments(node, scope, arguments, arguments)
+        unit = unit_of(unit_node, scope)
+        if name == "DATEADD" and unit == "weekday":
+            unit = "day"
+        values = [time_of(argument, scope) for argument in rest]
+        guarded = guard(scope.text.place(node), name, call)
+
+        def evaluate(rows: Environment) -> Any:
+            found = [value(rows) for value in values]
+            return None if any(value is None for value in found) else guarded(unit, *found)
+
+        return evaluate
+
+    return compiler
+
+
+def _cast(node: exp.Expression, scope: Scope) -> Evaluate:
+    (argument,) = _arguments(node, scope, 1, 1)
+    kind = argument.alias.lower() if isinstance(argument, exp.Alias) else ""
+    if kind not in TYPES:
+        raise scope.text.error(
+            node,
+            f"{kind or 'nothing'} is no type to cast to. There are {', '.join(sorted(TYPES))}.",
+        )
+    value = compile_expression(argument.this, scope)
+    if is_function(node, "TRY_CAST"):
+
+        def attempt(rows: Environment) -> Any:
+            try:
+                return cast(value(rows), kind)
+            except ValueFailure:
+                return None
+
+        return attempt
+    call = guard(scope.text.place(node), "CAST", cast)
+    return lambda rows: call(value(rows), kind)
+
+
+def _iif(node: exp.Expression, scope: Scope) -> Evaluate:
+    condition, value, otherwise = (
+        compile_expression(argument, scope) for argument in _arguments(node, scope, 3, 3)
+    )
+    return lambda rows: value(rows) if condition(rows) else otherwise(rows)
+
+
+def _system_timestamp(node: exp.Expression, scope: Scope) -> Evaluate:
+    return lambda rows: date_of(rows["@"])
+
+
+def _system_window(node: exp.Expression, scope: Scope) -> Evaluate:
+    return lambda rows: {"Id": rows.get("@window")}
+
+
+def _over(node: exp.Expression, scope: Scope) -> Evaluate:
+    if isinstance(node.this, exp.Anonymous):
+        raise _unknown(node.this, scope, function_name(node.this) or "")
+    raise scope.text.error(node, "OVER follows a function.")
+
+
+SPECIAL: dict[str, Callable[[exp.Expression, Scope], Evaluate]] = {
+    "CAST": _cast,
+    "TRY_CAST": _cast,
+    "IIF": _iif,
+    "DATEADD": _date_function(
+        "DATEADD",
+        3,
+        lambda unit, number, date: dates.date_add(unit, int(number_of(number)), datetime_of(date)),
+    ),
+    "DATEDIFF": _date_function(
+        "DATEDIFF",
+        3,
+        lambda unit, start, end: dates.date_difference(unit, datetime_of(start), datetime_of(end)),
+    ),
+    "DATEPART": _date_function(
+        "DATEPART", 2, lambda unit, date: dates.date_part(unit, datetime_of(date))
+    ),
+    "DATENAME": _date_function(
+        "DATENAME", 2, lambda unit, date: dates.date_name(unit, datetime_of(date))
+    ),
+    SYSTEM_TIMESTAMP: _system_timestamp,
+    SYSTEM_WINDOW: _system_window,
+}
+
+
+COMPILERS[exp.Anonymous] = _call
+COMPILERS[exp.Window] = _over
+PARTS[exp.Window] = OVER_PARTS

@@ -1,0 +1,102 @@
+"""What compiles expressions of the query language to Python functions of the rows in scope."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from flinkish.compat.stream_analytics.text import (
+    Place,
+    Text,
+    written,
+)
+from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
+    ValueFailure,
+)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the expressions of a SELECT may name."""
+
+    text: Text
+    sources: tuple[str, ...]
+    """The names of the sources in lower case."""
+    functions: Mapping[str, Callable[..., Any]]
+    """Python functions by name."""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    """By the text of an expression, the name under which its value is in the environment."""
+    grouped: bool = False
+    """Whether only what is computed may be named."""
+
+
+OPERANDS = frozenset({"this", "expression", "expressions"})
+OVER_PARTS = OPERANDS | {"partition_by", "order", "over"}
+"""The parts of a function with OVER."""
+
+COMPILERS: dict[type[Any], Callable[[Any, Scope], Evaluate]] = {}
+"""By the kind of a node, what compiles it; ``expressions`` and ``calls`` add theirs."""
+PARTS: dict[type[Any], frozenset[str]] = {}
+"""By the kind of a node, the parts that its compiler reads, if they are more than the operands."""
+
+
+def compile_expression(node: exp.Expression, scope: Scope) -> Evaluate:
+    """The function that ``node`` stands for; raises IllegalArgumentError where it is none."""
+    if scope.computed:
+        slot = scope.computed.get(written(node))
+        if slot is not None:
+            return operator.itemgetter(slot)
+    for kind in type(node).__mro__:
+        compiler = COMPILERS.get(kind)
+        if compiler is not None:
+            refuse_others(node, PARTS.get(kind, OPERANDS), scope)
+            return compiler(node, scope)
+    raise scope.text.error(node, f"{node.sql(dialect='tsql')} is not supported here.")
+
+
+def refuse_others(node: exp.Expression, known: frozenset[str], scope: Scope) -> None:
+    """Raise IllegalArgumentError if ``node`` has parts that nothing here reads."""
+    for name, part in node.args.items():
+        if part and name not in known:
+            first = part[0] if isinstance(part, list) else part
+            place = first if isinstance(first, exp.Expression) else node
+            said = place.sql(dialect="tsql") if place is first else name.upper().strip("_")
+            raise scope.text.error(place, f"{said} is not supported here.")
+
+
+def compile_condition(node: exp.Expression, scope: Scope) -> Callable[[Environment], bool]:
+    """Whether a condition is true; it is not where it is NULL."""
+    condition = compile_expression(node, scope)
+    return lambda rows: bool(condition(rows))
+
+
+def guard(place: Place, what: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call`` whose failures say where they are."""
+
+    def checked(*values: Any) -> Any:
+        try:
+            return call(*values)
+        except ValueFailure as failure:
+            raise place.error(f"{what}: {failure}.") from None
+
+    return checked
+
+
+def names_of(node: exp.Expression) -> list[str] | None:
+    """The parts of a name such as ``source.record.field``, None if ``node`` is none."""
+    if isinstance(node, exp.Column):
+        parts = (node.args.get(part) for part in ("catalog", "db", "table", "this"))
+        names = [part.name for part in parts if isinstance(part, exp.Identifier)]
+        return names if isinstance(node.this, exp.Identifier) else [*names, "*"]
+    if isinstance(node, exp.Dot):
+        before = names_of(node.this)
+        last = node.expression
+        if before is not None and isinstance(last, (exp.Identifier, exp.Star)):
+            return [*before, "*" if isinstance(last, exp.Star) else last.name]
+    return None

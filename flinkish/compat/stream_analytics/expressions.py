@@ -1,0 +1,392 @@
+"""Literals, names and operators of the query language."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from flinkish.compat.stream_analytics.compiler import (
+    COMPILERS,
+    OPERANDS,
+    PARTS,
+    Scope,
+    compile_expression,
+    guard,
+    names_of,
+)
+from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
+    ValueFailure,
+    bigint,
+    field_of,
+    frozen,
+    has_field,
+    like_expression,
+    number_of,
+    pair,
+    text_of,
+    type_name,
+)
+
+# ---------------------------------------------------------------------- literals and names
+
+
+def _literal(node: exp.Expression, scope: Scope) -> Evaluate:
+    value: Any = node.this
+    if not node.args["is_string"]:
+        value = int(value) if re.fullmatch(r"\d+", value) else float(value)
+    return lambda rows: value
+
+
+def _null(node: exp.Expression, scope: Scope) -> Evaluate:
+    return lambda rows: None
+
+
+def _boolean(node: exp.Expression, scope: Scope) -> Evaluate:
+    value = int(bool(node.this))
+    return lambda rows: value
+
+
+def _path(value: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        value = field_of(value, name)
+    return value
+
+
+def _column(node: exp.Expression, scope: Scope) -> Evaluate:
+    names = names_of(node)
+    if names is None:
+        return _field_of_expression(node, scope)
+    if names[0].lower() in scope.sources and len(names) > 1 and scope.computed:
+        slot = scope.computed.get(f"name:{'.'.join(names[1:]).lower()}")
+        if slot is not None:
+            return operator.itemgetter(slot)
+    if scope.computed:
+        for length in range(len(names), 0, -1):
+            slot = scope.computed.get(f"name:{'.'.join(names[:length]).lower()}")
+            if slot is not None:
+                rest = names[length:]
+                return lambda rows: _path(rows[slot], rest)
+    if scope.grouped:
+        raise scope.text.error(
+            node,
+            f"{'.'.join(names)} is neither in GROUP BY nor in an aggregate function. Add it to GROUP BY, or put"
+            " it into one, such as MAX.",
+        )
+    return named(names, scope)
+
+
+def named(names: Sequence[str], scope: Scope) -> Evaluate:
+    """The value that a name stands for: a source, or a field, which may be in a record."""
+    first, rest = names[0].lower(), names[1:]
+    sources = scope.sources
+    if first in sources and rest:
+        only = sources == (first,)
+
+        def of_source(rows: Environment) -> Any:
+            record = rows[first]
+            # A field of the same name as the source counts where the source has no such field
+            if only and not has_field(record, rest[0]) and has_field(record, first):
+                return _path(record, names)
+            return _path(record, rest)
+
+        return of_source
+    if len(sources) == 1:
+        (source,) = sources
+
+        def of_only(rows: Environment) -> Any:
+            record = rows[source]
+            if first == source and not rest and not has_field(record, names[0]):
+                return record
+            return _path(record, names)
+
+        return of_only
+    if first in sources:
+        return lambda rows: rows[first]
+
+    def of_any(rows: Environment) -> Any:
+        for source in sources:
+            record = rows[source]
+            if has_field(record, names[0]):
+                return _path(record, names)
+        return None
+
+    return of_any
+
+
+def _field_of_expression(node: exp.Expression, scope: Scope) -> Evaluate:
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        record, name = compile_expression(node.this, scope), node.expression.name
+        return lambda rows: field_of(record(rows), name)
+    raise scope.text.error(node, f"{node.sql(dialect='tsql')} is no column.")
+
+
+# ---------------------------------------------------------------------- operators
+
+
+def _binary(call: Callable[[Any, Any], Any]) -> Callable[[exp.Expression, Scope], Evaluate]:
+    def compiler(node: exp.Expression, scope: Scope) -> Evaluate:
+        left = compile_expression(node.this, scope)
+        right = compile_expression(node.expression, scope)
+        guarded = guard(scope.text.place(node), node.sql(dialect="tsql"), call)
+        if any(isinstance(part, exp.Anonymous) for part in node.walk()):
+            guarded = guard(scope.text.place(node), node.key.upper(), call)
+
+        def evaluate(rows: Environment) -> Any:
+            first, second = left(rows), right(rows)
+            return None if first is None or second is None else guarded(first, second)
+
+        return evaluate
+
+    return compiler
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, (dict, list)) or isinstance(right, (dict, list)):
+        return bool(frozen(left) == frozen(right))
+    first, second = pair(left, right)
+    return bool(first == second)
+
+
+def _compared(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda left, right: compare(*pair(left, right))
+
+
+def _numbers(left: Any, right: Any) -> tuple[int | float, int | float]:
+    for value in (left, right):
+        if not isinstance(value, (int, float, str)):
+            raise ValueFailure(f"a {type_name(value)} is no number")
+    return number_of(left), number_of(right)
+
+
+def _checked(number: int | float) -> int | float:
+    if isinstance(number, int):
+        return bigint(number)
+    if not math.isfinite(number):
+        raise ValueFailure("the result is more than a float can hold")
+    return number
+
+
+def _add(left: Any, right: Any) -> Any:
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
+    first, second = _numbers(left, right)
+    return _checked(first + second)
+
+
+def _subtract(left: Any, right: Any) -> Any:
+    first, second = _numbers(left, right)
+    return _checked(first - second)
+
+
+def _multiply(left: Any, right: Any) -> Any:
+    first, second = _numbers(left, right)
+    return _checked(first * second)
+
+
+def _divide(left: Any, right: Any) -> Any:
+    first, second = _numbers(left, right)
+    if second == 0:
+        raise ValueFailure("division by zero")
+    if isinstance(first, int) and isinstance(second, int):
+        quotient = abs(first) // abs(second)
+        return _checked(quotient if (first < 0) == (second < 0) else -quotient)
+    return _checked(first / second)
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    first, second = _numbers(left, right)
+    if second == 0:
+        raise ValueFailure("division by zero")
+    if isinstance(first, int) and isinstance(second, int):
+        return abs(first) % abs(second) * (-1 if first < 0 else 1)
+    return math.fmod(first, second)
+
+
+def _negative(node: exp.Expression, scope: Scope) -> Evaluate:
+    value = compile_expression(node.this, scope)
+    negate = guard(scope.text.place(node), "-", lambda number: -number_of(number))
+
+    def evaluate(rows: Environment) -> Any:
+        found = value(rows)
+        return None if found is None else negate(found)
+
+    return evaluate
+
+
+def _and(node: exp.Expression, scope: Scope) -> Evaluate:
+    left = compile_expression(node.this, scope)
+    right = compile_expression(node.expression, scope)
+
+    def evaluate(rows: Environment) -> Any:
+        first = left(rows)
+        if first is not None and not first:
+            return False
+        second = right(rows)
+        if second is not None and not second:
+            return False
+        return None if first is None or second is None else True
+
+    return evaluate
+
+
+def _or(node: exp.Expression, scope: Scope) -> Evaluate:
+    left = compile_expression(node.this, scope)
+    right = compile_expression(node.expression, scope)
+
+    def evaluate(rows: Environment) -> Any:
+        first = left(rows)
+        if first:
+            return True
+        second = right(rows)
+        if second:
+            return True
+        return None if first is None or second is None else False
+
+    return evaluate
+
+
+def _not(node: exp.Expression, scope: Scope) -> Evaluate:
+    condition = compile_expression(node.this, scope)
+
+    def evaluate(rows: Environment) -> Any:
+        found = condition(rows)
+        return None if found is None else not found
+
+    return evaluate
+
+
+def _is(node: exp.Expression, scope: Scope) -> Evaluate:
+    value = compile_expression(node.this, scope)
+    if not isinstance(node.expression, exp.Null):
+        raise scope.text.error(node, "IS compares with NULL only. Write =, IS NULL or IS NOT NULL.")
+    return lambda rows: value(rows) is None
+
+
+def _between(node: exp.Expression, scope: Scope) -> Evaluate:
+    low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
+    high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
+    return _and(exp.And(this=low, expression=high), scope)
+
+
+def _in(node: exp.Expression, scope: Scope) -> Evaluate:
+    if node.args.get("query") is not None or not node.expressions:
+        raise scope.text.error(node, "IN takes a list of values. Write a JOIN for a subquery.")
+    value = compile_expression(node.this, scope)
+    items = [compile_expression(item, scope) for item in node.expressions]
+    equal = guard(scope.text.place(node), "IN", _equal)
+
+    def evaluate(rows: Environment) -> Any:
+        found = value(rows)
+        if found is None:
+            return None
+        unknown = False
+        for item in items:
+            other = item(rows)
+            if other is None:
+                unknown = True
+            elif equal(found, other):
+                return True
+        return None if unknown else False
+
+    return evaluate
+
+
+def _like(node: exp.Expression, scope: Scope) -> Evaluate:
+    escape = None
+    negated = bool(node.args.get("negate"))
+    if isinstance(node, exp.Escape):
+        escape, node = node.expression.name, node.this
+        if not isinstance(node, exp.Like):
+            raise scope.text.error(node, "ESCAPE belongs to LIKE.")
+        negated = bool(node.args.get("negate"))
+    value = compile_expression(node.this, scope)
+    pattern = compile_expression(node.expression, scope)
+    expressions: dict[str, str] = {}
+
+    def evaluate(rows: Environment) -> Any:
+        found, wanted = value(rows), pattern(rows)
+        if found is None or wanted is None:
+            return None
+        text = text_of(wanted)
+        if text not in expressions:
+            expressions[text] = like_expression(text, escape)
+        return (re.match(expressions[text], text_of(found)) is not None) != negated
+
+    return evaluate
+
+
+def _case(node: exp.Expression, scope: Scope) -> Evaluate:
+    branches = []
+    for branch in node.args["ifs"]:
+        condition = branch.this
+        if node.this is not None:
+            condition = exp.EQ(this=node.this.copy(), expression=condition.copy())
+        branches.append(
+            (compile_expression(condition, scope), compile_expression(branch.args["true"], scope))
+        )
+    default = node.args.get("default")
+    otherwise = _null(node, scope) if default is None else compile_expression(default, scope)
+
+    def evaluate(rows: Environment) -> Any:
+        for condition, value in branches:
+            if condition(rows):
+                return value(rows)
+        return otherwise(rows)
+
+    return evaluate
+
+
+def _inner(node: exp.Expression, scope: Scope) -> Evaluate:
+    return compile_expression(node.this, scope)
+
+
+COMPILERS.update(
+    {
+        exp.Literal: _literal,
+        exp.Null: _null,
+        exp.Boolean: _boolean,
+        exp.Column: _column,
+        exp.Dot: _column,
+        exp.Paren: _inner,
+        exp.Neg: _negative,
+        exp.Not: _not,
+        exp.And: _and,
+        exp.Or: _or,
+        exp.EQ: _binary(_equal),
+        exp.NEQ: _binary(lambda left, right: not _equal(left, right)),
+        exp.GT: _binary(_compared(operator.gt)),
+        exp.GTE: _binary(_compared(operator.ge)),
+        exp.LT: _binary(_compared(operator.lt)),
+        exp.LTE: _binary(_compared(operator.le)),
+        exp.Add: _binary(_add),
+        exp.Sub: _binary(_subtract),
+        exp.Mul: _binary(_multiply),
+        exp.Div: _binary(_divide),
+        exp.Mod: _binary(_remainder),
+        exp.Is: _is,
+        exp.Between: _between,
+        exp.In: _in,
+        exp.Like: _like,
+        exp.Escape: _like,
+        exp.Case: _case,
+    }
+)
+
+PARTS.update(
+    {
+        exp.Literal: OPERANDS | {"is_string"},
+        exp.Column: OPERANDS | {"table", "db", "catalog"},
+        exp.Between: OPERANDS | {"low", "high"},
+        exp.In: OPERANDS | {"query"},
+        exp.Like: OPERANDS | {"negate"},
+        exp.Case: OPERANDS | {"ifs", "default"},
+        exp.Div: OPERANDS | {"typed", "safe"},
+    }
+)

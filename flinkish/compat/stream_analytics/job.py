@@ -1,0 +1,271 @@
+"""``query``: a text in the query language of Stream Analytics becomes streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.arguments import instance
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.eventtime.watermarks import TimestampAssignerLike
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.api.types.row import Row, row_type
+from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTime, timestampBy
+from flinkish.compat.stream_analytics.values import (
+    Record,
+    ValueFailure,
+    cast,
+    datetime_of,
+    field_of,
+    millis,
+    record_of,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from flinkish.compat.stream_analytics.compiler import Scope
+    from flinkish.compat.stream_analytics.text import Text, Timing
+    from flinkish.compat.stream_analytics.values import Evaluate
+
+ArrivalTime = TimestampAssignerLike[Any] | str
+"""The name of a field with the time at which an event has arrived, or a function of the event."""
+
+_ENQUEUED = "EventEnqueuedUtcTime"
+
+
+class Query:
+    """The streams of a query."""
+
+    def __init__(self, outputs: dict[str, DataStream[Row]]) -> None:
+        self.outputs = outputs
+        """By the name behind INTO, the rows of that output; ``"output"`` where a SELECT has no INTO."""
+
+
+def query(
+    sql: str,
+    inputs: Mapping[str, DataStream[Any]],
+    references: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    ordering: EventOrdering | None = None,
+    arrivalTime: ArrivalTime | Mapping[str, ArrivalTime] | None = None,
+    udf: Mapping[str, Callable[..., Any]] | None = None,
+    independentSubstreams: bool = False,
+    outputStartTime: datetime | str | int | None = None,
+) -> Query:
+    """The streams of a query of Azure Stream Analytics. Needs ``pip install 'flinkish[azure]'``.
+
+    ``sql``: the text, with several ``SELECT ... INTO`` and steps (``WITH``).
+    ``inputs``: by name, streams of dicts, Rows, dataclasses or texts of JSON.
+    ``references``: by name, the rows of reference data.
+    ``ordering``: the event ordering settings of the job.
+    ``arrivalTime``: the field, or ``f(event, t)`` in ms, that says when an event has arrived, for all inputs or by
+    the name of the input. Without it that is ``EventEnqueuedUtcTime`` where an event has it, and else its time by
+    ``TIMESTAMP BY``, so that none is early or late; without ``TIMESTAMP BY`` it is the clock.
+    ``udf``: by name, the Python functions that the text calls as ``udf.name(...)``.
+    ``independentSubstreams``: with ``TIMESTAMP BY ... OVER``, see ``timestampBy``.
+
+    ``outputStartTime``: a datetime, its text, or ms; outputs begin there. Events before it still count, so windows are whole.
+
+    Raises IllegalArgumentError for what the language does not have, with line and column.
+
+    >>> from flinkish.testing import StreamTestHarness
+    >>> harness = StreamTestHarness(
+    ...     lambda stream: query("SELECT n * 2 AS twice INTO Out FROM Input WHERE n > 1", {"Input": stream})
+    ...     .outputs["Out"]
+    ... )
+    >>> harness.processElement({"n": 1})
+    >>> harness.processElement({"n": 2})
+    >>> harness.endInput()
+    >>> harness.getOutput()[0].value
+    Row(twice=4)
+    """
+    instance("query: sql", sql, str, "Pass the text of the query.")
+    instance("query: inputs", inputs, Mapping, "Pass a dict of streams by name.")
+    for name, stream in inputs.items():
+        instance(f"query: inputs[{name!r}]", stream, DataStream, "Pass a stream.")
+    for argument, value in (("references", references), ("udf", udf)):
+        if value is not None:
+            instance(f"query: {argument}", value, Mapping, "Pass a dict by name.")
+    for name, function in (udf or {}).items():
+        if not callable(function):
+            raise IllegalArgumentError(f"query: udf[{name!r}] is no function. Pass a callable.")
+    if ordering is not None:
+        instance("query: ordering", ordering, EventOrdering, "Pass EventOrdering(...).")
+    start = None
+    if outputStartTime is not None:
+        start = _milliseconds("outputStartTime", value_of(outputStartTime))
+    try:
+        from flinkish.compat.stream_analytics.planner import Planner
+        from flinkish.compat.stream_analytics.text import Text
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sqlglot":
+            raise
+        raise InvalidProgramError(
+            "query: sqlglot, which parses the text, is not installed. Run pip install 'flinkish[azure]'."
+        ) from None
+    text = Text(sql)
+    rows = {name: _references(name, found) for name, found in (references or {}).items()}
+    ordered = _Inputs(text, inputs, ordering, arrivalTime, udf or {}, independentSubstreams)
+    planner = Planner(text, ordered.records, rows, dict(udf or {}))
+    outputs = planner.outputs()
+    if start is not None:
+        outputs = {name: _from(start, stream) for name, stream in outputs.items()}
+    return Query({name: stream.map(_row) for name, stream in outputs.items()})
+
+
+def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
+    def begin(record: Record, ctx: Any, out: Any) -> None:
+        if ctx.timestamp() >= start:
+            out.collect(record)
+
+    return stream.process(begin)
+
+
+def _row(record: Record) -> Row:
+    return row_type(tuple(record)).make(record.values())
+
+
+def _references(name: str, rows: Sequence[Any]) -> list[Record]:
+    instance(f"query: references[{name!r}]", rows, Sequence, "Pass a list of rows.")
+    try:
+        return [record_of(row) for row in rows]
+    except ValueFailure as failure:
+        raise IllegalArgumentError(f"query: references[{name!r}]: {failure}.") from None
+
+
+class _Inputs:
+    """The inputs in the order of their events."""
+
+    def __init__(
+        self,
+        text: Text,
+        inputs: Mapping[str, DataStream[Any]],
+        ordering: EventOrdering | None,
+        arrivalTime: ArrivalTime | Mapping[str, ArrivalTime] | None,
+        functions: Mapping[str, Callable[..., Any]],
+        independentSubstreams: bool,
+    ) -> None:
+        self._text, self._inputs = text, inputs
+        self._ordering, self._arrival = ordering or EventOrdering(), arrivalTime
+        self._functions = functions
+        self._independent = independentSubstreams
+        self._known: dict[tuple[str, str], DataStream[Record]] = {}
+        self._names = {name.lower(): name for name in inputs}
+
+    def records(
+        self, name: str, timing: Timing | None, table: exp.Expression
+    ) -> DataStream[Record] | None:
+        """The records of an input, None if there is no such input."""
+        known = self._names.get(name.lower())
+        if known is None:
+            return None
+        key = (known, "" if timing is None else timing.text.lower())
+        if key not in self._known:
+            self._known[key] = self._ordered(known, timing, str(table.alias_or_name))
+        return self._known[key]
+
+    def _ordered(self, name: str, timing: Timing | None, alias: str) -> DataStream[Record]:
+        from flinkish.compat.stream_analytics.compiler import Scope, compile_expression
+        from flinkish.compat.stream_analytics.values import frozen
+
+        stream = self._inputs[name]
+        arrival = self._arrival
+        columns = self._text.tables.get(name.lower())
+        read = _reader(name, columns)
+        given = arrival.get(name) if isinstance(arrival, Mapping) else arrival
+        arrives = _arrival_function(name, given)
+        if timing is None:
+            return byArrivalTime(stream, arrives).map(read)
+        scope = Scope(
+            self._text, tuple({alias.lower(): None, name.lower(): None})[:1], self._functions
+        )
+        (source,) = scope.sources
+        time = _event_time(
+            name, timing, source, compile_expression(timing.timestamp, scope), scope, read
+        )
+        over = [compile_expression(part, scope) for part in timing.over]
+
+        def substream(element: Any) -> Any:
+            rows = {source: read(element)}
+            return tuple(frozen(part(rows)) for part in over)
+
+        if arrives is None:
+            whole = _reader(name)
+
+            def arrives(element: Any, timestamp: int) -> int:
+                enqueued = field_of(whole(element), _ENQUEUED)
+                return (
+                    time(element, timestamp) if enqueued is None else _milliseconds(name, enqueued)
+                )
+
+        return timestampBy(
+            stream,
+            time,
+            over=substream if over else None,
+            arrivalTime=arrives,
+            ordering=self._ordering,
+            independentSubstreams=self._independent,
+        ).map(read)
+
+
+def _reader(name: str, columns: Mapping[str, str] | None = None) -> Callable[[Any], Record]:
+    def read(element: Any) -> Record:
+        try:
+            record = record_of(element)
+            if columns is None:
+                return record
+            return {
+                column: cast(field_of(record, column), kind) for column, kind in columns.items()
+            }
+        except ValueFailure as failure:
+            raise IllegalArgumentError(f"query: input {name}: {failure}.") from None
+
+    return read
+
+
+def _milliseconds(what: str, value: Any) -> int:
+    """A datetime, its text, or ms, in ms."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return millis(datetime_of(value))
+    except ValueFailure as failure:
+        raise IllegalArgumentError(f"query: {what}: {failure}.") from None
+
+
+def _event_time(
+    name: str,
+    timing: Timing,
+    source: str,
+    evaluate: Evaluate,
+    scope: Scope,
+    read: Callable[[Any], Record],
+) -> Callable[[Any, int], int]:
+    place = scope.text.place(timing.timestamp)
+
+    def time(element: Any, timestamp: int) -> int:
+        value = evaluate({source: read(element)})
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        try:
+            return millis(datetime_of(value))
+        except ValueFailure as failure:
+            raise place.error(f"TIMESTAMP BY of {name}: {failure}.") from None
+
+    return time
+
+
+def _arrival_function(name: str, given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    read = _reader(name)
+
+    def arrives(element: Any, timestamp: int) -> int:
+        return _milliseconds(
+            f"arrival time {given} of input {name}", field_of(read(element), given)
+        )
+
+    return arrives

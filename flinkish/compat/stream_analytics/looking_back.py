@@ -1,0 +1,118 @@
+"""Looks back at earlier events of a partition, in the order of their timestamps: LAG, LAST, ISFIRST and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.api.functions.functions import Collector
+from flinkish.api.functions.process import (
+    KeyedProcessContext,
+    KeyedProcessFunction,
+    KeyedTimerContext,
+    TimerService,
+)
+from flinkish.api.functions.runtime_context import OpenContext
+from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.compat.stream_analytics.values import Environment, Evaluate
+
+
+@dataclass(frozen=True)
+class Analytic:
+    """A call of an analytic function."""
+
+    name: str
+    """Under which its value is in the environment."""
+    partition: Evaluate
+    partitionText: str
+    value: Evaluate
+    """What is remembered of an event."""
+    result: Callable[[Sequence[tuple[int, Any]], bool, Environment], Any]
+    """Makes the value of what is remembered, whether the event counts, and the event."""
+    duration: int | None
+    """How far it looks back, in ms."""
+    keep: int | None
+    """How many events it looks back, None for all."""
+    before: bool
+    """Whether it looks at the events before this one only."""
+    when: Callable[[Environment], bool] | None
+
+    def until(self, entry: tuple[int, Any]) -> int:
+        """When an event is no longer looked back at, in ms: of an interval, its end."""
+        time, value = entry
+        return int(value) if self.duration is None else time + self.duration
+
+
+def is_first(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> int:
+    """1 for the first of its interval. ``counts``: whether this event is one to count, in an interval that has none yet."""
+    return int(counts)
+
+
+class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
+    """Adds the values of analytic functions to events, in the order of their timestamps."""
+
+    def __init__(self, calls: Sequence[Analytic]) -> None:
+        self._calls = tuple(calls)
+
+    def open(self, openContext: OpenContext) -> None:
+        context = self.getRuntimeContext()
+        self._waiting = context.getMapState(MapStateDescriptor[int, list[Environment]]("waiting"))
+        self._kept = context.getMapState(
+            MapStateDescriptor[tuple[int, Any], list[tuple[int, Any]]]("kept")
+        )
+        self._expiring = context.getMapState(
+            MapStateDescriptor[int, list[tuple[int, Any]]]("expiring")
+        )
+
+    def processElement(
+        self, value: Environment, ctx: KeyedProcessContext[Any], out: Collector[Environment]
+    ) -> None:
+        time = value["@"]
+        self._waiting.put(time, [*(self._waiting.get(time) or ()), value])
+        ctx.timerService().registerEventTimeTimer(time)
+
+    def onTimer(
+        self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Environment]
+    ) -> None:
+        for rows in self._waiting.get(timestamp) or ():
+            found = {
+                call.name: self._value(i, call, rows, ctx.timerService())
+                for i, call in enumerate(self._calls)
+            }
+            out.collect({**rows, **found})
+        self._waiting.remove(timestamp)
+        for key in self._expiring.get(timestamp) or ():
+            self._forget(key, timestamp)
+        self._expiring.remove(timestamp)
+
+    def _forget(self, key: tuple[int, Any], time: int) -> None:
+        call = self._calls[key[0]]
+        kept = [entry for entry in self._kept.get(key) or () if call.until(entry) > time]
+        if kept:
+            self._kept.put(key, kept)
+        else:
+            self._kept.remove(key)
+
+    def _value(self, number: int, call: Analytic, rows: Environment, timers: TimerService) -> Any:
+        time = rows["@"]
+        key = (number, call.partition(rows))
+        before = self._kept.get(key) or []
+        kept = before
+        if call.duration is not None:
+            kept = [entry for entry in before if call.until(entry) > time]
+        counts = call.when is None or call.when(rows)
+        value = call.value(rows) if counts else None
+        if call.duration is None:  # ISFIRST
+            counts = counts and not (kept and kept[-1][1] == value)
+        result = call.result(kept, counts, rows) if call.before else None
+        if counts:
+            kept = [*kept, (time, value)]
+            if call.keep is not None:
+                kept = kept[-call.keep :]
+            until = call.until(kept[-1])
+            self._expiring.put(until, [*(self._expiring.get(until) or ()), key])
+            timers.registerEventTimeTimer(until)
+        if kept != before:
+            self._kept.put(key, kept)
+        return result if call.before else call.result(kept, counts, rows)

@@ -1,0 +1,558 @@
+"""Plans the statements of a query as streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from flinkish.api.streams.data_stream import DataStream
+from flinkish.compat.stream_analytics import expressions  # noqa: F401 - registers its compilers
+from flinkish.compat.stream_analytics.aggregates import (
+    Aggregate,
+    compile_aggregate,
+    merged,
+)
+from flinkish.compat.stream_analytics.analytics import (
+    compile_analytic,
+    is_analytic,
+)
+from flinkish.compat.stream_analytics.calls import AGGREGATES
+from flinkish.compat.stream_analytics.compiler import (
+    Scope,
+    compile_condition,
+    compile_expression,
+    names_of,
+    refuse_others,
+)
+from flinkish.compat.stream_analytics.datediff_join import DateDiffJoin, TimeBounds
+from flinkish.compat.stream_analytics.functions import array_elements, record_properties
+from flinkish.compat.stream_analytics.group_windows import WindowPlan, windows_of
+from flinkish.compat.stream_analytics.joins import (
+    ReferenceJoin,
+    conjuncts,
+    equal_sides,
+    sources_of,
+    time_bounds,
+)
+from flinkish.compat.stream_analytics.looking_back import AnalyticFunction
+from flinkish.compat.stream_analytics.select_list import GroupResults, Item, record_from
+from flinkish.compat.stream_analytics.text import (
+    SYSTEM_TIMESTAMP,
+    Text,
+    Timing,
+    function_name,
+    is_function,
+    written,
+)
+from flinkish.compat.stream_analytics.values import (
+    Environment,
+    Evaluate,
+    Record,
+    ValueFailure,
+    frozen,
+    join_key,
+)
+
+OUTPUT = "output"
+"""The name of what a SELECT without INTO gives."""
+
+Inputs = Callable[[str, Timing | None, exp.Expression], DataStream[Record] | None]
+"""The records of an input by its name and TIMESTAMP BY, None if there is no such input."""
+
+
+_CLAUSES = frozenset(
+    {"expressions", "from_", "from", "joins", "laterals", "where", "group", "having", "into"}
+    | {"with_", "with"}
+)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What the FROM of a SELECT gives so far."""
+
+    stream: DataStream[Environment]
+    sources: tuple[str, ...]
+    slack: int = 0
+    """By how much the event of a source may be older than the row that it is in, in ms."""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    """By the text of an analytic function, the name under which its value is in the environment."""
+
+
+class Planner:
+    """Makes streams of the statements."""
+
+    def __init__(
+        self,
+        text: Text,
+        inputs: Inputs,
+        references: Mapping[str, Sequence[Record]],
+        functions: Mapping[str, Callable[..., Any]],
+    ) -> None:
+        self._text = text
+        self._inputs = inputs
+        self._references = {name.lower(): rows for name, rows in references.items()}
+        self._functions = functions
+        self._writes: exp.Expression | None = None
+        """The SELECT of the statement that has its INTO."""
+        self._steps: dict[str, DataStream[Record]] = {}
+
+    def outputs(self) -> dict[str, DataStream[Record]]:
+        """The stream of each output by its name."""
+        outputs: dict[str, DataStream[Record]] = {}
+        for statement in self._text.statements:
+            name = self._into(statement)
+            known = next((each for each in outputs if each.lower() == name.lower()), name)
+            stream = self._query(statement)
+            outputs[known] = outputs[known].union(stream) if known in outputs else stream
+        return outputs
+
+    def _into(self, statement: exp.Expression) -> str:
+        first = statement
+        while isinstance(first, exp.SetOperation):
+            first = first.this
+        self._writes = first
+        into = first.args.get("into")
+        return str(into.this.name) if into is not None else OUTPUT
+
+    # ------------------------------------------------------------------ queries
+
+    def _query(self, node: exp.Expression) -> DataStream[Record]:
+        steps = node.args.get("with_") or node.args.get("with")
+        for step in steps.expressions if steps is not None else ():
+            name = step.alias.lower()
+            if name in self._steps:
+                raise self._text.error(step.args["alias"], f"there is a step {step.alias} already.")
+            self._steps[name] = self._query(step.this)
+        if isinstance(node, exp.Subquery):
+            return self._query(node.this)
+        if isinstance(node, exp.Union):
+            # UNION keeps equal rows in Stream Analytics, as UNION ALL does
+            return self._query(node.this).union(self._query(node.expression))
+        if not isinstance(node, exp.Select):
+            raise self._text.error(
+                node, f"{node.key.upper()} is not supported. Write SELECT and UNION ALL."
+            )
+        return self._select(node)
+
+    def _select(self, node: exp.Select) -> DataStream[Record]:
+        self._refuse_clauses(node)
+        conditions = node.args.get("where")
+        rows = self._joined(node)
+        scope = replace(self._scope(rows.sources), computed=rows.computed)
+        stream = rows.stream
+        if conditions is not None:
+            stream = stream.filter(compile_condition(conditions.this, scope))
+        group = node.args.get("group")
+        if group is not None:
+            return self._grouped(node, group, stream, scope)
+        if node.args.get("having") is not None:
+            raise self._text.error(node.args["having"], "HAVING needs GROUP BY. Write WHERE.")
+        items = self._items(node, scope)
+        return stream.map(lambda row: record_from(items, row))
+
+    def _analytic_calls(self, node: exp.Select) -> dict[str, exp.Expression]:
+        """The calls of analytic functions by their texts."""
+        clauses = (node.args.get(name) for name in ("where", "group", "having"))
+        return {
+            written(part): part
+            for clause in (*node.expressions, *clauses)
+            if clause is not None
+            for part in clause.walk(prune=is_analytic)
+            if is_analytic(part)
+        }
+
+    def _refuse_clauses(self, node: exp.Select) -> None:
+        for clause, fix in (
+            ("distinct", "Write COUNT(DISTINCT ...), or GROUP BY the columns."),
+            ("limit", "Write TopOne() or CollectTop(n) OVER (ORDER BY ...) in a window."),
+            ("order", "Write CollectTop(n) OVER (ORDER BY ...) in a window."),
+            ("qualify", "Write WHERE on a step."),
+        ):
+            found = node.args.get(clause)
+            if found:
+                place = found if clause == "order" else node
+                said = {"limit": "TOP", "order": "ORDER BY"}.get(clause, clause.upper())
+                raise self._text.error(place, f"{said} is not supported. {fix}")
+        if node.args.get("into") is not None and node is not self._writes:
+            raise self._text.error(
+                node.args["into"].this, "INTO belongs to the SELECT that a statement begins with."
+            )
+        scope = self._scope(())
+        refuse_others(node, _CLAUSES, scope)
+        if node.args.get("group") is not None:
+            refuse_others(node.args["group"], frozenset({"expressions"}), scope)
+        for join in node.args.get("joins") or ():
+            refuse_others(join, frozenset({"this", "side", "kind", "on"}), scope)
+
+    def _scope(self, sources: tuple[str, ...]) -> Scope:
+        return Scope(self._text, sources, self._functions)
+
+    def _items(self, node: exp.Select, scope: Scope) -> list[Item]:
+        items = []
+        for position, item in enumerate(node.expressions):
+            names = names_of(item)
+            if isinstance(item, exp.Star) or (names is not None and names[-1] == "*"):
+                if scope.grouped:
+                    raise self._text.error(
+                        node, "SELECT * cannot be with GROUP BY. Write COLLECT()."
+                    )
+                items.append(Item(None, self._all_fields(item, scope)))
+                continue
+            inner = item.this if isinstance(item, exp.Alias) else item
+            name = item.alias or self._name(inner, position)
+            items.append(Item(name, compile_expression(inner, scope)))
+        return items
+
+    def _all_fields(self, node: exp.Expression, scope: Scope) -> Evaluate:
+        names = (names_of(node) or ["*"])[:-1]
+        if not names:
+            return lambda row: merged(row, scope.sources)
+        if names[0].lower() not in scope.sources and len(scope.sources) > 1:
+            raise self._text.error(node, f"there is no source {names[0]} in FROM.")
+        identifiers = [exp.to_identifier(name, quoted=True) for name in names]
+        path: exp.Expression = exp.Column(this=identifiers[0])
+        for identifier in identifiers[1:]:
+            path = exp.Dot(this=path, expression=identifier)
+        return compile_expression(path, scope)
+
+    def _name(self, node: exp.Expression, position: int) -> str:
+        names = names_of(node)
+        if names:
+            return names[-1]
+        call = node.this if isinstance(node, exp.Window) else node
+        if is_function(call, SYSTEM_TIMESTAMP):
+            return "Timestamp"
+        if isinstance(node, exp.Dot):
+            return str(node.expression.name)
+        return (function_name(call) or f"column{position + 1}").rpartition(".")[2]
+
+    # ------------------------------------------------------------------ FROM
+
+    def _joined(self, node: exp.Select) -> _Rows:
+        begin = node.args.get("from_") or node.args.get("from")
+        if begin is None:
+            raise self._text.error(node, "SELECT needs FROM.")
+        joins = [*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())]
+        calls = self._analytic_calls(node)
+        slots = {text: f"#analytic{number}" for number, text in enumerate(calls)}
+
+        def looking_back(rows: _Rows, only: str | None) -> _Rows:
+            # Joins leave out events, or repeat them, that count for the functions of a source
+            found = {
+                text: call
+                for text, call in calls.items()
+                if only is None or sources_of(call) <= {only}
+            }
+            for text in found:
+                del calls[text]
+            return self._with_analytics(rows, found, slots)
+
+        rows = self._source(begin.this)
+        rows = looking_back(rows, rows.sources[0] if joins else None)
+        for join in joins:
+            lateral = join if isinstance(join, exp.Lateral) else join.this
+            if isinstance(lateral, exp.Lateral):
+                rows = self._applied(rows, lateral)
+            else:
+                rows = self._join(rows, join, looking_back)
+        return looking_back(rows, None)
+
+    def _alias(self, table: exp.Expression) -> str:
+        return str(table.alias_or_name).lower()
+
+    def _source(self, table: exp.Expression) -> _Rows:
+        source = self._alias(table)
+        if isinstance(table, exp.Subquery):
+            records = self._query(table.this)
+        elif isinstance(table, exp.Table):
+            records = self._table(table)
+        else:
+            raise self._text.error(table, f"{table.sql()} is no source. Name an input or a step.")
+        moment = f"@{source}"
+
+        def enter(record: Record, ctx: Any, out: Any) -> None:
+            time = ctx.timestamp()
+            out.collect({source: record, moment: time, "@": time})
+
+        return _Rows(records.process(enter), (source,))
+
+    def _table(self, table: exp.Table) -> DataStream[Record]:
+        timing = self._text.timing(table)
+        name = str(table.name)
+        step = self._steps.get(name.lower())
+        if step is not None:
+            if timing is not None:
+                raise self._text.error(
+                    table, f"TIMESTAMP BY belongs to an input, and {name} is a step."
+                )
+            return step
+        found = self._inputs(name, timing, table)
+        if found is not None:
+            return found
+        if name.lower() in self._references:
+            raise self._text.error(
+                table,
+                f"{name} is reference data, which FROM cannot begin with. JOIN it to an input.",
+            )
+        known = ", ".join([*self._steps, *self._references]) or "none"
+        raise self._text.error(
+            table,
+            f"there is no input and no step {name}. Pass it in inputs. Steps and references: {known}.",
+        )
+
+    def _applied(self, rows: _Rows, lateral: exp.Lateral) -> _Rows:
+        call, source = lateral.this, self._alias(lateral)
+        scope = self._scope(rows.sources)
+        expand = {"GETARRAYELEMENTS": array_elements, "GETRECORDPROPERTIES": record_properties}.get(
+            (function_name(call) or "").upper()
+        )
+        if expand is None or len(call.expressions) != 1:
+            raise self._text.error(
+                call, "APPLY takes GetArrayElements(array) or GetRecordProperties(record)."
+            )
+        if not source:
+            raise self._text.error(
+                call, "APPLY needs a name: CROSS APPLY GetArrayElements(...) AS name."
+            )
+        value = compile_expression(call.expressions[0], scope)
+        outer = not lateral.args.get("cross_apply")
+        place, moment = self._text.place(call), f"@{source}"
+
+        def apply(row: Environment) -> Iterator[Environment]:
+            try:
+                found = expand(value(row))
+            except ValueFailure as failure:
+                raise place.error(f"APPLY: {failure}.") from None
+            for item in found or ([None] if outer else []):
+                yield {**row, source: item, moment: row["@"]}
+
+        return replace(rows, stream=rows.stream.flatMap(apply), sources=(*rows.sources, source))
+
+    def _join(
+        self, rows: _Rows, join: exp.Join, looking_back: Callable[[_Rows, str], _Rows]
+    ) -> _Rows:
+        table, source = join.this, self._alias(join.this)
+        side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
+        if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+            raise self._text.error(
+                table, f"{side or kind} JOIN is not supported. Write JOIN or LEFT JOIN."
+            )
+        if source in rows.sources:
+            raise self._text.error(table, f"two sources are named {table.alias_or_name}. Add AS.")
+        on = join.args.get("on")
+        if on is None:
+            raise self._text.error(table, "JOIN needs ON.")
+        name = str(table.name).lower() if isinstance(table, exp.Table) else ""
+        sources = (*rows.sources, source)
+        scope = self._scope(sources)
+        reference = self._references.get(name)
+        if reference is not None and name not in self._steps:
+            return self._reference_join(rows, source, reference, on, scope, outer=side == "LEFT")
+        right = looking_back(self._source(table), source)
+        bounds, keys, rest = None, [], []
+        for part in conjuncts(on):
+            equal = equal_sides(part, rows.sources, source)
+            found = time_bounds(part, rows.sources, source, scope) if bounds is None else None
+            if found is not None:
+                bounds = found
+                continue
+            if equal is not None:
+                keys.append(equal)
+            rest.append(compile_condition(part, scope))
+        if bounds is None:
+            raise self._text.error(
+                on,
+                f"a join of streams needs DATEDIFF(unit, {rows.sources[0]}, {source}) BETWEEN low AND high in ON.",
+            )
+        joined = self._datediff_join(rows, right, bounds, keys, rest, outer=side == "LEFT")
+        span = (abs(bounds.low) + abs(bounds.high) + 1) * bounds.size
+        computed = {**rows.computed, **right.computed}
+        return _Rows(joined, sources, rows.slack + span, computed)
+
+    def _datediff_join(
+        self,
+        left: _Rows,
+        right: _Rows,
+        bounds: TimeBounds,
+        keys: list[tuple[exp.Expression, exp.Expression]],
+        rest: list[Callable[[Environment], bool]],
+        outer: bool,
+    ) -> DataStream[Environment]:
+        left_key = _join_key(
+            [compile_expression(key, self._scope(left.sources)) for key, _ in keys]
+        )
+        right_key = _join_key(
+            [compile_expression(key, self._scope(right.sources)) for _, key in keys]
+        )
+        # NULL equals nothing
+        events = right.stream.filter(lambda row: None not in right_key(row))
+        return (
+            left.stream.keyBy(left_key)
+            .connect(events.keyBy(right_key))
+            .process(
+                DateDiffJoin(
+                    bounds,
+                    lambda row: all(condition(row) for condition in rest),
+                    right.sources[0],
+                    outer,
+                    left.slack,
+                )
+            )
+        )
+
+    def _reference_join(
+        self,
+        rows: _Rows,
+        source: str,
+        reference: Sequence[Record],
+        on: exp.Expression,
+        scope: Scope,
+        outer: bool,
+    ) -> _Rows:
+        keys, rest = [], []
+        for part in conjuncts(on):
+            equal = equal_sides(part, rows.sources, source)
+            rest.append(compile_condition(part, scope))
+            if equal is not None:
+                left, right = equal
+                keys.append(
+                    (
+                        compile_expression(left, self._scope(rows.sources)),
+                        compile_expression(right, self._scope((source,))),
+                    )
+                )
+        function = ReferenceJoin(
+            source, reference, keys, lambda row: all(condition(row) for condition in rest), outer
+        )
+        return replace(rows, stream=rows.stream.flatMap(function), sources=scope.sources)
+
+    # ------------------------------------------------------------------ analytic functions
+
+    def _with_analytics(
+        self, rows: _Rows, calls: Mapping[str, exp.Expression], slots: Mapping[str, str]
+    ) -> _Rows:
+        if not calls:
+            return rows
+        scope = self._scope(rows.sources)
+        analytics = [compile_analytic(call, slots[text], scope) for text, call in calls.items()]
+        one = len({call.partitionText for call in analytics}) == 1
+        partition = analytics[0].partition if one else _constant
+        stream = rows.stream.keyBy(partition).process(AnalyticFunction(analytics))
+        computed = {**rows.computed, **{text: slots[text] for text in calls}}
+        return replace(rows, stream=stream, computed=computed)
+
+    # ------------------------------------------------------------------ GROUP BY
+
+    def _grouped(
+        self,
+        node: exp.Select,
+        group: exp.Expression,
+        stream: DataStream[Environment],
+        scope: Scope,
+    ) -> DataStream[Record]:
+        windows: list[WindowPlan] | None = None
+        keys: list[exp.Expression] = []
+        for part in group.expressions:
+            found = windows_of(part, scope)
+            if found is None:
+                keys.append(part)
+            elif windows is None:
+                windows = found
+            else:
+                raise self._text.error(
+                    part, "GROUP BY has one window. Write Windows(...) for more."
+                )
+        if windows is None:
+            raise self._text.error(
+                group,
+                "GROUP BY needs a window, such as TumblingWindow(minute, 1), or System.Timestamp().",
+            )
+        results = self._results(node, keys, scope)
+        streams = [self._windowed(stream, window, results, scope) for window in windows]
+        return streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
+
+    def _results(self, node: exp.Select, keys: list[exp.Expression], scope: Scope) -> GroupResults:
+        computed: dict[str, str] = {}
+        for position, key in enumerate(keys):
+            slot = f"#key{position}"
+            computed[written(key)] = slot
+            names = names_of(key)
+            if names is not None:
+                if len(names) > 1 and names[0].lower() in scope.sources and len(scope.sources) == 1:
+                    names = names[1:]
+                computed.setdefault(f"name:{'.'.join(names).lower()}", slot)
+        aggregates: list[tuple[str, Aggregate]] = []
+        having = node.args.get("having")
+        for clause in (*node.expressions, having):
+            for part in clause.walk(prune=_is_aggregate) if clause is not None else ():
+                if _is_aggregate(part) and written(part) not in computed:
+                    slot = computed[written(part)] = f"#aggregate{len(aggregates)}"
+                    aggregates.append((slot, compile_aggregate(part, scope)))
+        inside = replace(scope, computed=computed, grouped=True)
+        items = self._items(node, inside)
+        condition = None
+        if having is not None:
+            # HAVING may name the items of the SELECT list
+            named = {
+                f"name:{item.name.lower()}": f"#item{i}"
+                for i, item in enumerate(items)
+                if item.name
+            }
+            condition = compile_condition(
+                having.this, replace(inside, computed={**named, **computed})
+            )
+        evaluate = [compile_expression(part, scope) for part in keys]
+        return GroupResults(evaluate, aggregates, items, condition)
+
+    def _windowed(
+        self,
+        stream: DataStream[Environment],
+        window: WindowPlan,
+        results: GroupResults,
+        scope: Scope,
+    ) -> DataStream[Record]:
+        key = _key(results.keys)
+        if window.together:
+            partition = [compile_expression(part, scope) for part in window.partition]
+            key = _key(partition)
+        identity = window.id
+
+        def finish(context: Any, rows: Any) -> Iterator[Record]:
+            end = context.window().maxTimestamp()
+            groups: dict[Any, list[Environment]] = {}
+            group_key = _key(results.keys)
+            for row in rows:
+                groups.setdefault(group_key(row), []).append(row)
+            for group in groups.values():
+                found = results.of(group, end, identity)
+                if found is not None:
+                    yield found
+
+        if window.partition or (results.keys and not window.together):
+            keyed = stream.keyBy(key).window(window.assigner)
+            return keyed.process(lambda key, context, rows: finish(context, rows))
+        return stream.windowAll(window.assigner).process(finish)
+
+
+def _is_aggregate(node: exp.Expression) -> bool:
+    if is_analytic(node):
+        return False
+    if isinstance(node, exp.Window):
+        return is_function(node.this, *AGGREGATES)
+    return is_function(node, *AGGREGATES)
+
+
+def _key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
+    return lambda row: tuple(frozen(part(row)) for part in parts)
+
+
+def _join_key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
+    """A key that rows share which a condition ``=`` may find equal."""
+    return lambda row: tuple(join_key(part(row)) for part in parts)
+
+
+def _constant(row: Environment) -> tuple[Any, ...]:
+    return ()
