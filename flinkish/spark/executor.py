@@ -67,6 +67,7 @@ from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.session.workers import prepared_session
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sinks.task_writers import SinkTasks
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
@@ -266,7 +267,7 @@ class _Queries:
             )
         self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
-        sinks = self._sinks()
+        sinks = self._sinks(run)
         unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
         interval = config.triggerIntervalOf(unbounded)
         writer = query_writer(frames, sinks, self._storage.child("query"), interval)
@@ -289,13 +290,14 @@ class _Queries:
             run.start()
             return run
 
-    def _sinks(self) -> BatchSinks:
+    def _sinks(self, run: JobRun | None) -> BatchSinks:
         return BatchSinks(
             [vertex.head for vertex in self._graph.sinks],
             self.monitor.metrics,
             self._plan,
             self._storage,
             self._files,
+            SinkTasks(run, self._settings.parallelism),
             self._config.elementsHiddenInErrors,
             self._end_batch,
         )
@@ -322,7 +324,7 @@ class _Batches(_Queries):
             }
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
             frames = translate_batch(graph, sources, control, settings, self._files)
-        return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
+        return BatchRun(session, frames, self._sinks(None), partial(batch_settings, session))
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:

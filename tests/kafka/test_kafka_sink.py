@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import uuid
 from typing import Any
 
 import pytest
@@ -158,6 +160,113 @@ def murmur2(data: bytes) -> int:
         h = h * m & mask
     h = (h ^ h >> 13) * m & mask
     return h ^ h >> 15
+
+
+@pytest.mark.parametrize("guarantee", DeliveryGuarantee)
+def test_what_was_sent_is_counted(local, topic, builder, guarantee):
+    builder.setDeliveryGuarantee(guarantee).setTransactionalIdPrefix(topic)
+    sink = builder.setRecordSerializer(Even(topic)).build()
+    local.fromData("1", "2", "3", "4", "5").sinkTo(sink).name("evens")
+    found = local.execute().getMetrics()["evens"]
+    assert (found.numRecordsIn, found.user["numRecordsSend"]) == (5, 2)
+
+
+@pytest.mark.parametrize("guarantee", DeliveryGuarantee)
+def test_a_refused_record_names_sink_topic_and_partition(local, topic, builder, guarantee):
+    builder.setDeliveryGuarantee(guarantee).setTransactionalIdPrefix(topic)
+    # More than the broker takes, but not more than the producer sends
+    builder.setProperty("message.max.bytes", "5000000")
+    sink = builder.setRecordSerializer(Last(topic)).build()
+    local.fromData("x" * 2_000_000).sinkTo(sink).name("ledger")
+    with pytest.raises(JobExecutionError, match=f"^ledger: .* the topic '{topic}', partition 1: "):
+        local.execute()
+
+
+class Last(KafkaRecordSerializationSchema[str]):
+    """Writes to the last partition."""
+
+    def __init__(self, topic):
+        self.topic = topic
+
+    def serialize(self, element, context, timestamp):
+        partition = context.getPartitionsForTopic(self.topic)[-1]
+        return ProducerRecord(self.topic, element.encode(), partition=partition)
+
+
+# ---------------------------------------------------------------------- in the workers
+
+
+class Signed(KafkaRecordSerializationSchema[tuple[str, int]]):
+    """Signs each record with the process, the task, and a mark on the producer's context."""
+
+    def __init__(self, topic):
+        self.topic = topic
+
+    def serialize(self, element, context, timestamp):
+        key, number = element
+        if not hasattr(context, "mark"):
+            context.mark = uuid.uuid4().hex
+        task = context.getParallelInstanceId(), context.getNumberOfParallelInstances()
+        headers = {"process": os.getpid(), "mark": context.mark, "task": task}
+        signed = [(name, str(value).encode()) for name, value in headers.items()]
+        return ProducerRecord(self.topic, str(number).encode(), key.encode(), headers=signed)
+
+
+KEYS, COUNT, BATCHES = 5, 60, 6
+
+
+def signed_job(env, topic, builder):
+    env.getConfig().setElementsPerBatch(COUNT // BATCHES)
+    elements = env.fromCollection([(f"key-{n % KEYS}", n) for n in range(COUNT)])
+    latest = elements.keyBy(lambda e: e[0]).reduce(lambda one, other: other)
+    latest.sinkTo(builder.setRecordSerializer(Signed(topic)).build()).name("latest")
+    return env.execute()
+
+
+@pytest.mark.parametrize("guarantee", [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE])
+def test_workers_write_each_with_one_producer(env, topics, topic, builder, guarantee):
+    result = signed_job(env, topic, builder.setDeliveryGuarantee(guarantee))
+    assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
+    messages = topics.read(topic)
+    of_key: dict[bytes, list[int]] = {}
+    for message in messages:
+        of_key.setdefault(message.key(), []).append(int(message.value()))
+    assert {len(numbers) for numbers in of_key.values()} == {COUNT // KEYS}
+    assert all(numbers == sorted(numbers) for numbers in of_key.values())
+    signs = [{name: value.decode() for name, value in m.headers()} for m in messages]
+    assert str(os.getpid()) not in {sign["process"] for sign in signs}
+    assert {sign["task"] for sign in signs} == {"(0, 2)", "(1, 2)"}
+    # Kept from batch to batch, whichever task a worker gets: far fewer than a batch and task each has one
+    producers = {(sign["process"], sign["mark"]) for sign in signs}
+    assert len(producers) == len({sign["process"] for sign in signs}) < 2 * BATCHES
+
+
+def test_exactly_once_is_written_by_the_driver(env, topics, topic, builder):
+    builder.setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix(topic)
+    result = signed_job(env, topic, builder)
+    assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
+    found = [dict(message.headers()) for message in topics.read(topic)]
+    assert [sign["process"] for sign in found] == [str(os.getpid()).encode()] * COUNT
+
+
+def test_one_task_keeps_the_order_of_a_source(env, topics, topic, builder, tmp_path):
+    """Parts of a source are read by several tasks, and one task at parallelism 1 has one order."""
+    env.setParallelism(1)
+    for number in range(6):
+        lines = (f"{line}\n" for line in range(number * 50, number * 50 + 50))
+        (tmp_path / f"{number}.txt").write_text("".join(lines))
+    numbers = env.readTextFile(str(tmp_path)).map(lambda line: ("a", int(line)))
+    numbers.sinkTo(builder.setRecordSerializer(Signed(topic)).build())
+    env.execute()
+    assert [int(message.value()) for message in topics.read(topic)] == list(range(300))
+
+
+def test_a_refused_record_fails_the_batch_from_the_worker(env, topic, builder):
+    builder.setProperty("message.max.bytes", "5000000")
+    sink = builder.setRecordSerializer(Last(topic)).build()
+    env.fromData("x" * 2_000_000).sinkTo(sink).name("ledger")
+    with pytest.raises(JobExecutionError, match=f"^ledger: .* the topic '{topic}', partition 1: "):
+        env.execute()
 
 
 # ---------------------------------------------------------------------- exactly once
