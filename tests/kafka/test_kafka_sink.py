@@ -249,16 +249,14 @@ def test_exactly_once_is_written_by_the_driver(env, topics, topic, builder):
     assert [sign["process"] for sign in found] == [str(os.getpid()).encode()] * COUNT
 
 
-def test_one_task_keeps_the_order_of_a_source(env, topics, topic, builder, tmp_path):
-    """Parts of a source are read by several tasks, and one task at parallelism 1 has one order."""
-    env.setParallelism(1)
-    for number in range(6):
-        lines = (f"{line}\n" for line in range(number * 50, number * 50 + 50))
-        (tmp_path / f"{number}.txt").write_text("".join(lines))
-    numbers = env.readTextFile(str(tmp_path)).map(lambda line: ("a", int(line)))
-    numbers.sinkTo(builder.setRecordSerializer(Signed(topic)).build())
-    env.execute()
-    assert [int(message.value()) for message in topics.read(topic)] == list(range(300))
+def test_at_parallelism_1_there_is_one_writer(env, topics, topic, builder):
+    """Also of elements that come straight from two sources, which two tasks of Spark read."""
+    sources = [env.fromCollection([("a", n) for n in range(m, m + 50)]) for m in (0, 50)]
+    sources[0].union(sources[1]).sinkTo(builder.setRecordSerializer(Signed(topic)).build())
+    env.setParallelism(1).execute()
+    messages = topics.read(topic)
+    assert [int(message.value()) for message in messages] == list(range(100))
+    assert {dict(message.headers())["task"] for message in messages} == {b"(0, 1)"}
 
 
 def test_a_refused_record_fails_the_batch_from_the_worker(env, topic, builder):
