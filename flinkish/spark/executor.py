@@ -34,6 +34,7 @@ from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
@@ -242,6 +243,7 @@ class _Queries:
         self._name = jobName
         self._files = sink_files(session, graph)
         self._alignments = Alignments(graph)
+        self._results = DriverResults()
         history = BatchHistory(history_log(storage) if given else None)
         offsets = _group_offsets(graph, storage)
         self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
@@ -298,6 +300,7 @@ class _Queries:
             self._storage,
             self._files,
             SinkTasks(run, self._settings.parallelism),
+            self._results,
             self._config.elementsHiddenInErrors,
             self._end_batch,
         )

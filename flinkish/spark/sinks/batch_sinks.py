@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import (
+    DiscardingSink,
     ForEachBatchDataFrameSink,
     ForEachBatchSink,
     PrintSink,
@@ -34,6 +35,7 @@ from flinkish.runtime.records.user_code import mapped, user_code_of, user_method
 from flinkish.runtime.reports import decode_reports, sink_report
 from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
 from flinkish.runtime.sinks.buckets import BUCKET
+from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
@@ -110,7 +112,7 @@ class BatchSinks:
     A batch that failed or was not committed comes again with its id, and is then written again:
     files of that id are replaced, the driver's own sinks get what a first try gave them only once
     within one run. ``files`` are the sinks that tasks write, by uid; ``tasks`` those in which workers write
-    to Kafka. ``batchEnded`` is called with the id
+    to Kafka, and ``results`` counts what comes to the driver. ``batchEnded`` is called with the id
     of a batch, and when (s since the epoch) it came, had run through all stages, and was written.
     """
 
@@ -122,6 +124,7 @@ class BatchSinks:
         storage: CheckpointStorage,
         files: Mapping[str, PartFiles],
         tasks: SinkTasks,
+        results: DriverResults,
         elementsHidden: bool = False,
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
@@ -150,6 +153,7 @@ class BatchSinks:
         check_writers(node.content for node in sinks)
         self._writers: dict[str, BatchWriter] = {}
         self._metrics = metrics
+        self._results = results
         self._plan = plan
         self._batch_ended = batchEnded
         self._changes = AttributeWarnings()
@@ -242,6 +246,7 @@ class BatchSinks:
                 if uid in by_target:
                     sink.write(frame, number)
             counts: dict[str, SendCounts] = {}
+            self._results.beginBatch()
             for uid, writers in self._in_tasks.items():
                 if uid in by_target:
                     if self._cancelled:
@@ -256,9 +261,10 @@ class BatchSinks:
                         raise BatchAbortedError
                     counts[uid] = self._writer(node, frame).write(runs, number)
                 else:
-                    values = [
-                        v for data in by_target[uid] for v in decode_frame(data).records.values
-                    ]
+                    runs = [decode_frame(data).records for data in by_target[uid]]
+                    if not isinstance(node.content, DiscardingSink):
+                        self._results.add(node.name, sum(map(len, runs)))
+                    values = [value for run in runs for value in run.values]
                     if self._cancelled:
                         raise BatchAbortedError
                     self._write(node.content, node.name, values, number)
