@@ -18,6 +18,7 @@ from flinkish import (
     KafkaSink,
     KafkaSinkBuilder,
     ProducerRecord,
+    RestartStrategies,
     SimpleStringSchema,
     StreamExecutionEnvironment,
     WatermarkStrategy,
@@ -239,6 +240,43 @@ def test_workers_write_each_with_one_producer(env, topics, topic, builder, guara
     # Kept from batch to batch, whichever task a worker gets: far fewer than a batch and task each has one
     producers = {(sign["process"], sign["mark"]) for sign in signs}
     assert len(producers) == len({sign["process"] for sign in signs}) < 2 * BATCHES
+
+
+class BreaksOnce(Signed):
+    """Raises at one element, until the file is there."""
+
+    def __init__(self, topic, file):
+        super().__init__(topic)
+        self.file = str(file)
+
+    def serialize(self, element, context, timestamp):
+        if element[1] == COUNT // 2 and not os.path.exists(self.file):
+            open(self.file, "w").close()
+            raise OSError("the schema registry is away")
+        return super().serialize(element, context, timestamp)
+
+
+def test_a_batch_that_failed_in_a_worker_is_written_again(env, topics, topic, builder, tmp_path):
+    """From its first element: each key has all its numbers, and again some of the batch that failed."""
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    env.setRestartStrategy(RestartStrategies.fixedDelayRestart(1, 0))
+    env.getConfig().setElementsPerBatch(COUNT // BATCHES)
+    elements = env.fromCollection([(f"key-{n % KEYS}", n) for n in range(COUNT)])
+    latest = elements.keyBy(lambda e: e[0]).reduce(lambda one, other: other)
+    schema = BreaksOnce(topic, tmp_path / "broken")
+    latest.sinkTo(builder.setRecordSerializer(schema).build())
+    assert env.execute().numRestarts == 1
+    of_key: dict[bytes, list[int]] = {}
+    for message in topics.read(topic):
+        of_key.setdefault(message.key(), []).append(int(message.value()))
+    size = COUNT // BATCHES
+    failed = COUNT // 2 // size
+    for numbers in of_key.values():
+        first = list(dict.fromkeys(numbers))
+        assert first == sorted(first)
+        assert len(first) == COUNT // KEYS
+        again = [n for n in set(numbers) if numbers.count(n) > 1]
+        assert {n // size for n in again} <= {failed}
 
 
 def test_exactly_once_is_written_by_the_driver(env, topics, topic, builder):
