@@ -224,6 +224,7 @@ def signed_job(env, topic, builder):
     return env.execute()
 
 
+@pytest.mark.slow("six batches on Spark, and workers that are visited at the end")
 @pytest.mark.parametrize("guarantee", [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE])
 def test_workers_write_each_with_one_producer(env, topics, topic, builder, guarantee):
     result = signed_job(env, topic, builder.setDeliveryGuarantee(guarantee))
@@ -256,6 +257,7 @@ class BreaksOnce(Signed):
         return super().serialize(element, context, timestamp)
 
 
+@pytest.mark.slow("a job on Spark that is started again")
 def test_a_batch_that_failed_in_a_worker_is_written_again(env, topics, topic, builder, tmp_path):
     """From its first element: each key has all its numbers, and again some of the batch that failed."""
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
