@@ -49,14 +49,16 @@ test-web: $(READY)
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	FLINKISH_TEST_WEB=1 $(BIN)/pytest -m web tests/web
 
-# Kafka on a real broker and with a real schema registry, which Maven brings into build/kafka, and databases on a real
-# PostgreSQL.
+# Kafka on a real broker and with a real schema registry, which Maven brings into build/kafka, databases on a real
+# PostgreSQL, and a sink of the docs on a real Redis.
 test-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker registry
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || \
 		{ apt-get update && apt-get install --yes --no-install-recommends postgresql; }
 	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest -m kafka tests/kafka
-	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest tests/runtime/sinks/test_jdbc_writer.py
+	command -v redis-server >/dev/null || \
+		{ apt-get update && apt-get install --yes --no-install-recommends redis-server; }
+	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest tests/runtime/sinks/test_jdbc_writer.py tests/docs/test_own_sinks.py
 
 # The notebooks of the examples, each on a kernel of its own.
 test-notebooks: $(READY)

@@ -95,6 +95,7 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
             ("foreach", "forEach"),
             "write forEachBatch(function), which gets the elements of a batch and its id, or print()",
         ),
+        "foreachPartition": "write forEachPartition(function), which gets an iterator in the workers",
         "collect": "write executeAndCollect(), which runs the job and gives its results",
         "show": "write print(), or executeAndCollect(limit=20)",
         **dict.fromkeys(

@@ -234,6 +234,25 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
         )
 
 
+class DriverResultsWarning(FlinkishError, UserWarning):
+    """A batch has brought so many elements to the driver that the cluster waits for that one process.
+
+    ``sink`` is the name of the sink that got them, ``elements`` how many the batch has brought by then.
+    """
+
+    def __init__(self, sink: str, elements: int) -> None:
+        super().__init__(sink, elements)
+        self.sink, self.elements = sink, elements
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sink}: a batch has brought {self.elements:,} elements to the driver, which must hold them"
+            " all and calls the sink alone. Write them from the workers, with sinkTo(sink) or"
+            " forEachPartition(function), or let a batch have fewer elements"
+            " (env.getConfig().setElementsPerBatch(n))."
+        )
+
+
 class UnboundedPatternWarning(FlinkishError, UserWarning):
     """A pattern has no ``within``, so its partial matches are kept for ever. ``pattern`` is its text."""
 

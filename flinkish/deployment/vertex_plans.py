@@ -9,8 +9,9 @@ import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.function_source import FunctionSource
+from flinkish.api.connectors.kafka.sink import KafkaSink
 from flinkish.api.connectors.kafka.source import KafkaSource
-from flinkish.api.connectors.sink import Sink
+from flinkish.api.connectors.sink import ForEachPartitionSink, Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
@@ -139,12 +140,18 @@ def shipped_source(source: Source[Any]) -> bytes:
         ) from error
 
 
+def _place_of_connections(sink: Sink[Any]) -> str:
+    if isinstance(sink, ForEachPartitionSink):
+        return "the function"
+    return "serialize()" if isinstance(sink, KafkaSink) else "createWriter(context)"
+
+
 def shipped_sink(name: str, sink: Sink[Any]) -> bytes:
-    """A sink of the user's own as bytes. Raises InvalidProgramError if it cannot be pickled."""
+    """A sink that workers write as bytes. Raises InvalidProgramError if it cannot be pickled."""
     try:
         return bytes(cloudpickle.dumps(sink))
     except Exception as error:
         raise InvalidProgramError(
             f"{name}: the {type(sink).__name__} cannot be pickled for the workers: {error}. It probably"
-            " has a lock, a file or a connection: create that in createWriter(context)."
+            f" has a lock, a file or a connection: create that in {_place_of_connections(sink)}."
         ) from error

@@ -51,7 +51,7 @@ from flinkish.runtime.batch_writers import check_writers
 from flinkish.runtime.closing import Closeable, close_all, closed_on_error
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
-from flinkish.runtime.reports import OperatorReport, decode_reports
+from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS, StageTask
@@ -132,6 +132,7 @@ class LocalJob:
         self._sinks = {
             vertex.uid: opened_sink(vertex.head, restored is not None) for vertex in graph.sinks
         }
+        self._sink_names = {vertex.uid: vertex.head.name for vertex in graph.sinks}
         self._sources: dict[str, LocalSource] = {}
         self._alignments = Alignments(graph)
         self._aligned: dict[str, int | None] = {}
@@ -376,7 +377,9 @@ class LocalJob:
             if uid in by_sink and uid not in batch.written:
                 self._check_cancelled()
                 runs = [decode_frame(row.frame).records for row in by_sink[uid]]
-                sink.write(runs, batch.number)
+                counts = sink.write(runs, batch.number)
+                if counts is not None:
+                    batch.reports.append(sink_report(uid, self._sink_names[uid], *counts))
                 batch.written.add(uid)
         self.metrics.add(batch.reports)
         for store in self._stores.values():

@@ -36,7 +36,7 @@ from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import mapped, user_code_of
-from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
 from flinkish.runtime.sinks.buckets import BUCKET, by_bucket
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
@@ -45,8 +45,8 @@ class LocalSink(ABC):
     """A sink that is being written to."""
 
     @abstractmethod
-    def write(self, runs: Sequence[Records], batchId: int) -> None:
-        """Write the elements of a batch."""
+    def write(self, runs: Sequence[Records], batchId: int) -> SendCounts | None:
+        """Write the elements of a batch. A sink that counts returns what."""
 
     def close(self) -> None:
         """Called at the end of the job, also after an error."""
@@ -151,8 +151,8 @@ class Transactions(LocalSink):
     def __init__(self, writer: BatchWriter) -> None:
         self._writer = writer
 
-    def write(self, runs: Sequence[Records], batchId: int) -> None:
-        self._writer.write(runs, batchId)
+    def write(self, runs: Sequence[Records], batchId: int) -> SendCounts:
+        return self._writer.write(runs, batchId)
 
     def close(self) -> None:
         self._writer.close()

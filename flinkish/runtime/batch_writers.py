@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeGuard, Union
 
 from flinkish.api.connectors.jdbc_sink import JdbcSink
-from flinkish.api.connectors.kafka.sink import KafkaSink
+from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
 from flinkish.runtime.kafka.writer import KafkaWriter, check_prefixes
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
@@ -17,6 +17,13 @@ WrittenInBatches = Union[KafkaSink[Any], JdbcSink[Any]]
 def is_written_in_batches(sink: object) -> TypeGuard[WrittenInBatches]:
     """Whether a sink has a ``BatchWriter``."""
     return isinstance(sink, (KafkaSink, JdbcSink))
+
+
+def is_written_in_tasks(sink: object) -> TypeGuard[KafkaSink[Any]]:
+    """Whether each task may write its part of a batch with a writer of its own."""
+    return (
+        isinstance(sink, KafkaSink) and sink.deliveryGuarantee is not DeliveryGuarantee.EXACTLY_ONCE
+    )
 
 
 def check_writers(sinks: Iterable[object]) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from flinkish.api.errors import elements_hidden
 from flinkish.api.metrics import HistogramStatistics
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.columns.tracing.column_runs import RunReport
 
@@ -97,6 +98,30 @@ class OperatorReport(NamedTuple):
     """The name, the id and, pickled, the value of each accumulator that has changed."""
     columnRuns: tuple[RunReport, ...] = ()
     """The runs that its functions took over columns or element by element, in this batch."""
+
+
+RECORDS_SEND = "numRecordsSend"
+"""The name, Flink's, of the count of records that a sink has sent."""
+
+
+def sink_report(uid: str, name: str, received: int, sent: int) -> OperatorReport:
+    """The report of a sink that got so many elements in a batch, and sent so many records."""
+    return OperatorReport(
+        uid,
+        name,
+        keyGroup=SOURCE_PART,
+        numRecordsIn=received,
+        numRecordsOut=0,
+        numLateRecordsDropped=0,
+        watermark=MIN_TIMESTAMP,
+        timers=0,
+        stateEntries=0,
+        statePages=0,
+        nextProcessingTime=None,
+        userCounts={RECORDS_SEND: sent},
+        userGauges={},
+        userHistograms={},
+    )
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:

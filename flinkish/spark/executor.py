@@ -34,6 +34,7 @@ from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
@@ -67,6 +68,7 @@ from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.session.workers import prepared_session
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sinks.task_writers import SinkTasks
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
@@ -241,6 +243,7 @@ class _Queries:
         self._name = jobName
         self._files = sink_files(session, graph)
         self._alignments = Alignments(graph)
+        self._results = DriverResults()
         history = BatchHistory(history_log(storage) if given else None)
         offsets = _group_offsets(graph, storage)
         self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
@@ -266,7 +269,7 @@ class _Queries:
             )
         self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
-        sinks = self._sinks()
+        sinks = self._sinks(run)
         unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
         interval = config.triggerIntervalOf(unbounded)
         writer = query_writer(frames, sinks, self._storage.child("query"), interval)
@@ -289,13 +292,15 @@ class _Queries:
             run.start()
             return run
 
-    def _sinks(self) -> BatchSinks:
+    def _sinks(self, run: JobRun | None) -> BatchSinks:
         return BatchSinks(
             [vertex.head for vertex in self._graph.sinks],
             self.monitor.metrics,
             self._plan,
             self._storage,
             self._files,
+            SinkTasks(run, self._settings.parallelism),
+            self._results,
             self._config.elementsHiddenInErrors,
             self._end_batch,
         )
@@ -322,7 +327,7 @@ class _Batches(_Queries):
             }
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
             frames = translate_batch(graph, sources, control, settings, self._files)
-        return BatchRun(session, frames, self._sinks(), partial(batch_settings, session))
+        return BatchRun(session, frames, self._sinks(None), partial(batch_settings, session))
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.batch_writers import is_written_in_tasks
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun
 from flinkish.spark.session.session import JOB_SETTINGS
 
@@ -49,9 +50,11 @@ class _CloseTasks:
 
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
     """Called when a run has ended: close the tasks that workers keep of it, as far as Spark reaches these
-    workers. Does nothing if no function overrides ``close`` and no source holds connections."""
+    workers. Does nothing if no function overrides ``close`` and no source or sink holds connections."""
     functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
-    held = any(isinstance(v.head.content, KafkaSource) for v in graph.sources)
+    held = any(isinstance(v.head.content, KafkaSource) for v in graph.sources) or any(
+        is_written_in_tasks(v.head.content) for v in graph.sinks
+    )
     if run is None or not (held or any(map(_closes, functions))):
         return
     try:

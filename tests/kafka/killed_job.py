@@ -7,7 +7,7 @@ those that write something. Ends with 0 when the job has ended.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from flinkish import (
     KafkaSource,
@@ -18,6 +18,7 @@ from flinkish import (
 )
 from flinkish.runtime import batch_writers
 from flinkish.runtime.records.records import Records
+from flinkish.runtime.sinks.batch_writer import SendCounts
 from tests.kafka.killed_writer import Killed, exactly_once
 
 RECORDS_A_BATCH = 400
@@ -28,10 +29,11 @@ class KilledInBatch(Killed):
 
     at = ("", -1)
 
-    def write(self, runs: Sequence[Records], batchId: int) -> None:
+    def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
         self.moment = self.at[0] if batchId == self.at[1] else ""
-        super().write(runs, batchId)
+        counts = super().write(runs, batchId)
         print(f"wrote batch {batchId}", flush=True)
+        return counts
 
 
 def main(servers: str, topic: str, results: str, checkpoint: str, moment: str, batch: int) -> None:

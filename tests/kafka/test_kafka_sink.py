@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import uuid
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from flinkish import (
     KafkaSink,
     KafkaSinkBuilder,
     ProducerRecord,
+    RestartStrategies,
     SimpleStringSchema,
     StreamExecutionEnvironment,
     WatermarkStrategy,
@@ -158,6 +161,150 @@ def murmur2(data: bytes) -> int:
         h = h * m & mask
     h = (h ^ h >> 13) * m & mask
     return h ^ h >> 15
+
+
+@pytest.mark.parametrize("guarantee", DeliveryGuarantee)
+def test_what_was_sent_is_counted(local, topic, builder, guarantee):
+    builder.setDeliveryGuarantee(guarantee).setTransactionalIdPrefix(topic)
+    sink = builder.setRecordSerializer(Even(topic)).build()
+    local.fromData("1", "2", "3", "4", "5").sinkTo(sink).name("evens")
+    found = local.execute().getMetrics()["evens"]
+    assert (found.numRecordsIn, found.user["numRecordsSend"]) == (5, 2)
+
+
+@pytest.mark.parametrize("guarantee", DeliveryGuarantee)
+def test_a_refused_record_names_sink_topic_and_partition(local, topic, builder, guarantee):
+    builder.setDeliveryGuarantee(guarantee).setTransactionalIdPrefix(topic)
+    # More than the broker takes, but not more than the producer sends
+    builder.setProperty("message.max.bytes", "5000000")
+    sink = builder.setRecordSerializer(Last(topic)).build()
+    local.fromData("x" * 2_000_000).sinkTo(sink).name("ledger")
+    with pytest.raises(JobExecutionError, match=f"^ledger: .* the topic '{topic}', partition 1: "):
+        local.execute()
+
+
+class Last(KafkaRecordSerializationSchema[str]):
+    """Writes to the last partition."""
+
+    def __init__(self, topic):
+        self.topic = topic
+
+    def serialize(self, element, context, timestamp):
+        partition = context.getPartitionsForTopic(self.topic)[-1]
+        return ProducerRecord(self.topic, element.encode(), partition=partition)
+
+
+# ---------------------------------------------------------------------- in the workers
+
+
+class Signed(KafkaRecordSerializationSchema[tuple[str, int]]):
+    """Signs each record with the process, the task, and a mark on the producer's context."""
+
+    def __init__(self, topic):
+        self.topic = topic
+
+    def serialize(self, element, context, timestamp):
+        key, number = element
+        if not hasattr(context, "mark"):
+            context.mark = uuid.uuid4().hex
+        task = context.getParallelInstanceId(), context.getNumberOfParallelInstances()
+        headers = {"process": os.getpid(), "mark": context.mark, "task": task}
+        signed = [(name, str(value).encode()) for name, value in headers.items()]
+        return ProducerRecord(self.topic, str(number).encode(), key.encode(), headers=signed)
+
+
+KEYS, COUNT, BATCHES = 5, 60, 6
+
+
+def signed_job(env, topic, builder):
+    env.getConfig().setElementsPerBatch(COUNT // BATCHES)
+    elements = env.fromCollection([(f"key-{n % KEYS}", n) for n in range(COUNT)])
+    latest = elements.keyBy(lambda e: e[0]).reduce(lambda one, other: other)
+    latest.sinkTo(builder.setRecordSerializer(Signed(topic)).build()).name("latest")
+    return env.execute()
+
+
+@pytest.mark.slow("six batches on Spark, and workers that are visited at the end")
+@pytest.mark.parametrize("guarantee", [DeliveryGuarantee.NONE, DeliveryGuarantee.AT_LEAST_ONCE])
+def test_workers_write_each_with_one_producer(env, topics, topic, builder, guarantee):
+    result = signed_job(env, topic, builder.setDeliveryGuarantee(guarantee))
+    assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
+    messages = topics.read(topic)
+    of_key: dict[bytes, list[int]] = {}
+    for message in messages:
+        of_key.setdefault(message.key(), []).append(int(message.value()))
+    assert {len(numbers) for numbers in of_key.values()} == {COUNT // KEYS}
+    assert all(numbers == sorted(numbers) for numbers in of_key.values())
+    signs = [{name: value.decode() for name, value in m.headers()} for m in messages]
+    assert str(os.getpid()) not in {sign["process"] for sign in signs}
+    assert {sign["task"] for sign in signs} == {"(0, 2)", "(1, 2)"}
+    # Kept from batch to batch, whichever task a worker gets: far fewer than a batch and task each has one
+    producers = {(sign["process"], sign["mark"]) for sign in signs}
+    assert len(producers) == len({sign["process"] for sign in signs}) < 2 * BATCHES
+
+
+class BreaksOnce(Signed):
+    """Raises at one element, until the file is there."""
+
+    def __init__(self, topic, file):
+        super().__init__(topic)
+        self.file = str(file)
+
+    def serialize(self, element, context, timestamp):
+        if element[1] == COUNT // 2 and not os.path.exists(self.file):
+            open(self.file, "w").close()
+            raise OSError("the schema registry is away")
+        return super().serialize(element, context, timestamp)
+
+
+@pytest.mark.slow("a job on Spark that is started again")
+def test_a_batch_that_failed_in_a_worker_is_written_again(env, topics, topic, builder, tmp_path):
+    """From its first element: each key has all its numbers, and again some of the batch that failed."""
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    env.setRestartStrategy(RestartStrategies.fixedDelayRestart(1, 0))
+    env.getConfig().setElementsPerBatch(COUNT // BATCHES)
+    elements = env.fromCollection([(f"key-{n % KEYS}", n) for n in range(COUNT)])
+    latest = elements.keyBy(lambda e: e[0]).reduce(lambda one, other: other)
+    schema = BreaksOnce(topic, tmp_path / "broken")
+    latest.sinkTo(builder.setRecordSerializer(schema).build())
+    assert env.execute().numRestarts == 1
+    of_key: dict[bytes, list[int]] = {}
+    for message in topics.read(topic):
+        of_key.setdefault(message.key(), []).append(int(message.value()))
+    size = COUNT // BATCHES
+    failed = COUNT // 2 // size
+    for numbers in of_key.values():
+        first = list(dict.fromkeys(numbers))
+        assert first == sorted(first)
+        assert len(first) == COUNT // KEYS
+        again = [n for n in set(numbers) if numbers.count(n) > 1]
+        assert {n // size for n in again} <= {failed}
+
+
+def test_exactly_once_is_written_by_the_driver(env, topics, topic, builder):
+    builder.setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix(topic)
+    result = signed_job(env, topic, builder)
+    assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
+    found = [dict(message.headers()) for message in topics.read(topic)]
+    assert [sign["process"] for sign in found] == [str(os.getpid()).encode()] * COUNT
+
+
+def test_at_parallelism_1_there_is_one_writer(env, topics, topic, builder):
+    """Also of elements that come straight from two sources, which two tasks of Spark read."""
+    sources = [env.fromCollection([("a", n) for n in range(m, m + 50)]) for m in (0, 50)]
+    sources[0].union(sources[1]).sinkTo(builder.setRecordSerializer(Signed(topic)).build())
+    env.setParallelism(1).execute()
+    messages = topics.read(topic)
+    assert [int(message.value()) for message in messages] == list(range(100))
+    assert {dict(message.headers())["task"] for message in messages} == {b"(0, 1)"}
+
+
+def test_a_refused_record_fails_the_batch_from_the_worker(env, topic, builder):
+    builder.setProperty("message.max.bytes", "5000000")
+    sink = builder.setRecordSerializer(Last(topic)).build()
+    env.fromData("x" * 2_000_000).sinkTo(sink).name("ledger")
+    with pytest.raises(JobExecutionError, match=f"^ledger: .* the topic '{topic}', partition 1: "):
+        env.execute()
 
 
 # ---------------------------------------------------------------------- exactly once

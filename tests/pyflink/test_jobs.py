@@ -697,3 +697,15 @@ def test_a_source_and_a_sink_of_ones_own_go_through_pyflinks_door(local):
     squares.map(lambda n: n + 1, Types.INT()).sink_to(Noting())
     local.execute()
     assert Noting.seen == [1, 2, 5, 10]
+
+
+def test_for_each_partition_gets_the_elements_of_each_batch(local, tmp_path):
+    path = str(tmp_path / "out")
+
+    def append(elements):
+        with open(path, "a", encoding="utf-8") as file:
+            print(list(elements), file=file)
+
+    local.from_collection([1, 2, 3], Types.INT()).for_each_partition(append)
+    local.execute()
+    assert (tmp_path / "out").read_text() == "[1, 2, 3]\n"

@@ -94,6 +94,9 @@ def sinks(pairs: DataStream[Pair]) -> None:
     assert_type(pairs.printToErr("pairs").name("errors"), DataStreamSink[Pair])
     assert_type(pairs.sinkTo(FileSink.forCsv("out")), DataStreamSink[Pair])
     assert_type(pairs.forEachBatch(print), DataStreamSink[Pair])
+    assert_type(
+        pairs.forEachPartition(lambda found: sum(n for _, n in found)), DataStreamSink[Pair]
+    )
     assert_type(pairs.forEachBatchDataFrame(print, "f0 string"), DataStreamSink[Pair])
     assert_type(pairs.collectAsync(), CloseableIterator[Pair])
     assert_type(pairs.executeAndCollect("name", 3), list[Pair])

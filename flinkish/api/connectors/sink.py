@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -37,7 +37,8 @@ class Sink(Generic[T_contra]):
 
     @property
     def isUsers(self) -> bool:
-        """Whether it is a sink of the user's own, written by a ``SinkWriter``."""
+        """Whether code of the user's writes it in the workers: a ``SinkWriter``, or the function of
+        ``forEachPartition``."""
         return type(self).createWriter is not Sink.createWriter
 
     def createWriter(self, context: WriterInitContext) -> SinkWriter[T_contra]:
@@ -102,6 +103,26 @@ class ForEachBatchSink(Sink[T_contra]):
 
     def __post_init__(self) -> None:
         checked_callable("forEachBatch", self.function, "f(elements, batchId)", 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ForEachPartitionSink(Sink[T_contra]):
+    """Calls ``function(elements)`` in the workers, once for each task and batch that has elements, with an
+    iterator over them.
+
+    A batch that is run again after a failure calls it again: each element comes at least once.
+    """
+
+    kind: ClassVar[str] = "ForEachPartitionSink"
+
+    function: Callable[[Iterator[T_contra]], object]
+
+    def __post_init__(self) -> None:
+        checked_callable("forEachPartition", self.function, "f(elements)", 1)
+
+    @property
+    def isUsers(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False)

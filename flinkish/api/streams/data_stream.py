@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from html import escape
 from itertools import islice
@@ -22,6 +22,7 @@ from flinkish.api.connectors.sink import (
     DiscardingSink,
     ForEachBatchDataFrameSink,
     ForEachBatchSink,
+    ForEachPartitionSink,
     PrintSink,
     Sink,
 )
@@ -487,6 +488,15 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         """Call ``function(elements, batchId)`` in the driver for each batch with elements. A batch that is
         run again after a crash has the same id."""
         return self._sink("For Each Batch", ForEachBatchSink(function))
+
+    def forEachPartition(
+        self, function: Callable[[Iterator[T_co]], object]
+    ) -> DataStreamSink[T_co]:
+        """Call ``function(elements)`` in the workers, once for each task and batch that has elements, with an
+        iterator over them in their order; what it returns is ignored, and so is what it leaves in the
+        iterator. A batch that is run again after a failure calls it again, so that each element comes at
+        least once; ``sinkTo`` with a ``Sink`` of your own and a committer can do better."""
+        return self._sink("For Each Partition", ForEachPartitionSink(function))
 
     def forEachBatchDataFrame(
         self,

@@ -137,7 +137,9 @@ class JobDetailsView:
             load.skew,
             dict(loads.keyGroups.get(vertex.uid, {})),
             tuple(
-                self._operator(vertex, node, metrics) for node in vertex.nodes if not node.isSink
+                self._operator(vertex, node, metrics)
+                for node in vertex.nodes
+                if not node.isSink or node.uid in metrics
             ),
             self._monitor.readUpTo.get(vertex.uid),
             tuple(

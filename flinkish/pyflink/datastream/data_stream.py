@@ -461,6 +461,11 @@ class DataStream(AbsentMethods):
         """Call ``function(elements, batch_id)`` in the driver for each batch with elements."""
         return DataStreamSink(self._stream.forEachBatch(function))
 
+    def for_each_partition(self, function: Callable[[Iterator[Any]], object]) -> DataStreamSink:
+        """Call ``function(elements)`` in the workers for each task and batch with elements, with an iterator
+        over them, each at least once."""
+        return DataStreamSink(self._stream.forEachPartition(function))
+
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> Any:

@@ -1,9 +1,9 @@
-"""``KafkaWriter``: writes the batches of a ``KafkaSink``, on the driver."""
+"""``KafkaWriter``: writes the batches of a ``KafkaSink``: exactly once on the driver, else in the workers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ from flinkish.runtime.kafka.client import (
 )
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import user_code_of
-from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
 
 USER = "KafkaSink"
 
@@ -65,8 +65,9 @@ def check_prefixes(sinks: Iterable[object]) -> None:
 
 
 class KafkaWriter(BatchWriter):
-    """Writes the batches of a sink. ``name`` is that of the sink in errors. ``job`` is the same for all runs
-    that go on from a checkpoint: by it and its number a batch that comes again is known."""
+    """Writes the batches of a sink, or what one task has of them. ``name`` is that of the sink in errors.
+    ``job`` is the same for all runs that go on from a checkpoint: by it and its number a batch that comes
+    again is known, with EXACTLY_ONCE."""
 
     def __init__(self, sink: KafkaSink[Any], name: str, job: str, timeZone: str) -> None:
         self._sink = sink
@@ -94,31 +95,39 @@ class KafkaWriter(BatchWriter):
             self._group = f"flinkish-{sink.transactionalIdPrefix}"
             self._begin_run()
 
-    def write(self, runs: Sequence[Records], batchId: int) -> None:
+    def beginTask(self, index: int, count: int) -> None:
+        """What is written next is that of the task ``index`` of ``count``; 0 of 1 until this is called."""
+        self._context.index, self._context.count = index, count
+
+    def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
         if batchId <= self._written:
             LOG.info("%s: the batch %d is there already", USER, batchId)
-            return
+            return SendCounts(0, 0)
         if self._exactly_once:
             with self._transaction(batchId) as topics:
-                self._send(runs, topics)
+                sent = self._send(runs, topics)
         else:
-            self._send(runs, {})
-            if self._sink.deliveryGuarantee is DeliveryGuarantee.AT_LEAST_ONCE:
-                self._flush()
+            sent = self._send(runs, {})
+            # With NONE as well: another worker may write the next batch of a key, with a producer of its own
+            self._flush()
         self._check()
+        return sent
 
     def close(self) -> None:
         if not self._exactly_once:
-            self._producer.flush(self._patience)
+            # Only a batch that failed leaves something; it must not come between what is written again
+            self._producer.purge()
 
     # ------------------------------------------------------------------ sending
 
-    def _send(self, runs: Sequence[Records], topics: dict[str, int]) -> None:
+    def _send(self, runs: Iterable[Records], topics: dict[str, int]) -> SendCounts:
         """Send elements; ``topics`` gets the topics that they go to."""
         serialize, context = self._serialize, self._context
+        received = sent = 0
         element: Any = None
         with user_code_of(self._name, lambda: element):
             for run in runs:
+                received += len(run)
                 for element, timestamp in zip(run.values, run.timestamps.tolist()):
                     record = serialize(element, context, timestamp if timestamp >= 0 else None)
                     if record is not None:
@@ -126,7 +135,9 @@ class KafkaWriter(BatchWriter):
                             raise _no_record(record)
                         topics[record.topic] = 0
                         self._produce(record)
+                        sent += 1
         self._poll(0)
+        return SendCounts(received, sent)
 
     def _produce(self, record: ProducerRecord) -> None:
         more: dict[str, Any] = {}
@@ -148,9 +159,10 @@ class KafkaWriter(BatchWriter):
                 raise self._error("write", error) from None
 
     def _flush(self) -> None:
-        # Not by flush(), which raises a SystemError when the producer has been fenced
+        # A producer that has been fenced raises a SystemError in flush(); any other does not linger there
+        wait = self._poll if self._exactly_once else self._producer.flush
         while len(self._producer):
-            self._poll(_POLL_SECONDS)
+            wait(_POLL_SECONDS)
             self._check()
 
     def _poll(self, seconds: float) -> None:
@@ -161,11 +173,15 @@ class KafkaWriter(BatchWriter):
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None and len(self._failed) < 10:
-            self._failed.append(f"to the topic {message.topic()!r}: {error.str()}")
+            partition = message.partition()
+            place = f", partition {partition}" if partition is not None and partition >= 0 else ""
+            self._failed.append(f"to the topic {message.topic()!r}{place}: {error.str()}")
 
     def _check(self) -> None:
         if self._failed:
-            raise JobExecutionError(f"{USER}: a record could not be written {self._failed[0]}.")
+            raise JobExecutionError(
+                f"{self._name}: a record could not be written {self._failed[0]}."
+            )
 
     # ------------------------------------------------------------------ transactions
 
@@ -276,6 +292,7 @@ class _Context(KafkaSinkContext):
     """Asks the brokers, once for each topic."""
 
     def __init__(self, producer: Any) -> None:
+        self.index, self.count = 0, 1
         self._producer = producer
         self._partitions: dict[str, list[int]] = {}
 
@@ -284,6 +301,12 @@ class _Context(KafkaSinkContext):
             found = self._producer.list_topics(topic, timeout=30).topics[topic].partitions
             self._partitions[topic] = sorted(found)
         return self._partitions[topic]
+
+    def getParallelInstanceId(self) -> int:
+        return self.index
+
+    def getNumberOfParallelInstances(self) -> int:
+        return self.count
 
 
 class _JsonSerialization(SerializationSchema[Any]):

@@ -1,19 +1,30 @@
-"""``BatchWriter``: writes a sink's batches on the driver, and knows a batch that comes again."""
+"""``BatchWriter``: writes a sink's batches; exactly once, on the driver, it knows a batch that comes again."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from flinkish.runtime.records.records import Records
+
+
+class SendCounts(NamedTuple):
+    """What a sink has done with a batch, or with a part of it."""
+
+    received: int
+    """How many elements came."""
+    sent: int
+    """How many records were made of them and sent."""
 
 
 class BatchWriter(ABC):
     """The open connection of a sink. It is made with the sink's first batch in a run of the job."""
 
     @abstractmethod
-    def write(self, runs: Sequence[Records], batchId: int) -> None:
-        """Write the elements of a batch, unless they are there from an earlier run."""
+    def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
+        """Write the elements of a batch, unless they are there from an earlier run. Returns how many that
+        were."""
 
     @abstractmethod
     def close(self) -> None:

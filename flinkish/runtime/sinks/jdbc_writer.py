@@ -6,7 +6,7 @@ import importlib
 import re
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,7 @@ from flinkish.api.connectors.urls import shown_url
 from flinkish.api.errors import JobExecutionError, NotSupportedError
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import user_code_of
-from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
 
 BATCHES = "flinkish_batches"
 """The table with the last batch of each sink of each job."""
@@ -114,9 +114,10 @@ class JdbcWriter(BatchWriter):
                 " Start it, or fix the JdbcConnectionOptions."
             ) from None
 
-    def write(self, runs: Sequence[Records], batchId: int) -> None:
+    def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
         rows = self._rows(runs)
         database = self._database
+        sent = 0
         statement = database.statement(self._sink.sql)
         try:
             database.begin()
@@ -126,6 +127,7 @@ class JdbcWriter(BatchWriter):
                     cursor = database.connection.cursor()
                     for start in range(0, len(rows), size):
                         cursor.executemany(statement, rows[start : start + size])
+                    sent = len(rows)
                     if self._sink.exactlyOnce:
                         self._note(batchId)
                 database.connection.execute("COMMIT")
@@ -137,11 +139,12 @@ class JdbcWriter(BatchWriter):
                 f"{self._name}: the database refuses batch {batchId} of {self._sink.sql!r}:"
                 f" {str(error).strip()}. Nothing of the batch is written."
             ) from None
+        return SendCounts(len(rows), sent)
 
     def close(self) -> None:
         self._database.connection.close()
 
-    def _rows(self, runs: Sequence[Records]) -> list[list[Any]]:
+    def _rows(self, runs: Iterable[Records]) -> list[list[Any]]:
         """The values of the statement for each element."""
         build, count = self._sink.statementBuilder, self._count
         rows: list[list[Any]] = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from flinkish.api.connectors.sink import Sink
+from flinkish.api.connectors.sink import ForEachPartitionSink, Sink
 from flinkish.api.connectors.sink_writer import (
     CommitRequest,
     CommitRequestState,
@@ -67,12 +67,28 @@ class Written(NamedTuple):
 def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext) -> Written:
     """Write the elements of a batch in one subtask."""
     of_sink = FunctionAttributes(name, sink)
+    if isinstance(sink, ForEachPartitionSink):
+        _call(name, sink, runs)
+        return Written((), of_sink.changes())
     with user_method_of(name, "createWriter()"):
         writer = sink.createWriter(context)
     # The writer itself is made for the batch, and may keep what it likes
     kept = of_sink, FunctionAttributes(name, *type(writer).__mro__)
     prepared = _prepared(name, sink, writer, runs)
     return Written(prepared, list(dict.fromkeys(c for each in kept for c in each.changes())))
+
+
+def _call(name: str, sink: ForEachPartitionSink[Any], runs: Iterable[Records]) -> None:
+    """Call the function of ``forEachPartition``; an error names the element that it took last."""
+    last: list[Any] = [None]
+
+    def elements() -> Iterator[Any]:
+        for run in runs:
+            for last[0] in run.values:
+                yield last[0]
+
+    with user_code_of(name, lambda: last[0]):
+        sink.function(elements())
 
 
 def _prepared(name: str, sink: Sink[Any], writer: Any, runs: Iterable[Records]) -> Collection[Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.sink import (
+    DiscardingSink,
     ForEachBatchDataFrameSink,
     ForEachBatchSink,
     PrintSink,
@@ -22,14 +23,20 @@ from flinkish.deployment.sink_columns import line_writer, part_files
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
-from flinkish.runtime.batch_writers import batch_writer, check_writers, is_written_in_batches
+from flinkish.runtime.batch_writers import (
+    batch_writer,
+    check_writers,
+    is_written_in_batches,
+    is_written_in_tasks,
+)
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
-from flinkish.runtime.reports import decode_reports
-from flinkish.runtime.sinks.batch_writer import BatchWriter
+from flinkish.runtime.reports import decode_reports, sink_report
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
 from flinkish.runtime.sinks.buckets import BUCKET
+from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
@@ -41,6 +48,7 @@ from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
+from flinkish.spark.sinks.task_writers import SinkTasks, TaskWriters
 from flinkish.spark.sinks.user_sinks import UserSink
 
 if TYPE_CHECKING:
@@ -104,7 +112,8 @@ class BatchSinks:
 
     A batch that failed or was not committed comes again with its id, and is then written again:
     files of that id are replaced, the driver's own sinks get what a first try gave them only once
-    within one run. ``files`` are the sinks that tasks write, by uid. ``batchEnded`` is called with the id
+    within one run. ``files`` are the sinks that tasks write, by uid; ``tasks`` those in which workers write
+    to Kafka, and ``results`` counts what comes to the driver. ``batchEnded`` is called with the id
     of a batch, and when (s since the epoch) it came, had run through all stages, and was written.
     """
 
@@ -115,6 +124,8 @@ class BatchSinks:
         plan: CheckpointPlan,
         storage: CheckpointStorage,
         files: Mapping[str, PartFiles],
+        tasks: SinkTasks,
+        results: DriverResults,
         elementsHidden: bool = False,
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
@@ -133,11 +144,17 @@ class BatchSinks:
             for node in sinks
             if isinstance(node.content, Sink) and node.content.isUsers
         }
-        self._written_by_workers = {*self._parallel, *self._users}
+        self._in_tasks = {
+            node.uid: TaskWriters(node, tasks, elementsHidden)
+            for node in sinks
+            if is_written_in_tasks(node.content)
+        }
+        self._written_by_workers = {*self._parallel, *self._users, *self._in_tasks}
         """Sinks that workers write in other Spark jobs than the one that collects."""
         check_writers(node.content for node in sinks)
         self._writers: dict[str, BatchWriter] = {}
         self._metrics = metrics
+        self._results = results
         self._plan = plan
         self._batch_ended = batchEnded
         self._changes = AttributeWarnings()
@@ -228,20 +245,26 @@ class BatchSinks:
             for uid, sink in self._users.items():
                 if uid in by_target:
                     sink.write(frame, number)
+            counts: dict[str, SendCounts] = {}
+            self._results.beginBatch()
+            for uid, writers in self._in_tasks.items():
+                if uid in by_target:
+                    if self._cancelled:
+                        raise BatchAbortedError
+                    counts[uid] = writers.write(frame, number, _time_zone(frame))
             for uid, node in self._sinks.items():
-                if uid in by_target and is_written_in_batches(node.content):
+                if uid not in by_target or uid in self._written_by_workers or uid in self._files:
+                    continue
+                if is_written_in_batches(node.content):
                     runs = [decode_frame(data).records for data in by_target[uid]]
                     if self._cancelled:
                         raise BatchAbortedError
-                    self._writer(node, frame).write(runs, number)
-                elif (
-                    uid in by_target
-                    and uid not in self._written_by_workers
-                    and uid not in self._files
-                ):
-                    values = [
-                        v for data in by_target[uid] for v in decode_frame(data).records.values
-                    ]
+                    counts[uid] = self._writer(node, frame).write(runs, number)
+                else:
+                    runs = [decode_frame(data).records for data in by_target[uid]]
+                    if not isinstance(node.content, DiscardingSink):
+                        self._results.add(node.name, sum(map(len, runs)))
+                    values = [value for run in runs for value in run.values]
                     if self._cancelled:
                         raise BatchAbortedError
                     self._write(node.content, node.name, values, number)
@@ -250,6 +273,7 @@ class BatchSinks:
                 self._metrics.add(reports)
                 log_again(record for report in reports for record in report.logs)
                 self._changes.warn(changes)
+            self._metrics.add(sink_report(u, self._sinks[u].name, *n) for u, n in counts.items())
             self._plan.noteStates(self._metrics.states)
             ended = time.time()
             self._metrics.endBatch(round(ended * 1000))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
@@ -47,27 +48,34 @@ class WriteFunction:
         from pyspark import TaskContext
 
         hide_elements(self.elementsHidden)
-        first = next((batch for batch in batches if batch.num_rows), None)
-        if first is None:
+        runs = runs_of(batches)
+        if runs is None:
             return
         task = TaskContext.get()
         index, attempt = (task.partitionId(), task.attemptNumber()) if task else (0, 0)
         info = TaskInfo(self.name, index + 1, index + 1, index, attempt)
         sink: Sink[Any] = pickle.loads(self.payload)
-        runs = self._runs(first, batches)
         prepared, changes = write(self.name, sink, runs, BatchContext(info, self.batchId))
         written = cloudpickle.dumps((list(prepared), [tuple(change) for change in changes]))
         yield pa.RecordBatch.from_pydict({"written": pa.array([written], pa.binary())})
 
-    def _runs(self, first: pa.RecordBatch, more: Iterator[pa.RecordBatch]) -> Iterator[Records]:
-        yield from _records(first)
-        for batch in more:
-            yield from _records(batch)
+
+def frames_of(frame: DataFrame, uid: str) -> DataFrame:
+    """The rows that ``frame`` has for a sink. In each partition they are in order, and those of a key group
+    are in one partition."""
+    return frame.filter(frame["target"] == uid).sortWithinPartitions("gate", "slice", "sequence")
 
 
-def _records(batch: pa.RecordBatch) -> Iterator[Records]:
-    for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
-        yield decode_frame(data).records
+def runs_of(batches: Iterator[pa.RecordBatch]) -> Iterator[Records] | None:
+    """The elements in rows of frames, None if there are no rows."""
+    first = next((batch for batch in batches if batch.num_rows), None)
+    return None if first is None else _records(chain([first], batches))
+
+
+def _records(batches: Iterable[pa.RecordBatch]) -> Iterator[Records]:
+    for batch in batches:
+        for data in batch.column(batch.schema.get_field_index("frame")).to_pylist():
+            yield decode_frame(data).records
 
 
 class UserSink:
@@ -104,10 +112,8 @@ class UserSink:
             self._storage.writeText(self._note, json.dumps({**note, "prepared": [], "done": True}))
 
     def _prepare(self, frame: DataFrame, batchId: int) -> list[Any]:
-        rows = frame.filter(frame["target"] == self._uid).sortWithinPartitions(
-            "gate", "slice", "sequence"
-        )
         function = WriteFunction(self._payload, self._name, batchId, self._hidden)
+        rows = frames_of(frame, self._uid)
         found = rows.mapInArrow(function.__call__, "written binary").collect()
         written = [pickle.loads(row[0]) for row in found]
         self._changes.warn(AttributeChange(*change) for _, changes in written for change in changes)

@@ -250,6 +250,14 @@ def test_a_source_or_a_file_sink_is_checked_where_it_is_made(build, says):
     [
         (lambda s: s.assignTimestampsAndWatermarks(3), "3 of type int is not a WatermarkStrategy"),
         (lambda s: s.forEachBatch(3), "forEachBatch: 3 of type int is not a function. Pass f"),
+        (
+            lambda s: s.forEachPartition(3),
+            "forEachPartition: 3 of type int is not a function. Pass f",
+        ),
+        (
+            lambda s: s.forEachPartition(lambda: 1),
+            "forEachPartition: .* cannot be called with 1 arg",
+        ),
         (lambda s: s.forEachBatch(len), "forEachBatch: .* cannot be called with 2 arguments"),
         (lambda s: s.print(3), "print: sinkIdentifier: 3 of type int is not a str"),
         (lambda s: s.keyBy(-1), "keyBy: -1 is not a field. Pass a position from 0 on, or the"),

@@ -257,3 +257,51 @@ def test_a_sink_of_the_main_script_that_keeps_elements_there_is_told_once(tmp_pa
     *told, kept = done.stdout.splitlines()
     assert sorted(told) == ["CollectSink values", "Counting.map GOT", "Writer.write GOT"]
     assert kept == "[]"
+
+
+# ---------------------------------------------------------------------- forEachPartition
+
+
+@pytest.fixture
+def local():
+    return fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+
+
+def take(elements):
+    CALLS.append([(n, str(n)) for n in elements])
+
+
+def test_a_function_gets_an_iterator_of_each_batch(local):
+    local.getConfig().setElementsPerBatch(2)
+    local.fromCollection(range(5)).forEachPartition(take)
+    local.execute()
+    assert CALLS == [[(0, "0"), (1, "1")], [(2, "2"), (3, "3")], [(4, "4")]]
+
+
+def test_it_is_not_called_without_elements(local):
+    local.fromCollection(range(5)).filter(lambda n: n > 5).forEachPartition(take)
+    local.execute()
+    assert CALLS == []
+
+
+def test_an_error_of_it_names_the_element_that_it_took(local):
+    def divide(elements):
+        for n in elements:
+            CALLS.append(1 // n)
+
+    local.fromData(1, 0, 2).forEachPartition(divide).name("quotients")
+    with pytest.raises(UserFunctionError, match=r"quotients: .*ZeroDivisionError.* element 0"):
+        local.execute()
+
+
+def test_an_iterator_that_it_exhausts_by_hand_is_an_error_of_the_function(local):
+    local.fromData(1).forEachPartition(lambda elements: (next(elements), next(elements)))
+    with pytest.raises(UserFunctionError, match="StopIteration"):
+        local.execute()
+
+
+def test_a_function_with_a_lock_says_where_to_create_it(local):
+    lock = threading.Lock()
+    local.fromData(1).forEachPartition(lambda elements: (lock, list(elements)))
+    with pytest.raises(InvalidProgramError, match=r"lock.*: create that in the function"):
+        local.execute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from pathlib import Path
 
@@ -141,3 +142,24 @@ def test_errors_of_a_writer_come_from_the_worker(env):
     env.fromElements(13).sinkTo(Broken()).name("ledger")
     with pytest.raises(UserFunctionError, match=r"ledger: .*bad luck on the element 13"):
         env.execute()
+
+
+def test_a_function_for_each_partition_runs_in_the_workers(env, tmp_path):
+    directory = str(tmp_path)
+
+    def append(elements):
+        with Path(directory, f"of-{os.getpid()}").open("a") as file:
+            file.write(f"{list(elements)}\n")
+
+    env.getConfig().setElementsPerBatch(20)
+    numbers = env.fromCollection([(n % 4, n) for n in range(60)])
+    numbers.keyBy(lambda e: e[0]).reduce(lambda a, b: b).forEachPartition(append)
+    env.execute()
+    assert f"of-{os.getpid()}" not in {file.name for file in tmp_path.iterdir()}
+    lines = [line for file in tmp_path.glob("of-*") for line in file.read_text().splitlines()]
+    calls = sorted((ast.literal_eval(line) for line in lines), key=lambda call: call[0][1])
+    assert len(calls) == 3 * 2  # three batches, two tasks
+    of_key: dict[int, list[int]] = {}
+    for key, n in (element for call in calls for element in call):
+        of_key.setdefault(key, []).append(n)
+    assert of_key == {key: list(range(key, 60, 4)) for key in range(4)}

@@ -46,11 +46,11 @@ class KafkaSinkContext(ABC):
         """The numbers of the partitions of a topic."""
 
     def getParallelInstanceId(self) -> int:
-        """0: a sink is one task."""
+        """The task that writes, counted from 0; with EXACTLY_ONCE there is only that one."""
         return 0
 
     def getNumberOfParallelInstances(self) -> int:
-        """1: a sink is one task."""
+        """How many tasks write; with EXACTLY_ONCE 1."""
         return 1
 
 

@@ -25,7 +25,7 @@ class DeliveryGuarantee(Enum):
     AT_LEAST_ONCE = "at-least-once"
     """Once or more: a batch ends when the brokers have all of it, and may come again."""
     NONE = "none"
-    """Perhaps not at all."""
+    """In Flink perhaps not at all; here as AT_LEAST_ONCE."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class KafkaSink(Sink[T_contra]):
     With EXACTLY_ONCE a batch is a transaction, and its number is committed in the same transaction, as an
     offset of the group ``flinkish-`` and the prefix: a batch that comes again is known, and not written.
     Brokers forget that after a week (``offsets.retention.minutes``). A run that still writes when the job
-    has been started again is fenced. Needs ``pip install 'flinkish[kafka]'``.
+    has been started again is fenced. The driver writes all of it; with other guarantees the workers write,
+    each with a producer of its own. Needs ``pip install 'flinkish[kafka]'``.
 
     >>> from flinkish import KafkaRecordSerializationSchema, KafkaSink, SimpleStringSchema
     >>> sink = (

@@ -1,0 +1,36 @@
+"""``DriverResults``: warns when the batches of a job bring too much to the driver."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+from flinkish.api.errors import DriverResultsWarning
+
+_LOG = logging.getLogger("flinkish")
+
+MOST_ELEMENTS = 1_000_000
+"""How many elements a batch may bring to the driver without a warning."""
+
+
+class DriverResults:
+    """Counts the elements that a batch brings to the driver, and warns once a job."""
+
+    def __init__(self) -> None:
+        self._elements = 0
+        self._warned = False
+
+    def beginBatch(self) -> None:
+        """Count from zero."""
+        self._elements = 0
+
+    def add(self, sink: str, elements: int) -> None:
+        """Called before the sink of that name gets so many elements."""
+        self._elements += elements
+        if self._elements > MOST_ELEMENTS and not self._warned:
+            self._warned = True
+            warning = DriverResultsWarning(sink, self._elements)
+            if _LOG.hasHandlers():  # without any, logging would say it on stderr a second time
+                _LOG.warning("%s", warning)
+            # With a registry of its own, as Python shows a warning once in a process
+            warnings.warn_explicit(warning, None, "flinkish", 1, registry={})
