@@ -121,7 +121,9 @@ class QueryMonitor(JobMonitor):
         self.history.add(whole, whole=True)
         read = [
             SourceDetails(
-                *(_text(source[name]) for name in ("startOffset", "endOffset", "latestOffset"))
+                startOffset=_text(source["startOffset"]),
+                endOffset=_text(source["endOffset"]),
+                latestOffset=_text(source["latestOffset"]),
             )
             for source in progress["sources"]
         ]
