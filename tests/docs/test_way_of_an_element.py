@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import threading
@@ -48,6 +49,9 @@ def visiting(call: Visit) -> Iterator[None]:
         call(frame, event)
 
     before = sys.getprofile()
+    # What is collected meanwhile calls the files of other jobs
+    gc.collect()
+    gc.disable()
     threading.setprofile(profile)
     sys.setprofile(profile)
     try:
@@ -55,12 +59,19 @@ def visiting(call: Visit) -> Iterator[None]:
     finally:
         sys.setprofile(before)
         threading.setprofile(before)
+        gc.enable()
 
 
 def file_of(code: CodeType) -> str | None:
     """The file of the package that has the code, below the package."""
     name = code.co_filename
     return name.removeprefix(PACKAGE) if name.startswith(PACKAGE) else None
+
+
+class Depth(threading.local):
+    """How many methods of the operator run in a thread: others look at the job meanwhile."""
+
+    value = 0
 
 
 class Files:
@@ -70,22 +81,22 @@ class Files:
         self.entered: set[str] = set()
         self.of_the_operator: set[str] = set()
         """Those whose functions run while a method of the operator does, and those that call it."""
-        self._depth = 0
+        self._depth = Depth()
 
     def enter(self, frame: FrameType, event: str) -> None:
         if event not in ("call", "return") or frame.f_code.co_name == "<module>":
             return
         begins = frame.f_code.co_qualname in OPERATOR
         if event == "return":
-            self._depth -= begins
+            self._depth.value -= begins
             return
         file = file_of(frame.f_code)
-        if begins and not self._depth:
+        if begins and not self._depth.value:
             self._enter_callers(frame)
-        self._depth += begins
+        self._depth.value += begins
         if file is not None:
             self.entered.add(file)
-            if self._depth:
+            if self._depth.value:
                 self.of_the_operator.add(file)
 
     def _enter_callers(self, frame: FrameType) -> None:

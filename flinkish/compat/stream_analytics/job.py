@@ -71,6 +71,7 @@ def query(
 
     Raises IllegalArgumentError for what the language does not have, with line and column.
 
+    >>> from flinkish import StreamRecord
     >>> from flinkish.testing import StreamTestHarness
     >>> harness = StreamTestHarness(
     ...     lambda stream: query("SELECT n * 2 AS twice INTO Out FROM Input WHERE n > 1", {"Input": stream})
@@ -79,8 +80,8 @@ def query(
     >>> harness.processElement({"n": 1})
     >>> harness.processElement({"n": 2})
     >>> harness.endInput()
-    >>> harness.getOutput()[0].value
-    Row(twice=4)
+    >>> [record.value for record in harness.getOutput() if isinstance(record, StreamRecord)]
+    [Row(twice=4)]
     """
     instance("query: sql", sql, str, "Pass the text of the query.")
     instance("query: inputs", inputs, Mapping, "Pass a dict of streams by name.")

@@ -100,8 +100,8 @@ def test_a_job_of_files_says_how_many_it_has_read(tmp_path):
     go_on, lines = threading.Event(), []
 
     def written(values, batchId):
+        assert go_on.wait(20), "there is a client"
         lines.append(progress_line(client.getJobDetails()))
-        go_on.wait(20)
 
     env.fromSource(source).forEachBatch(written)
     started = time.monotonic()
