@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from flinkish import StreamExecutionEnvironment
+from flinkish.api.program_classes import current_classes, use_classes
 from flinkish.runtime.columns.tracing.column_runs import (
     counted_runs,
     differences,
@@ -62,6 +63,14 @@ def columns_agree(request: pytest.FixtureRequest) -> Iterator[None]:
         assert not idle, (
             f"no run was taken by {idle}, which the test is about; there were {runs.taken}"
         )
+
+
+@pytest.fixture(autouse=True)
+def classes_of_no_job() -> Iterator[None]:
+    """A stage that a test runs in its own thread says for good whose classes are stored there."""
+    before = current_classes()
+    yield
+    use_classes(before)
 
 
 OWN_TARGETS = ("kills", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")
