@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from flinkish import StreamExecutionEnvironment
-from flinkish.api.program_classes import current_classes, use_classes
+from flinkish.api.program_classes import ProgramClasses, use_classes
 from flinkish.runtime.columns.tracing.column_runs import (
     counted_runs,
     differences,
@@ -66,11 +66,9 @@ def columns_agree(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def classes_of_no_job() -> Iterator[None]:
-    """A stage that a test runs in its own thread says for good whose classes are stored there."""
-    before = current_classes()
-    yield
-    use_classes(before)
+def classes_of_no_job() -> None:
+    """A harness, of an example too, says for good whose classes are stored in its thread."""
+    use_classes(ProgramClasses())
 
 
 OWN_TARGETS = ("kills", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")
