@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.connectors.row_format import TextLineInputFormat
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.eventtime.watermarks import WatermarkStrategy
+from flinkish.cli.files import Lines, lines_of, read_rows, read_text
 from flinkish.compat import atlas
-from flinkish.compat.atlas.bson.values import DocumentError
 from flinkish.compat.atlas.extended_json import decoded, line
 from flinkish.compat.atlas.text import read_definition
 
@@ -52,15 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the pipeline to the end of its input; returns the exit code."""
-    text = _read(given.pipeline)
+    text = read_text(given.pipeline)
     definition = read_definition(text)
     source = definition.stages[0].get("$source", {}) if definition.stages else {}
     environment = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     connections: dict[str, Any] = {}
     for name, path in _named(given.input, str(source.get("connectionName"))):
-        files = FileSource.forRecordStreamFormat(TextLineInputFormat(), path).build()
-        connections[name] = environment.fromSource(files, WatermarkStrategy.noWatermarks(), name)
-    collections = {name: _rows(path) for name, path in _named(given.collection, None)}
+        connections[name] = lines_of(environment, name, path)
+    collections = {
+        name: read_rows(path, decode=decoded) for name, path in _named(given.collection, None)
+    }
     start = given.startAt if given.startAt is None else datetime.fromisoformat(given.startAt)
     pipeline = atlas.pipeline(
         text,
@@ -78,28 +73,11 @@ def run(given: argparse.Namespace) -> int:
         )
     streams = pipeline.sinks or {"results": pipeline.results}
     for name, stream in streams.items():
-        stream.forEachBatch(_Lines.to(outputs.get(name)))
+        stream.forEachBatch(Lines.to(outputs.get(name), line))
     if given.deadLetterQueue is not None:
-        pipeline.deadLetterQueue.forEachBatch(_Lines.to(given.deadLetterQueue))
+        pipeline.deadLetterQueue.forEachBatch(Lines.to(given.deadLetterQueue, line))
     environment.execute(definition.name or Path(given.pipeline).stem)
     return 0
-
-
-@dataclass
-class _Lines:
-    """Writes documents, a line each."""
-
-    file: TextIO
-
-    @staticmethod
-    def to(path: str | None) -> _Lines:
-        """To a new file, or to standard output."""
-        return _Lines(sys.stdout if path is None else open(path, "w", encoding="utf-8"))
-
-    def __call__(self, documents: list[Any], batch: int) -> None:
-        for document in documents:
-            self.file.write(f"{line(document)}\n")
-        self.file.flush()
 
 
 def _named(given: Sequence[str], default: str | None) -> list[tuple[str, str]]:
@@ -112,20 +90,3 @@ def _named(given: Sequence[str], default: str | None) -> list[tuple[str, str]]:
             name = Path(argument).stem if default is None else default
         pairs.append((name, path))
     return pairs
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise IllegalArgumentError(f"the file {path} cannot be read: {error}.") from None
-
-
-def _rows(path: str) -> list[Any]:
-    text = _read(path)
-    try:
-        if text.lstrip().startswith("["):
-            return list(decoded(json.loads(text)))
-        return [decoded(json.loads(row)) for row in text.splitlines() if row.strip()]
-    except (ValueError, DocumentError) as error:
-        raise IllegalArgumentError(f"the file {path} has no rows in JSON: {error}.") from None

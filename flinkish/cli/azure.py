@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.connectors.row_format import TextLineInputFormat
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.api.eventtime.watermarks import WatermarkStrategy
 from flinkish.api.types.row import Row
+from flinkish.cli.files import Lines, lines_of, read_rows, read_text
 from flinkish.compat import stream_analytics
 from flinkish.compat.stream_analytics.values import text_of
+
+_ENCODING = "utf-8-sig"
+"""Editors of Windows begin a file with a mark."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,17 +54,16 @@ def run(given: argparse.Namespace) -> int:
     environment = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     inputs = {}
     for name, path in _named("--input", given.input):
-        files = FileSource.forRecordStreamFormat(TextLineInputFormat(), path).build()
-        inputs[name] = environment.fromSource(files, WatermarkStrategy.noWatermarks(), name)
+        inputs[name] = lines_of(environment, name, path)
     settings = {
         name: value
         for name, value in vars(given).items()
         if name.startswith("events") and value is not None
     }
     job = stream_analytics.query(
-        _read(given.query),
+        read_text(given.query, _ENCODING),
         {name: stream.filter(_has_text) for name, stream in inputs.items()},
-        {name: _rows(path) for name, path in _named("--reference", given.reference)},
+        {name: read_rows(path, _ENCODING) for name, path in _named("--reference", given.reference)},
         ordering=stream_analytics.EventOrdering(**settings) if settings else None,
         arrivalTime=given.arrivalTime,
         outputStartTime=given.outputStartTime,
@@ -77,30 +75,17 @@ def run(given: argparse.Namespace) -> int:
             f"--output: the query has no output {unknown[0]}. It has {', '.join(job.outputs)}."
         )
     for name, stream in job.outputs.items():
-        stream.forEachBatch(_Lines.to(outputs.get(name)))
+        stream.forEachBatch(Lines.to(outputs.get(name), _line))
     environment.execute(Path(given.query).stem)
     return 0
 
 
+def _line(row: Row) -> str:
+    return json.dumps(row.asDict(), default=text_of, ensure_ascii=False)
+
+
 def _has_text(line: str) -> bool:
     return bool(line.strip())
-
-
-@dataclass
-class _Lines:
-    """Writes rows as JSON, a line each."""
-
-    file: TextIO
-
-    @staticmethod
-    def to(path: str | None) -> _Lines:
-        """To a new file, or to standard output."""
-        return _Lines(sys.stdout if path is None else open(path, "w", encoding="utf-8"))
-
-    def __call__(self, rows: list[Row], batch: int) -> None:
-        for row in rows:
-            self.file.write(f"{json.dumps(row.asDict(), default=text_of, ensure_ascii=False)}\n")
-        self.file.flush()
 
 
 def _named(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
@@ -111,20 +96,3 @@ def _named(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
             raise IllegalArgumentError(f"{option} {argument}: write NAME=FILE.")
         pairs.append((name, path))
     return pairs
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise IllegalArgumentError(f"the file {path} cannot be read: {error}.") from None
-
-
-def _rows(path: str) -> list[Any]:
-    text = _read(path)
-    try:
-        if text.lstrip().startswith("["):
-            return list(json.loads(text))
-        return [json.loads(row) for row in text.splitlines() if row.strip()]
-    except ValueError as error:
-        raise IllegalArgumentError(f"the file {path} has no rows in JSON: {error}.") from None
