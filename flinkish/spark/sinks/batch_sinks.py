@@ -255,13 +255,12 @@ class BatchSinks:
             for uid, node in self._sinks.items():
                 if uid not in by_target or uid in self._written_by_workers or uid in self._files:
                     continue
+                runs = [decode_frame(data).records for data in by_target[uid]]
                 if is_written_in_batches(node.content):
-                    runs = [decode_frame(data).records for data in by_target[uid]]
                     if self._cancelled:
                         raise BatchAbortedError
                     counts[uid] = self._writer(node, frame).write(runs, number)
                 else:
-                    runs = [decode_frame(data).records for data in by_target[uid]]
                     if not isinstance(node.content, DiscardingSink):
                         self._results.add(node.name, sum(map(len, runs)))
                     values = [value for run in runs for value in run.values]
