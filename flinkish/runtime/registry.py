@@ -53,7 +53,7 @@ from flinkish.runtime.columns.map_like import (
     KeyedColumnMap,
 )
 from flinkish.runtime.columns.process_columns import KeyedColumnProcess
-from flinkish.runtime.columns.session_windows import SessionWindowOperator
+from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.columns.timestamps import (
     ColumnSourceWatermarks,
     ColumnTimestampsAndWatermarks,
@@ -83,7 +83,7 @@ _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     CONTENT_LAYOUT.name: ContentWindowOperator,
     EVICTING_LAYOUT.name: EvictingWindowOperator,
     AlignedLayout.name: AlignedWindowOperator,
-    SESSION_LAYOUT.name: SessionWindowOperator,
+    SESSION_LAYOUT.name: ColumnSessionWindows,
     GENERAL_LAYOUT.name: WindowOperator,
 }
 """By the name of the layout."""

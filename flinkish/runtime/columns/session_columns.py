@@ -302,6 +302,12 @@ class SessionColumns:
         self._table.replace(kept)
         return Due(firing, timers)
 
+    def timers(self, watermark: int) -> int:
+        """How many timers ``WindowOperator`` would have for all sessions."""
+        self._table.openDue(MAX_TIMESTAMP)
+        ends = [OpenSessions(batch, self._fold).ends for batch in self._table.rows()]
+        return sum(self._timers(of_batch, watermark) for of_batch in ends)
+
     def _timers(self, ends: Times, watermark: int) -> int:
         """How many timers ``WindowOperator`` would have for sessions with those ends."""
         firing = int((ends - 1 > watermark).sum())

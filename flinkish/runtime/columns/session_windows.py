@@ -1,18 +1,13 @@
-"""``SessionWindowOperator``: event-time sessions under the default trigger, a run at a time where it can be.
-
-To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open, and
-under which of them their contents are stored. ``SessionColumns`` does the same for a run of elements at once.
-"""
+"""The path of sessions: open ones as columns, where the function that folds them only computes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Set
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
@@ -29,12 +24,11 @@ from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.keyed import keys_of
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records
+from flinkish.runtime.records.records import Hashes, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_contents import TABLE
-from flinkish.runtime.windowing.window_lifetime import WindowLifetime
-from flinkish.runtime.windowing.window_operator import WindowOperator
 
 
 class _Firing:
@@ -75,29 +69,16 @@ class _Firing:
         return self._sessions.at(np.arange(start, end))
 
 
-class SessionWindowOperator(WindowOperator):
-    """A ``WindowOperator`` for sessions under ``EventTimeTrigger``: the same results, but a session
-    that grows leaves its timer where it is.
+class ColumnSessionWindows(SessionWindowOperator):
+    """A ``SessionWindowOperator`` that keeps the sessions of a fixed gap as columns, without timers (``SessionColumns``),
+    where their elements are columns and the function only computes.
 
-    ``WindowOperator`` deletes a timer and registers another with each element that extends a
-    session. Here a timer belongs to the *state window*, which stays the same. When it is due and
-    the session has grown meanwhile, it is registered again for the end that the session has by
-    then. With a gap of 10 ms and elements at 0, 6 and 12, a timer at 9 finds the session [0, 22)
-    and is moved to 21, where the session fires.
-
-    So a session always has a timer at or before the time when it fires or expires.
-    ``numEventTimeTimers`` reports the number of timers that ``WindowOperator`` would have.
-
-    Sessions of a fixed gap whose elements are columns, with a function that only computes, are kept as
-    columns too and have no timers (``SessionColumns``). A key for which that cannot be is kept as above.
+    The sessions of a key are in one place: there, or one by one. ``_give_back`` moves them to the operator, for a key
+    whose sessions the columns cannot keep.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
         super().__init__(context, description)
-        self._lifetime = WindowLifetime(description.allowedLateness)
-        self._timer_count = 0
-        self._woken = False
-        """Whether the current element extended a session that had fired already."""
         aggregation, assigner = description.aggregation, description.assigner
         self._fold = None if aggregation is None else ColumnFold(aggregation)
         self._gap = None
@@ -116,28 +97,15 @@ class SessionWindowOperator(WindowOperator):
         self._adds_columns = self._gap is not None and not self._function.clears
         self._firing: list[_Firing] = []
 
-    def restore(self, snapshot: dict[str, Any] | None) -> None:
-        super().restore(snapshot)
+    def _restored_timers(self, snapshot: dict[str, Any]) -> int:
         if self._columns is not None and len(self._columns) and not self._adds_columns:
             # The job before this one had a fixed gap, or a function without clear()
-            self._keep_singly(self._columns.takenAll())
-        count = 0 if snapshot is None else snapshot["timers"]
-        # None after a change of the key groups: a session has one timer at least
-        self._timer_count = self.timers.numEventTimeTimers() if count is None else count
-        if snapshot is not None and snapshot.get("lateness", self._lateness) != self._lateness:
-            self._timer_count = self._timers_of_sessions()
-
-    def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "timers": self._timer_count, "lateness": self._lateness}
+            self._give_back(self._columns.takenAll())
+        return super()._restored_timers(snapshot)
 
     def _timers_of_sessions(self) -> int:
-        """The timers that ``WindowOperator`` would have for what is kept one by one."""
-        timers, now = self._lifetime.timers, self.currentWatermark
-        kept = () if self._merging_sets is None else self._merging_sets.entries()
-        return sum(timers(window, now) for *_, sessions in kept for window, _ in sessions)
-
-    def numEventTimeTimers(self) -> int:
-        return max(self._timer_count, 0)
+        kept = 0 if self._columns is None else self._columns.timers(self.currentWatermark)
+        return super()._timers_of_sessions() + kept
 
     def nextEventTimeTimer(self) -> int | None:
         times = [super().nextEventTimeTimer()]
@@ -190,58 +158,15 @@ class SessionWindowOperator(WindowOperator):
         """Keep the sessions of ``keys`` one by one from now on; ``hashes`` are theirs, and may be others too."""
         assert self._columns is not None
         assert hashes is not None
-        self._keep_singly(self._columns.taken(keys, hashes))
+        self._give_back(self._columns.taken(keys, hashes))
 
-    def _keep_singly(self, taken: Sequence[OpenSession]) -> None:
-        """Keep sessions that were columns one by one."""
-        assert self._merging_sets is not None
+    def _give_back(self, taken: Iterable[OpenSession]) -> None:
+        """Let the operator keep sessions that were columns."""
         sessions: dict[Any, list[Any]] = {}
         for session in taken:
-            key, window = session.key, session.window
-            self.backend.currentKey = key
-            sessions.setdefault(key, []).append((window, window))
-            self._contents.put(window, session.accumulator)
-            self._wake(window, self._lifetime.due(window, self.currentWatermark))
-        for key, windows in sessions.items():
-            self._merging_sets.put(key, None, tuple(windows))
-
-    def _process_element(self, value: Any, timestamp: int) -> None:
-        if timestamp == NO_TIMESTAMP:
-            raise MissingTimestampError(self.name, value)
-        (window,) = self._assigner.assignWindows(value, timestamp, self._assigner_context)
-        sessions = self._merging_windows()
-        session = sessions.addWindow(window, self._merge)
-        if self._is_late(session):
-            sessions.retireWindow(session)
-            self._drop_if_late(value, timestamp)
-        else:
-            if sessions.isNew:
-                self._timer_count += self._lifetime.timers(session, self.currentWatermark)
-            self._add(value, timestamp, session, sessions.getStateWindow(session))
-        sessions.persist()
-
-    def _add(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
-        self._contents.add(state_window, value, timestamp)
-        if window.maxTimestamp() <= self.currentWatermark:
-            self._fire_window(window, state_window)
-        if self._woken or window == state_window:
-            self._woken = False
-            self._wake(state_window, self._lifetime.due(window, self.currentWatermark))
-
-    def _merge(
-        self,
-        merge_result: Any,
-        merged: Sequence[Any],
-        state_window: Any,
-        merged_state_windows: Sequence[Any],
-    ) -> None:
-        self._check_merge_result(merge_result)
-        for window in merged:
-            self._timer_count -= self._lifetime.timers(window, self.currentWatermark)
-            if window.maxTimestamp() <= self.currentWatermark:
-                self._woken = True
-        if merged_state_windows:
-            self._contents.merge(state_window, merged_state_windows)
+            sessions.setdefault(session.key, []).append((session.window, session.accumulator))
+        for key, of_key in sessions.items():
+            self.keepOpen(key, of_key)
 
     # ------------------------------------------------------------------ time
 
@@ -278,29 +203,7 @@ class SessionWindowOperator(WindowOperator):
     def onEventTime(self, timer: Timer) -> None:
         self._fire_columns(timer.timestamp - 1)
         self.backend.currentKey = timer.key
-        self.timer = timer
-        time, state_window = timer.timestamp, timer.namespace
-        sessions = self._merging_windows()
-        session = sessions.windowOf(state_window)
-        if session is None:
-            return  # merged into another session, which has a timer of its own
-        expiry = self._lifetime.expiry(session)
-        if time == session.maxTimestamp():
-            self._timer_count -= 1
-            self._fire_window(session, state_window)
-        elif time == expiry:
-            self._timer_count -= 1
-        if expiry is not None and time >= expiry:
-            self._contents.clear(state_window)
-            self._function.clear(session)
-            sessions.retireWindow(session)
-            sessions.persist()
-        else:
-            self._wake(state_window, self._lifetime.due(session, time))
-
-    def _wake(self, state_window: Any, time: int | None) -> None:
-        if time is not None:
-            self.timers.registerEventTimeTimer(state_window, time)
+        super().onEventTime(timer)
 
 
 def _at(records: Records, positions: Positions) -> Records:

@@ -6,7 +6,7 @@ import flinkish as fl
 from flinkish.api.plan.windows import AlignedLayout
 from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
-from flinkish.runtime.columns.session_windows import SessionWindowOperator
+from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
@@ -35,7 +35,7 @@ def windows(assigner, trigger=None, evictor=None):
     [
         (windows(TUMBLING), "aligned", AlignedWindowOperator),
         (windows(SLIDING), "aligned", AlignedWindowOperator),
-        (windows(SESSIONS), "session", SessionWindowOperator),
+        (windows(SESSIONS), "session", ColumnSessionWindows),
         (windows(STAGGERED), "general", WindowOperator),
         (windows(CLOCK_SESSIONS), "general", WindowOperator),
         (windows(TUMBLING, COUNT), "general", WindowOperator),

@@ -18,7 +18,7 @@ from flinkish import (
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.windows import WindowOperatorDescription, apply_call
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.columns.session_windows import SessionWindowOperator
+from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import WindowOperatorDriver
 from tests.runtime.windowing.streams import (
@@ -106,7 +106,7 @@ def test_gives_what_the_general_operator_gives(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
     assume(not _may_end_together(description, steps))
-    sessions = WindowOperatorDriver(SessionWindowOperator, description, paged)
+    sessions = WindowOperatorDriver(ColumnSessionWindows, description, paged)
     general = WindowOperatorDriver(WindowOperator, description)
     for mine, theirs in zip(run(sessions, steps), run(general, steps)):
         assert (mine.seen, mine.timers, mine.entries) == (
@@ -131,7 +131,7 @@ several = st.lists(near, min_size=5, max_size=24)
 def test_gives_the_same_of_columns(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
-    sessions = WindowOperatorDriver(SessionWindowOperator, description, paged, columns=True)
+    sessions = WindowOperatorDriver(ColumnSessionWindows, description, paged, columns=True)
     general = WindowOperatorDriver(WindowOperator, description)
     for mine, theirs in zip(run(sessions, steps), run(general, steps)):
         assert (by_time(mine), mine.timers) == (by_time(theirs), theirs.timers)
@@ -145,7 +145,7 @@ def test_sessions_of_columns_go_on_where_functions_are_no_longer_traced(paged: b
     description = WindowOperatorDescription(
         EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=Sums()
     )
-    driver = WindowOperatorDriver(SessionWindowOperator, description, paged, columns=True)
+    driver = WindowOperatorDriver(ColumnSessionWindows, description, paged, columns=True)
     driver.process([(key, (key, 3), at) for at in (0, 5, 40) for key in "ab"])
     driver.restart()
     driver.operator.tracesFunctions = False
@@ -157,11 +157,25 @@ def test_sessions_of_columns_go_on_where_functions_are_no_longer_traced(paged: b
     assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
 
 
+@pytest.mark.parametrize("paged", [False, True])
+def test_timers_of_columns_count_under_another_lateness(paged: bool) -> None:
+    description = WindowOperatorDescription(
+        EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=Sums()
+    )
+    driver = WindowOperatorDriver(ColumnSessionWindows, description, paged, columns=True)
+    driver.process([(key, (key, 3), at) for at in (0, 40) for key in "ab"])
+    assert driver.operator.numEventTimeTimers() == 4
+    driver.restart(replace(description, allowedLateness=5))
+    assert driver.operator.numEventTimeTimers() == 8
+    driver.watermark(MAX_TIMESTAMP)
+    assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
+
+
 def test_a_session_that_grows_keeps_its_timer() -> None:
     description = WindowOperatorDescription(
         EventTimeSessionWindows.withGap(10), EventTimeTrigger.create(), aggregation=joined
     )
-    driver = WindowOperatorDriver(SessionWindowOperator, description)
+    driver = WindowOperatorDriver(ColumnSessionWindows, description)
     driver.process([("a", ("a", n), n) for n in range(100)])
     assert driver.operator.numEventTimeTimers() == 1
     assert driver.operator.nextEventTimeTimer() == 9
