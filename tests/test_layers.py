@@ -339,3 +339,40 @@ def test_api_may_name_spark_types_for_type_checkers() -> None:
             )
     """
     assert violations("api", dedent(source), "module.py") == []
+
+
+ROOMS_OF_RUNTIME = (
+    "records",
+    "formats",
+    "sources",
+    "sinks",
+    "kafka",
+    "time",
+    "state",
+    "operators",
+    "windowing",
+    "columns",
+    "savepoint",
+    "task",
+)
+"""Each room may import those before it."""
+
+
+@pytest.mark.parametrize("room", ROOMS_OF_RUNTIME)
+def test_rooms_of_the_runtime_import_those_before_them(room: str) -> None:
+    above = ROOMS_OF_RUNTIME[ROOMS_OF_RUNTIME.index(room) + 1 :]
+    files = sorted((PACKAGE / "runtime" / room).rglob("*.py"))
+    found = [
+        f"{file.relative_to(PACKAGE)}: {name}"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for name in _imported(node)
+        if name.startswith(tuple(f"flinkish.runtime.{other}" for other in above))
+    ]
+    assert files
+    assert not found, "\n".join(found)
+
+
+def test_each_room_of_the_runtime_is_listed() -> None:
+    rooms = {path.parent.name for path in (PACKAGE / "runtime").glob("*/__init__.py")}
+    assert rooms == set(ROOMS_OF_RUNTIME)

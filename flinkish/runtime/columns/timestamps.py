@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flinkish.api.eventtime.watermarks import WatermarkOutput
+from flinkish.api.eventtime.watermarks import WatermarkOutput, WatermarkStrategy
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.columns.tracing.column_function import column_function
+from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.timestamps import (
     SourceWatermarksOperator,
@@ -21,10 +22,36 @@ from flinkish.runtime.operators.timestamps import (
 )
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, integer_column
+from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import WatermarkGeneration
 
 _SMALLEST_SLICE = 16
 """Columns of fewer elements cost more than the elements as objects."""
+
+
+class ColumnGeneration(WatermarkGeneration):
+    """A ``WatermarkGeneration`` whose generator, if it only notes what elements are, does so for a run at once."""
+
+    __slots__ = ("_fold",)
+
+    def __init__(
+        self, strategy: WatermarkStrategy[Any], clock: ProcessingTimeService, snapshot: Any
+    ) -> None:
+        super().__init__(strategy, clock, snapshot)
+        self._fold = None if self.emitsOnlyPeriodically else EventFold(self.generator)
+
+    @property
+    def notesRuns(self) -> bool:
+        """Whether ``note`` may do anything."""
+        return self._fold is not None and self._fold.possible
+
+    def note(self, values: Sequence[Any], timestamps: Timestamps) -> bool:
+        """Do what ``onEvent`` would do for each of these elements, if that emits nothing and can be computed
+        of the whole run. False: nothing was done."""
+        noted = self._fold is not None and self._fold.note(values, timestamps)
+        if noted and self.idleness is not None:
+            self.idleness.activity()
+        return noted
 
 
 class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
@@ -37,16 +64,19 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
         super().__init__(context, description)
         self._columns = column_function(self._extract, 2, traces=self.tracesFunctions)
 
+    def generationFrom(self, snapshot: Any) -> WatermarkGeneration:
+        kind = ColumnGeneration if self.tracesFunctions else WatermarkGeneration
+        return kind(self.strategy, self.clock, snapshot)
+
     def processOf(
         self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
     ) -> None:
-        known = None
-        if generation.notesRuns and not generation.emitsOnlyPeriodically:
+        if isinstance(generation, ColumnGeneration) and generation.notesRuns:
             known = self.timedAsColumns(records)
-        if known is not None and generation.note(known.values, known.timestamps):
-            self.output.emitRecords(known)
-        else:
-            super().processOf(generation, emitter, records)
+            if known is not None and generation.note(known.values, known.timestamps):
+                self.output.emitRecords(known)
+                return
+        super().processOf(generation, emitter, records)
 
     def timed(self, records: Records) -> Records:
         column = self._timestamp_column(records)
@@ -113,7 +143,7 @@ class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOper
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
     ) -> None:
         known = None
-        if all(split.generation.notesRuns for split in splits):
+        if all(_notes_runs(split) for split in splits):
             known = self.timedAsColumns(records)
         if known is not None:
             numbers = np.asarray(found.numbers)
@@ -140,9 +170,15 @@ class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOper
         return super().splitsOf(records)
 
 
+def _notes_runs(split: Split) -> bool:
+    """Whether the generator of a split may note a run of records at once."""
+    return isinstance(split.generation, ColumnGeneration) and split.generation.notesRuns
+
+
 def _note(own: Records, split: Split) -> bool:
     """Whether the generator of a split has noted its records, all at once."""
-    return split.generation.note(own.values, own.timestamps)
+    generation = split.generation
+    return isinstance(generation, ColumnGeneration) and generation.note(own.values, own.timestamps)
 
 
 def _tells_apart(kind: pa.DataType) -> bool:

@@ -56,7 +56,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self._looked = False
         self._field = None if self._extract is None else field_read(self._extract)
         # In BATCH nothing is late, and the only watermark is the last
-        self._strategy = WatermarkStrategy.noWatermarks() if context.batch else strategy
+        self.strategy = WatermarkStrategy.noWatermarks() if context.batch else strategy
         self.restore(None)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
@@ -86,13 +86,17 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         """The settings of a new generator: the state of another strategy's generator is not restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
             # Of a clock that stands still, as some begin with the time
-            made = WatermarkGeneration(self._strategy, ProcessingTimeService(), None, traces=False)
+            made = WatermarkGeneration(self.strategy, ProcessingTimeService(), None)
         return made.settings()
 
     def generation(self, snapshot: Any) -> WatermarkGeneration:
         """A generator, new or restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
-            return WatermarkGeneration(self._strategy, self.clock, snapshot, self.tracesFunctions)
+            return self.generationFrom(snapshot)
+
+    def generationFrom(self, snapshot: Any) -> WatermarkGeneration:
+        """What runs a generator, new or restored."""
+        return WatermarkGeneration(self.strategy, self.clock, snapshot)
 
     def _snapshot_generators(self) -> Any:
         return self._generation.snapshot()

@@ -6,11 +6,8 @@ The user-facing half, what a watermark is and how a strategy is written, is in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from flinkish.api.eventtime.watermarks import (
     AscendingTimestampsWatermarks,
@@ -22,7 +19,6 @@ from flinkish.api.eventtime.watermarks import (
     WatermarkStrategy,
 )
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
-from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.time import clock as clock_references
 from flinkish.runtime.time.clock import ProcessingTimeService
 
@@ -171,77 +167,60 @@ class WatermarkGeneration:
     """The running generator of one stream, or of one split of a source, with its idleness (Flink:
     ``WatermarksWithIdleness``).
 
-    It continues from ``snapshot``, or starts anew if that is None. ``traces``: a generator that only notes
-    what elements are does so for a run of them at once.
+    It continues from ``snapshot``, or starts anew if that is None.
     """
 
-    __slots__ = ("_fold", "_generator", "emitsOnlyPeriodically", "idleness")
+    __slots__ = ("emitsOnlyPeriodically", "generator", "idleness")
 
     def __init__(
         self,
         strategy: WatermarkStrategy[Any],
         clock: ProcessingTimeService,
         snapshot: Any,
-        traces: bool,
     ) -> None:
         timeout = strategy.idleTimeout
         self.idleness = None if timeout is None else IdlenessTimer(timeout)
         if snapshot is None:
-            self._generator = strategy.createWatermarkGenerator(WatermarkGeneratorContext(clock))
+            self.generator = strategy.createWatermarkGenerator(WatermarkGeneratorContext(clock))
         else:
             generator, idleness = snapshot
-            self._generator = clock_references.loads(generator, clock)
+            self.generator = clock_references.loads(generator, clock)
             if self.idleness is not None and idleness is not None:
                 self.idleness.restore(idleness)
-        self.emitsOnlyPeriodically = emits_only_periodically(self._generator)
+        self.emitsOnlyPeriodically = emits_only_periodically(self.generator)
         """Whether ``onEvent`` only notes the highest timestamp, so that one call per run is enough."""
-        traces = traces and not self.emitsOnlyPeriodically
-        self._fold = EventFold(self._generator) if traces else None
 
     def settings(self) -> str:
         """Tells two generators apart that are as they were made: their class, and the plain attributes of flinkish's
         own. Those of a user's may be the time or the like, and say nothing."""
-        kind = type(self._generator)
+        kind = type(self.generator)
         if not kind.__module__.startswith("flinkish."):
             return kind.__qualname__
-        attributes = vars(self._generator) if hasattr(self._generator, "__dict__") else {}
+        attributes = vars(self.generator) if hasattr(self.generator, "__dict__") else {}
         plain = {name: v for name, v in attributes.items() if type(v) in (int, float, str, bool)}
         return f"{kind.__qualname__} {sorted(plain.items())}"
 
     def snapshot(self) -> Any:
         """The generator and its idleness, to pass to ``__init__``."""
         idleness = None if self.idleness is None else self.idleness.snapshot()
-        return clock_references.dumps(self._generator), idleness
-
-    @property
-    def notesRuns(self) -> bool:
-        """Whether ``note`` may do anything."""
-        return self._fold is not None and self._fold.possible
+        return clock_references.dumps(self.generator), idleness
 
     def onEvent(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
         """Called for every element after it was emitted."""
-        self._generator.onEvent(event, timestamp, output)
+        self.generator.onEvent(event, timestamp, output)
         if self.idleness is not None:
             self.idleness.activity()
-
-    def note(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> bool:
-        """Do what ``onEvent`` would do for each of these elements, if that emits nothing and can be computed
-        of the whole run. False: nothing was done."""
-        noted = self._fold is not None and self._fold.note(values, timestamps)
-        if noted and self.idleness is not None:
-            self.idleness.activity()
-        return noted
 
     def onPeriodicEmit(self, output: WatermarkOutput, now: int) -> None:
         """Called when the auto-watermark interval has passed; ``now`` is the clock in ms."""
         if self.idleness is not None and self.idleness.isIdle(now):
             output.markIdle()
         else:
-            self._generator.onPeriodicEmit(output)
+            self.generator.onPeriodicEmit(output)
 
     def nextPeriodicEmit(self) -> int | None:
         """When to call ``onPeriodicEmit`` even without elements, in ms, or None."""
-        return self._generator.nextPeriodicEmit()
+        return self.generator.nextPeriodicEmit()
 
 
 class WatermarkOutputMultiplexer:
