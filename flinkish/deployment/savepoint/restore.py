@@ -13,8 +13,6 @@ from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.savepoint.redistribution import (
     distributed,
     has_operator_state,
-    lowest_gates,
-    lowest_valve,
     redistributed,
 )
 from flinkish.runtime.savepoint.saved_state import (
@@ -27,6 +25,8 @@ from flinkish.runtime.savepoint.saved_state import (
     decoded,
     encoded,
 )
+from flinkish.runtime.task.chain import lowest_valve
+from flinkish.runtime.task.gates import InputGates
 from flinkish.runtime.task.plan import TaskSettings, key_groups
 
 Part = tuple[str, int, bytes]
@@ -116,7 +116,7 @@ class Restoration:
                 for node in plan.nodes
                 if node.uid in self._operators
             }
-            gates = lowest_gates(self._gates[plan.uid]) if plan.uid in self._gates else None
+            gates = InputGates.lowest(self._gates[plan.uid]) if plan.uid in self._gates else None
             inside = {node.uid for node in plan.nodes}
             valves = {
                 key: lowest_valve(snapshots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -412,3 +412,19 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def _watermark_delay(self) -> float:
         watermark = self._partitions.watermark
         return 0 if watermark is None else self.clock.getCurrentProcessingTime() - watermark
+
+
+def orders_by_partition(snapshot: Mapping[str, Any]) -> dict[Any, Any]:
+    """What a snapshot of the operator holds of each partition of its input."""
+    if "order" in snapshot:
+        return {None: (snapshot["order"], None)}
+    held = HeldElements(snapshot.get("held")).byPartition()
+    partitions = enumerate(snapshot["partitions"].items())
+    return {partition: (order, held.get(number)) for number, (partition, order) in partitions}
+
+
+def orders_of_partitions(states: Mapping[Any, Any]) -> dict[str, Any]:
+    """The part of the operator's snapshot that holds these partitions."""
+    partitions = {partition: order for partition, (order, _) in states.items()}
+    held = {number: waits for number, (_, waits) in enumerate(states.values())}
+    return {"partitions": partitions, "held": HeldElements.ofPartitions(held).snapshot()}

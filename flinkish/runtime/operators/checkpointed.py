@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import cloudpickle
@@ -234,3 +235,17 @@ class _Closing:
 
     def close(self) -> None:
         self.runner._close(self.instance)
+
+
+def dealt(states: Sequence[Mapping[str, Any]], parts: int) -> list[dict[str, Any]]:
+    """The snapshots of a function in several key groups as those of ``parts`` others: each list is split evenly."""
+    number = max(state["number"] for state in states)
+    lists: list[dict[str, Any]] = [{} for _ in range(parts)]
+    names = dict.fromkeys(name for state in states for name in state["lists"])
+    for name in names:
+        kept = [state["lists"][name] for state in states if name in state["lists"]]
+        mode, values = kept[0][0], list(chain.from_iterable(values for _, values in kept))
+        for place in range(parts):
+            begin, end = (len(values) * at // parts for at in (place, place + 1))
+            lists[place][name] = mode, values[begin:end]
+    return [{"token": "restored", "number": number, "lists": of_part} for of_part in lists]

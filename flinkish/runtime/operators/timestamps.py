@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
@@ -403,3 +403,23 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
                 " hashable. Let withSplits give a number, a string or a tuple of them."
             ) from None
         return Splits(list(known), numbers)
+
+
+def generators_by_split(generators: Any) -> dict[Any, Any] | None:
+    """What a snapshot of generators holds of each split; None if they are not those of splits."""
+    if not isinstance(generators[0], dict):
+        return None
+    generations, (watermarks, idle, *_), *finished = generators
+    ended: set[Any] = set(*finished)
+    states = zip(generations.items(), watermarks, idle)
+    return {split: (kept, at, rests, split in ended) for (split, kept), at, rests in states}
+
+
+def generators_of_splits(states: Mapping[Any, Any]) -> Any:
+    """The snapshot of the generators of these splits, of which nothing was emitted yet."""
+    generations = {split: kept for split, (kept, *_) in states.items()}
+    watermarks = [at for _, at, _, _ in states.values()]
+    idle = [rests for _, _, rests, _ in states.values()]
+    joined = watermarks, idle, MIN_TIMESTAMP, False
+    finished = {split for split, (*_, ended) in states.items() if ended}
+    return (generations, joined, finished) if finished else (generations, joined)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.columns.element_runs import are_elements, key_column
+from flinkish.runtime.operators.arrival_time import orders_by_partition, orders_of_partitions
+from flinkish.runtime.operators.checkpointed import dealt
+from flinkish.runtime.operators.timestamps import generators_by_split, generators_of_splits
 from flinkish.runtime.records.keys import KeyHashes, split_group
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.savepoint.capture import ATTRIBUTES, BROADCAST
 from flinkish.runtime.savepoint.saved_state import COLUMNS, ROWS, SavedState, decoded, encoded
-from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.backend import HASH, KeyedStateBackend
 from flinkish.runtime.state.page_codec import Envelope, PageCodec
 
@@ -192,7 +194,7 @@ def redistributed(
         if splits:
             snapshot = with_split_states(snapshot, splits[place])
         if functions:
-            snapshot["functions"] = [dealt[place] for dealt in functions]
+            snapshot["functions"] = [function[place] for function in functions]
         if not own and "timers" in snapshot:
             snapshot["timers"] = None
         found[group] = snapshot
@@ -201,14 +203,16 @@ def redistributed(
 
 def _splits(snapshots: Iterable[Mapping[str, Any]], groups: int) -> list[dict[Any, Any]]:
     """The splits of an operator for each of its groups; an empty list if it tells none apart."""
-    dealt: list[dict[Any, Any]] = [{} for _ in range(groups)]
+    of_groups: list[dict[Any, Any]] = [{} for _ in range(groups)]
     for snapshot in snapshots:
         states = split_states(snapshot)
         if states is None:
             return []
         for split, state in states.items():
-            dealt[0 if groups == 1 else split_group("setSavepoint", split, groups)][split] = state
-    return dealt
+            of_groups[0 if groups == 1 else split_group("setSavepoint", split, groups)][split] = (
+                state
+            )
+    return of_groups
 
 
 def _functions(
@@ -216,32 +220,21 @@ def _functions(
 ) -> list[list[dict[str, Any]]]:
     """The state of each function of an operator, for each of its groups."""
     saved = [snapshot["functions"] for snapshot in snapshots if snapshot.get("functions")]
-    return [_dealt(states, len(groups)) for states in zip(*saved)]
+    return [dealt(states, len(groups)) for states in zip(*saved)]
 
 
-def _dealt(states: Sequence[dict[str, Any]], groups: int) -> list[dict[str, Any]]:
-    number = max(state["number"] for state in states)
-    lists: list[dict[str, Any]] = [{} for _ in range(groups)]
-    names = dict.fromkeys(name for state in states for name in state["lists"])
-    for name in names:
-        kept = [state["lists"][name] for state in states if name in state["lists"]]
-        mode, values = kept[0][0], list(chain.from_iterable(values for _, values in kept))
-        for place in range(groups):
-            begin, end = (len(values) * at // groups for at in (place, place + 1))
-            lists[place][name] = mode, values[begin:end]
-    return [{"token": "restored", "number": number, "lists": of_group} for of_group in lists]
+def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:
+    """What a snapshot of an operator holds of each split of its input; None if it tells none apart."""
+    if "order" in snapshot or "partitions" in snapshot:
+        return orders_by_partition(snapshot)
+    generators = snapshot.get("generators")
+    return None if generators is None else generators_by_split(generators)
 
 
-def lowest_gates(snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The watermarks of a vertex's gates, the lowest of its key groups."""
-    gates: dict[str, tuple[int, bool]] = {}
-    for snapshot in snapshots:
-        for name, (watermark, idle) in snapshot["gates"].items():
-            gates[name] = min(gates.get(name, (watermark, idle)), (watermark, idle))
-    inputs = [min(of_input) for of_input in zip(*(snapshot["inputs"] for snapshot in snapshots))]
-    return {"gates": gates, "inputs": inputs}
-
-
-def lowest_valve(snapshots: Sequence[Any]) -> Any:
-    """The watermarks of an input inside a task, from that key group where the input is furthest back."""
-    return min(snapshots, key=lambda snapshot: snapshot[1])
+def with_split_states(snapshot: Mapping[str, Any], states: Mapping[Any, Any]) -> dict[str, Any]:
+    """A snapshot of the same operator with these splits, which has emitted nothing of them yet."""
+    changed = {**snapshot, "emitter": (MIN_TIMESTAMP, False)}
+    if "generators" in snapshot:
+        return {**changed, "generators": generators_of_splits(states)}
+    changed.pop("order", None)
+    return {**changed, **orders_of_partitions(states)}

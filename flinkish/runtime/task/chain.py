@@ -278,3 +278,8 @@ def _input_key(edge: ChainedEdge) -> tuple[str, int]:
 
 def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:
     return edge.sourceUid, edge.sideOutput
+
+
+def lowest_valve(snapshots: Sequence[Any]) -> Any:
+    """The snapshot of an input's valve from the key group where the input is furthest back."""
+    return min(snapshots, key=lambda snapshot: snapshot[1])

@@ -23,7 +23,7 @@ other gate the lower watermark goes first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -155,6 +155,16 @@ class InputGates:
         if self._joined:
             snapshot["joined"] = {self._gates[i].name: known for i, known in self._joined.items()}
         return snapshot
+
+    @staticmethod
+    def lowest(snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """A snapshot with the lowest watermarks of those of several key groups."""
+        gates: dict[str, tuple[int, bool]] = {}
+        for snapshot in snapshots:
+            for name, (watermark, idle) in snapshot["gates"].items():
+                gates[name] = min(gates.get(name, (watermark, idle)), (watermark, idle))
+        inputs = [min(of_input) for of_input in zip(*(known["inputs"] for known in snapshots))]
+        return {"gates": gates, "inputs": inputs}
 
     def reports(self) -> Iterator[InputReport]:
         """The watermark of each gate."""

@@ -12,9 +12,10 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.savepoint.redistribution import (
     distributed,
-    lowest_gates,
     redistributed,
     restore_keyed,
+    split_states,
+    with_split_states,
 )
 from flinkish.runtime.savepoint.saved_state import (
     MOST_ENTRIES,
@@ -23,10 +24,10 @@ from flinkish.runtime.savepoint.saved_state import (
     encoded,
     in_parts,
 )
-from flinkish.runtime.savepoint.split_states import split_states, with_split_states
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.task.gates import InputGates
 
 KEYS = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))
 
@@ -164,4 +165,4 @@ def test_broadcast_state_goes_to_all_and_watermarks_are_the_lowest():
         {"gates": {"a": (5, False)}, "inputs": [5]},
         {"gates": {"a": (3, True)}, "inputs": [4]},
     ]
-    assert lowest_gates(gates) == {"gates": {"a": (3, True)}, "inputs": [4]}
+    assert InputGates.lowest(gates) == {"gates": {"a": (3, True)}, "inputs": [4]}
