@@ -149,7 +149,7 @@ class JdbcConnectionOptions:
 
 
 def checked_url(url: str) -> str:
-    """``url``; raises if it is none of a database that flinkish writes to."""
+    """Return ``url``; raises if flinkish cannot write to that kind of database."""
     text("JdbcConnectionOptions: url", url)
     seen = shown(shown_url(url))
     if not url.startswith("jdbc:"):
@@ -171,7 +171,7 @@ def checked_url(url: str) -> str:
 
 
 def postgresql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
-    """What libpq is told of a JDBC URL.
+    """Converts a JDBC URL to libpq's connection parameters.
 
     >>> postgresql_parameters(JdbcConnectionOptions("jdbc:postgresql://db:5433/shop?sslmode=require", "ann"))
     {'host': 'db', 'port': 5433, 'dbname': 'shop', 'user': 'ann', 'sslmode': 'require'}

@@ -75,7 +75,7 @@ class RollingPolicy:
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):
-    """What flinkish does (Flink: ``OnCheckpointRollingPolicy``)."""
+    """Rolls files at each batch, which is what flinkish always does (Flink: ``OnCheckpointRollingPolicy``)."""
 
     @staticmethod
     def build() -> OnCheckpointRollingPolicy:
@@ -93,7 +93,7 @@ class DefaultRollingPolicy(RollingPolicy):
 
 
 class DefaultRollingPolicyBuilder:
-    """Builds a ``DefaultRollingPolicy``; what it is given has no effect."""
+    """Builds a ``DefaultRollingPolicy``. Its settings have no effect."""
 
     def withMaxPartSize(self, size: object) -> DefaultRollingPolicyBuilder:
         """Accepted, without effect."""
@@ -125,11 +125,11 @@ class OutputFileConfig:
         return OutputFileConfigBuilder()
 
     def getPartPrefix(self) -> str:
-        """What names were to begin with."""
+        """The prefix of part file names. It has no effect."""
         return self.partPrefix
 
     def getPartSuffix(self) -> str:
-        """What names were to end with."""
+        """The suffix of part file names. It has no effect."""
         return self.partSuffix
 
 
@@ -155,7 +155,7 @@ class OutputFileConfigBuilder:
 
 
 class FileSinkBuilder:
-    """What the builders of file sinks have in common."""
+    """Base class of the builders of file sinks."""
 
     def __init__(self, sink: FileSink[Any]) -> None:
         self._sink = sink

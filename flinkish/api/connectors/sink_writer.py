@@ -1,4 +1,4 @@
-"""What a sink of one's own is made of: a writer, and a committer for what must count exactly once.
+"""The parts of a user-defined sink: a writer, and a committer for exactly-once delivery.
 
 A writer lives for a batch, which is a checkpoint. What it prepares at the end of the batch is noted in the
 checkpoint, and only then committed. So a batch that comes again after a crash is either written anew, as
@@ -29,7 +29,7 @@ class WriterInitContext(ABC):
 
     @abstractmethod
     def getBatchId(self) -> int:
-        """The id of the batch; one that comes again after a crash has the id that it had."""
+        """The id of the batch. A batch that is run again after a crash keeps its id."""
 
 
 class SinkWriterContext(ABC):
@@ -71,7 +71,7 @@ class CommittingSinkWriter(SinkWriter[T_contra], Generic[T_contra, COMM_co]):
 
 
 class CommitRequestState(Enum):
-    """What became of a committable."""
+    """The state of a committable after a commit attempt."""
 
     COMMITTED = "committed"
     RETRY = "retry"
@@ -89,7 +89,7 @@ class CommitRequest(Generic[COMM]):
         self.reason: object = None
 
     def getCommittable(self) -> COMM:
-        """What ``prepareCommit`` gave."""
+        """The committable that ``prepareCommit`` returned."""
         return self._committable
 
     def getNumberOfRetries(self) -> int:

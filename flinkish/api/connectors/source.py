@@ -80,7 +80,7 @@ class Source(Generic[T_co]):
 
     @property
     def hasSplits(self) -> bool:
-        """Whether it is read as several splits."""
+        """Whether the source is read as several splits."""
         return self.splitOf is not None
 
     @property
@@ -90,7 +90,7 @@ class Source(Generic[T_co]):
 
     @property
     def isUsers(self) -> bool:
-        """Whether it is a source of the user's own, read by its ``read``."""
+        """Whether the source is user-defined, and read by its ``read`` method."""
         return type(self).read is not Source.read
 
     def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co] | Watermark, Any]]:

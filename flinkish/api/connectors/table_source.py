@@ -21,11 +21,11 @@ class ArrowStream(Protocol):
     """A table by Arrow's interface between libraries: a DataFrame of pandas or Polars, a Table of pyarrow."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Its columns, as Arrow has them."""
+        """Export the columns as an Arrow stream."""
 
 
 def is_table(value: object) -> bool:
-    """Whether ``value`` is a table: of Arrow's columns, of pandas, or Spark's."""
+    """Whether ``value`` is an Arrow, pandas or Spark table."""
     if not hasattr(value, "columns") or isinstance(value, type):
         return False
     words = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "isStreaming")
@@ -52,7 +52,7 @@ class TableSource(Source[Row]):
 
     @staticmethod
     def of(given: Any, timestamp: str | None) -> TableSource:
-        """The rows of a table of another library, of which it is a copy with the types of Spark's columns.
+        """Copy a table of another library, with its columns converted to Spark's types.
 
         Raises InvalidProgramError for a column of another type.
         """

@@ -28,7 +28,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def getLocalValue(self) -> R:
-        """What this task has added."""
+        """The value that this task has accumulated."""
 
     @abstractmethod
     def resetLocal(self) -> None:
@@ -73,7 +73,7 @@ class _Number(Accumulator[N, N], Generic[N]):
 
     @abstractmethod
     def _joined(self, one: N, other: N) -> N:
-        """What two values are together."""
+        """The sum, or merge, of two values."""
 
     @override
     def add(self, value: N) -> None:

@@ -26,11 +26,11 @@ class ResultFuture(ABC, Generic[R]):
 
     @abstractmethod
     def complete(self, result: Iterable[R]) -> None:
-        """The results, any number of them."""
+        """Complete the future with any number of results."""
 
     @abstractmethod
     def completeExceptionally(self, error: BaseException) -> None:
-        """There are none, as ``error`` says: the job fails with it, unless it is tried again."""
+        """Complete the future with an error. The job fails with it unless the call is retried."""
 
 
 class AsyncFunction(Function, ABC, Generic[T_contra, R]):
@@ -72,17 +72,17 @@ ExceptionPredicate = Callable[[BaseException], bool]
 
 @dataclass(frozen=True)
 class AsyncRetryPredicate:
-    """What is tried again (Flink: ``AsyncRetryPredicate``); None: nothing is."""
+    """Which results and errors are retried (Flink: ``AsyncRetryPredicate``); None retries none."""
 
     results: ResultPredicate | None = None
     exceptions: ExceptionPredicate | None = None
 
     def resultPredicate(self) -> ResultPredicate | None:
-        """Whether to try again after those results."""
+        """The predicate that retries a call for its results."""
         return self.results
 
     def exceptionPredicate(self) -> ExceptionPredicate | None:
-        """Whether to try again after that error."""
+        """The predicate that retries a call for its error."""
         return self.exceptions
 
 
@@ -91,7 +91,7 @@ class AsyncRetryStrategy(ABC):
 
     @abstractmethod
     def canRetry(self, currentAttempts: int) -> bool:
-        """Whether there may be another attempt after so many."""
+        """Whether another attempt is allowed after ``currentAttempts``."""
 
     @abstractmethod
     def getBackoffTimeMillis(self, currentAttempts: int) -> int:
@@ -99,7 +99,7 @@ class AsyncRetryStrategy(ABC):
 
     @abstractmethod
     def getRetryPredicate(self) -> AsyncRetryPredicate:
-        """What is tried again."""
+        """Which results and errors are retried."""
 
 
 @dataclass(frozen=True)

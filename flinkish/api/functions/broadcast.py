@@ -59,7 +59,7 @@ class ReadOnlyBroadcastState(State, Generic[UK, UV]):
 
     @abstractmethod
     def contains(self, key: UK) -> bool:
-        """Whether there is an entry of ``key``."""
+        """Whether ``key`` has an entry."""
 
     @abstractmethod
     def immutableEntries(self) -> Iterable[MapEntry[UK, UV]]:

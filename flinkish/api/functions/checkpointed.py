@@ -42,7 +42,7 @@ class FunctionInitializationContext(ABC):
 
     @abstractmethod
     def isRestored(self) -> bool:
-        """Whether there is state of an earlier batch."""
+        """Whether state of an earlier batch was restored."""
 
     @abstractmethod
     def getOperatorStateStore(self) -> OperatorStateStore:

@@ -61,11 +61,11 @@ class TimerService(ABC):
 
     @abstractmethod
     def deleteProcessingTimeTimer(self, time: int) -> None:
-        """Delete the timer; does nothing if there is none."""
+        """Delete the timer, if it is registered."""
 
     @abstractmethod
     def deleteEventTimeTimer(self, time: int) -> None:
-        """Delete the timer; does nothing if there is none."""
+        """Delete the timer, if it is registered."""
 
 
 class ProcessContext(ABC):

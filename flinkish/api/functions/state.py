@@ -150,7 +150,7 @@ class MapState(State, Generic[UK, UV]):
 
     @abstractmethod
     def contains(self, key: UK) -> bool:
-        """Whether there is an entry of ``key``."""
+        """Whether ``key`` has an entry."""
 
     @abstractmethod
     def entries(self) -> Iterable[MapEntry[UK, UV]]:

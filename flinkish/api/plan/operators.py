@@ -92,7 +92,7 @@ class OperatorDescription(ABC):
 
     @property
     def stateContents(self) -> str:
-        """What an entry of its state is, where one layout may have several."""
+        """What one entry of the operator's state holds, where a layout allows several kinds."""
         return ""
 
     @property
@@ -101,7 +101,7 @@ class OperatorDescription(ABC):
         return not self.hasFunctionStates
 
     def stateForm(self, keys: str = "") -> StateForm:
-        """What its state is, under keys of the type ``keys``."""
+        """The form of the operator's state, under keys of the type ``keys``."""
         kind = FUNCTION_STATES if self.hasFunctionStates else self.kind
         return StateForm(kind, self.stateLayout, self.stateContents, keys, self.seesTimers)
 

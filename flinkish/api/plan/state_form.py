@@ -28,7 +28,7 @@ _DEEPEST = 3
 
 @dataclass(frozen=True)
 class StateForm:
-    """What an operator keeps: state of one form is not read as another.
+    """The form of an operator's state. State of one form is never read as another.
 
     ``kind`` is that of the operator, ``layout`` says which tables it uses where it has a choice, ``contents`` what an
     entry is, and ``keys`` the type of its keys; each is empty if it is not known. ``timers``: whether the operator
@@ -55,7 +55,7 @@ class StateForm:
 
     @classmethod
     def ofDict(cls, fields: Mapping[str, Any] | None) -> Self | None:
-        """What ``asDict`` gave; None for None, of a version that noted no forms."""
+        """The inverse of ``asDict``; None for None, which versions without forms stored."""
         return None if fields is None else cls(**fields)
 
     def readableAs(self, now: StateForm, timers: bool = True) -> bool:
@@ -102,7 +102,7 @@ _ACCUMULATORS = "accumulators "
 
 
 def accumulators(function: AggregateFunction[Any, Any, Any]) -> str:
-    """What the accumulators of ``function`` are, by the one that it creates.
+    """The type of the accumulators of ``function``, taken from the one that it creates.
 
     In Flink the serializer of the accumulator says whether another function may go on with it. Python's values have
     none: an accumulator of the same shape goes on, and numbers are one kind.

@@ -173,7 +173,7 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def _entries(self) -> str:
-        """What a window holds."""
+        """What one window stores."""
         if self.ofTwoStreams:
             return "elements of two streams"
         if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):

@@ -114,7 +114,7 @@ def row_type(fields: tuple[str, ...]) -> type[Row]:
 
 @at_top_level
 def row_of(fields: tuple[str, ...], values: tuple[Any, ...]) -> Row:
-    """What a Row is pickled as."""
+    """Rebuilds a Row from its pickled form."""
     return row_type(fields).make(values)
 
 

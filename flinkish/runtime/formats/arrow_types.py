@@ -1,4 +1,4 @@
-"""The columns of tables as Arrow's: the types are those that Spark has for them."""
+"""Arrow's types for the columns of tables, as Spark maps them."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def basic_texts(column: pa.Array) -> pa.Array:
 
 
 def each(column: pa.Array, written: Callable[[Any], str]) -> pa.Array:
-    """What ``written`` makes of each value, null where it is null."""
+    """``written(value)`` for each value, null for nulls."""
     texts = [None if value is None else written(value) for value in column.to_pylist()]
     return pa.array(texts, pa.string())
 

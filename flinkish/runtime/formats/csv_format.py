@@ -1,4 +1,4 @@
-"""CSV, by RFC 4180: Arrow parses whole blocks, and what it would take too easily is looked at closely.
+"""CSV by RFC 4180. Arrow parses whole blocks; values that it would accept too easily are checked.
 
 Three steps, from the quickest: Arrow reads the values; Arrow takes the fields apart and the values are
 checked a column at a time; each line by itself, to name the one that does not fit.

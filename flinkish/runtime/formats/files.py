@@ -40,12 +40,12 @@ def chunks(file: Any, length: int) -> Iterator[bytes]:
 
 
 def is_compressed(path: str) -> bool:
-    """Whether Spark would decompress the file, which can be done from its beginning only."""
+    """Whether the file is compressed, so that it can only be read from its beginning."""
     return os.path.splitext(path)[1] in _CODECS
 
 
 def decompressed_chunks(path: str) -> Iterator[bytes] | None:
-    """What the compressed file of that path holds, None if it is not compressed.
+    """The decompressed contents of a file; None if it is not compressed.
 
     Raises MalformedRecordError, while it is read, if the file is damaged or cut off.
     """

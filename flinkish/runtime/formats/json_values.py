@@ -122,7 +122,7 @@ class JsonValue(JsonType):
 
 @dataclass(frozen=True)
 class JsonObject(JsonType):
-    """A struct. What is not there is None; of what is there twice the last counts."""
+    """A struct. A missing field is None; the last of two fields of one name wins."""
 
     fields: tuple[str, ...]
     types: tuple[JsonType, ...]
@@ -239,7 +239,7 @@ class JsonMap(JsonType):
 
 
 def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
-    """What JSON is read as for a column of that type, None if that is not known here."""
+    """The reader of JSON values for a column type; None if flinkish has none."""
     if kind.name == "struct":
         return json_object(kind, timeZone)
     if kind.name == "array":
@@ -254,7 +254,7 @@ def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
 
 
 def json_object(schema: ColumnType, timeZone: str) -> JsonObject | None:
-    """What objects are read as that have the fields of ``schema``."""
+    """The reader of JSON objects with the fields of ``schema``."""
     kinds = [json_type(kind, timeZone) for _, kind in schema.fields]
     known = tuple(kind for kind in kinds if kind is not None)
     names = tuple(schema.fieldNames)

@@ -16,7 +16,7 @@ MOST_LINES = 50_000
 
 @dataclass(frozen=True)
 class TextFormat(FileFormat):
-    """The lines of files in UTF-8; one that is not is malformed."""
+    """Lines of UTF-8 files. A line in another encoding is malformed."""
 
     splittable: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""What texts are as values of a column: the rules are those of Spark's readers in their strict mode.
+"""Parses texts to column values by the rules of Spark's readers in strict mode.
 
 Each type reads a whole column of texts at once where all of them have its plain form, and one text at
 a time, in any form that Spark takes, where that fails.
@@ -250,7 +250,7 @@ class DurationType(ValueType):
 
 
 def value_type(kind: ColumnType, timeZone: str) -> ValueType | None:
-    """What texts in a column of that type are read as, None if that is not known here."""
+    """The parser of texts for a column type; None if flinkish has none."""
     name = kind.name
     found = _TYPES.get(name)
     if found is not None:

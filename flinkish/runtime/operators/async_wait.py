@@ -1,4 +1,4 @@
-"""Asynchronous I/O: an event loop in the task, with up to so many elements under way.
+"""Asynchronous I/O: an event loop in the task, with at most ``capacity`` elements in flight.
 
 What comes in a batch is collected, and processed when it is complete, or when there is much of it: so
 elements before and after a watermark are under way together, while results still come before the next
@@ -263,7 +263,7 @@ class _EventLoop:
         self._runner = asyncio.Runner()
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
-        """The result of ``coroutine``, once it has come."""
+        """Run ``coroutine`` to its end and return its result."""
         context = copy_context()
         return self._thread.submit(context.run, self._runner.run, coroutine).result()
 

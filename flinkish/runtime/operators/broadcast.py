@@ -29,7 +29,7 @@ from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 
 class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
-    """``process`` of a stream and a broadcast one (Flink: the class of this name)."""
+    """``process`` on a stream connected with a broadcast stream (Flink: the class of this name)."""
 
     def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
         super().__init__(context)
@@ -63,7 +63,7 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
-    """``process`` of a keyed stream and a broadcast one (Flink: the class of this name).
+    """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this name).
 
     Every key group takes every broadcast element, for its copy of the broadcast state and for its
     keys. What the function emits in doing so would come once a key group: only the first emits it,

@@ -57,7 +57,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
             self.rearrange()
 
     def rearrange(self) -> None:
-        """Find and remove by these bounds what was kept by others."""
+        """Re-index elements that were stored under other bounds, and remove those that have expired."""
         for buffer in self._buffers.values():
             buffer.rearrange(self.timers)
 
@@ -77,7 +77,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         """Never called: this operator registers no processing-time timers."""
 
     def process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
-        """Join a run of the side ``own``."""
+        """Join a run of records that came from the side ``own``."""
         self.metrics.numRecordsIn += len(records)
         self.processSingly(records, own, other)
         self.output.flush()
@@ -188,7 +188,7 @@ class JoinBuffer:
         return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
 
     def rearrange(self, timers: InternalTimerService) -> None:
-        """Find and remove by these bounds what was kept by others."""
+        """Re-index elements that were stored under other bounds, and remove those that have expired."""
         for key, _ in list(self._table.maps()):
             self._backend.currentKey = key
             kept = [

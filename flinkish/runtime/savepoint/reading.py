@@ -96,7 +96,7 @@ class StateReading(ABC):
 def state_reading(
     query: StateQuery, name: str, noted: Iterable[tuple[str, str, str]], now: int
 ) -> StateReading:
-    """What answers ``query``; ``name`` is the operator's, for errors."""
+    """The reader that answers ``query``. ``name``: the operator, for errors."""
     kind = next(kind for query_type, kind in _READINGS.items() if isinstance(query, query_type))
     return kind(query, name, noted, now)
 

@@ -43,7 +43,7 @@ class KafkaRecordDeserializationSchema(ABC, Generic[T_co]):
         function: Callable[[ConsumerRecord], T | None],
         type: TypeInformation[T] | type[T] | None = None,  # noqa: A002
     ) -> KafkaRecordDeserializationSchema[T]:
-        """What ``function`` makes of each record; None: no element.
+        """The result of ``function(record)`` for each record; None emits no element.
 
         >>> keyed = KafkaRecordDeserializationSchema.of(lambda record: (record.key, record.value))
         """

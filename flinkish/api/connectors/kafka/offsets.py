@@ -21,7 +21,7 @@ class OffsetResetStrategy(Enum):
 
 
 class Place(Enum):
-    """What an ``OffsetsInitializer`` goes by."""
+    """How an ``OffsetsInitializer`` chooses offsets."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -45,7 +45,7 @@ class OffsetsInitializer:
 
     @staticmethod
     def earliest() -> OffsetsInitializer:
-        """The first record that is there."""
+        """Begin at the first record of each partition."""
         return OffsetsInitializer(Place.EARLIEST)
 
     @staticmethod

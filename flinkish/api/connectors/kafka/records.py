@@ -21,7 +21,7 @@ class TopicPartition(NamedTuple):
 
 
 def checked_partition(subject: str, partition: object) -> TopicPartition:
-    """``partition`` as a TopicPartition; raises IllegalArgumentError if it is none."""
+    """Return ``partition`` as a TopicPartition; raises IllegalArgumentError if it cannot be one."""
     pair = partition if isinstance(partition, tuple) and len(partition) == 2 else ("", 0)
     return TopicPartition(text(subject, pair[0]), whole_number(subject, pair[1], 0, 2**31 - 1))
 

@@ -72,7 +72,7 @@ class KafkaRecordSerializationSchema(ABC, Generic[T_contra]):
 
 @dataclass(frozen=True, eq=False)
 class BuiltSerialization(KafkaRecordSerializationSchema[Any]):
-    """What the builder makes."""
+    """The schema that ``KafkaRecordSerializationSchemaBuilder`` builds."""
 
     topic: str | None
     topicSelector: Callable[[Any], str] | None

@@ -195,7 +195,7 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
     def setClientIdPrefix(self, prefix: str) -> KafkaSourceBuilder[T]:
-        """What the names of clients begin with, in the broker's logs and metrics."""
+        """Set the prefix of client names in the broker's logs and metrics."""
         return self.setProperty("client.id.prefix", prefix)
 
     def setProperty(self, key: str, value: str) -> KafkaSourceBuilder[T]:
