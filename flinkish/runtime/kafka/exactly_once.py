@@ -141,7 +141,8 @@ class ExactlyOnceWriter(KafkaWriter):
             LOG.info("%s: the batch %d is there already", USER, batchId)
             return SendCounts(0, 0)
         with self._transaction(batchId) as topics:
-            return self._send(runs, topics)
+            sent = self._send(runs, topics)
+        return sent._replace(backPressuredMillis=round(self._waited * 1000))
 
     @contextmanager
     def _transaction(self, batchId: int) -> Iterator[dict[str, int]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from flinkish.api.connectors.kafka.records import ProducerRecord
 from flinkish.api.connectors.kafka.serialization import (
@@ -24,9 +27,10 @@ from flinkish.runtime.kafka.client import (
     opened,
     unreachable,
 )
-from flinkish.runtime.records.records import Records
+from flinkish.runtime.kafka.serialization import RunOfRecords, RunSerialization
+from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.user_code import user_code_of
-from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts, SendError
 
 USER = "KafkaSink"
 
@@ -85,8 +89,12 @@ class KafkaWriter(BatchWriter):
         self._sink = sink
         self._name = name
         self._serialize = _serializer(sink.serializer, timeZone).serialize
+        self._runs = RunSerialization.of(sink.serializer, timeZone)
         self._kafka = confluent_kafka(USER)
-        self._failed: list[str] = []
+        self._failed: dict[tuple[str, str], int] = {}
+        """How many records were refused, by topic and partition."""
+        self._reason = ""
+        self._waited = 0.0
         reports = {"on_delivery": self._delivered, "delivery.report.only.error": True}
         self._producer = open_producer(sink, {**reports, **own})
         self._context = _Context(self._producer)
@@ -99,7 +107,7 @@ class KafkaWriter(BatchWriter):
         sent = self._send(runs, {})
         # With NONE as well: another worker may write the next batch of a key, with a producer of its own
         self._flush()
-        return sent
+        return sent._replace(backPressuredMillis=round(self._waited * 1000))
 
     def close(self) -> None:
         # Only a batch that failed leaves something; it must not come between what is written again
@@ -109,22 +117,48 @@ class KafkaWriter(BatchWriter):
 
     def _send(self, runs: Iterable[Records], topics: dict[str, int]) -> SendCounts:
         """Send elements; ``topics`` gets the topics that they go to."""
-        serialize, context = self._serialize, self._context
+        self._waited = 0.0
         received = sent = 0
-        element: Any = None
-        with user_code_of(self._name, lambda: element):
-            for run in runs:
-                received += len(run)
-                for element, timestamp in zip(run.values, run.timestamps.tolist()):
-                    record = serialize(element, context, timestamp if timestamp >= 0 else None)
-                    if record is not None:
-                        if not isinstance(record, ProducerRecord):
-                            raise _no_record(record)
-                        topics[record.topic] = 0
-                        self._produce(record)
-                        sent += 1
+        for run in runs:
+            received += len(run)
+            records = None if self._runs is None else self._runs.records(run.values)
+            if records is None:
+                sent += self._send_each(run, topics)
+            elif len(run):
+                topics[records.topic] = 0
+                self._send_run(records, run.timestamps)
+                sent += len(run)
         self._poll(0)
         return SendCounts(received, sent)
+
+    def _send_run(self, records: RunOfRecords, timestamps: Timestamps) -> None:
+        produce, topic = self._producer.produce, records.topic
+        # 0 is Kafka's for the time now
+        times = np.maximum(timestamps, 0).tolist()
+        for key, value, time_ in zip(records.keys, records.values, times):
+            while True:
+                try:
+                    produce(topic, value, key, timestamp=time_)
+                    break
+                except BufferError:
+                    self._make_room()
+                except self._kafka.KafkaException as error:
+                    raise kafka_error(self._sink, "write", error) from None
+
+    def _send_each(self, run: Records, topics: dict[str, int]) -> int:
+        serialize, context = self._serialize, self._context
+        sent = 0
+        element: Any = None
+        with user_code_of(self._name, lambda: element):
+            for element, timestamp in zip(run.values, run.timestamps.tolist()):
+                record = serialize(element, context, timestamp if timestamp >= 0 else None)
+                if record is not None:
+                    if not isinstance(record, ProducerRecord):
+                        raise _no_record(record)
+                    topics[record.topic] = 0
+                    self._produce(record)
+                    sent += 1
+        return sent
 
     def _produce(self, record: ProducerRecord) -> None:
         more: dict[str, Any] = {}
@@ -139,11 +173,16 @@ class KafkaWriter(BatchWriter):
                 self._producer.produce(record.topic, record.value, record.key, **more)
                 return
             except BufferError:
-                # The queue is full until the brokers have taken some
-                self._poll(_POLL_SECONDS)
-                self._check()
+                self._make_room()
             except self._kafka.KafkaException as error:
                 raise kafka_error(self._sink, "write", error) from None
+
+    def _make_room(self) -> None:
+        """Wait, as the queue is full until the brokers have taken some."""
+        began = time.monotonic()
+        self._poll(_POLL_SECONDS)
+        self._check()
+        self._waited += time.monotonic() - began
 
     def _flush(self) -> None:
         """Wait until the brokers have all records."""
@@ -163,15 +202,22 @@ class KafkaWriter(BatchWriter):
             raise kafka_error(self._sink, "write", error) from None
 
     def _delivered(self, error: Any, message: Any) -> None:
-        if error is not None and len(self._failed) < 10:
-            partition = message.partition()
-            place = f", partition {partition}" if partition is not None and partition >= 0 else ""
-            self._failed.append(f"to the topic {message.topic()!r}{place}: {error.str()}")
+        if error is None:
+            return
+        number = message.partition()
+        partition = "?" if number is None or number < 0 else str(number)
+        place = message.topic(), partition
+        if not self._failed:
+            where = "" if partition == "?" else f", partition {partition}"
+            self._reason = f"to the topic {message.topic()!r}{where}: {error.str()}"
+        self._failed[place] = self._failed.get(place, 0) + 1
 
     def _check(self) -> None:
         if self._failed:
-            raise JobExecutionError(
-                f"{self._name}: a record could not be written {self._failed[0]}."
+            failed, self._failed = self._failed, {}
+            raise SendError(
+                f"{self._name}: a record could not be written {self._reason}.",
+                {f"{topic}-{partition}": count for (topic, partition), count in failed.items()},
             )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
 from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
-from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts, SendError
 from flinkish.runtime.sinks.buckets import BUCKET
 from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
@@ -253,7 +254,8 @@ class BatchSinks:
                     if self._cancelled:
                         raise BatchAbortedError
                     elements = _elements_for(uid, found)
-                    counts[uid] = writers.write(frame, number, _time_zone(frame), elements)
+                    with self._counted(uid):
+                        counts[uid] = writers.write(frame, number, _time_zone(frame), elements)
             for uid, node in self._sinks.items():
                 if uid not in by_target or uid in self._written_by_workers or uid in self._files:
                     continue
@@ -273,7 +275,7 @@ class BatchSinks:
                 self._metrics.add(reports)
                 log_again(record for report in reports for record in report.logs)
                 self._changes.warn(changes)
-            self._metrics.add(sink_report(u, self._sinks[u].name, *n) for u, n in counts.items())
+            self._metrics.add(sink_report(u, self._sinks[u].name, n) for u, n in counts.items())
             self._plan.noteStates(self._metrics.states)
             ended = time.time()
             self._metrics.endBatch(round(ended * 1000))
@@ -282,6 +284,16 @@ class BatchSinks:
         finally:
             if self._written_by_workers:
                 frame.unpersist()
+
+    @contextmanager
+    def _counted(self, uid: str) -> Iterator[None]:
+        """Counts the records that were refused, as the batch then fails."""
+        try:
+            yield
+        except SendError as error:
+            name, nothing = self._sinks[uid].name, SendCounts(0, 0, 0)
+            self._metrics.add([sink_report(uid, name, nothing, error.counts)])
+            raise
 
     def close(self) -> None:
         """Called when the job has ended."""

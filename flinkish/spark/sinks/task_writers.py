@@ -7,9 +7,12 @@ again is written again.
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -26,14 +29,14 @@ from flinkish.runtime.kafka.transactions import SinkRun
 from flinkish.runtime.kafka.writer import KafkaWriter
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records
-from flinkish.runtime.sinks.batch_writer import SendCounts
+from flinkish.runtime.sinks.batch_writer import SendCounts, SendError
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.sinks.user_sinks import frames_of, runs_of
 from flinkish.spark.stage_run import this_subtask
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 
 FEW_ELEMENTS = 10_000
@@ -41,9 +44,25 @@ FEW_ELEMENTS = 10_000
 comes again must be written by the same writers, so a version with another number doubles the batch in which it
 takes over."""
 
-_COUNTS = "received long, sent long"
-
 _WRITER = "writer"
+
+_SENT = pa.schema(
+    [
+        ("received", pa.int64()),
+        ("sent", pa.int64()),
+        ("backPressuredMillis", pa.int64()),
+        (_WRITER, pa.int32()),
+        ("identity", pa.string()),
+        ("failure", pa.string()),
+        ("errors", pa.string()),
+    ]
+)
+
+_COLUMNS = (
+    "received long, sent long, backPressuredMillis long, writer int, identity string, failure string,"
+    " errors string"
+)
+"""What a task tells of a writer: what it has done, which one it is, and the records that were refused."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +118,8 @@ class SendFunction:
             batch.sink(), batch.name, batch.timeZone
         )
         index = this_subtask().index
-        with closed_on_error(writer):
-            writer.beginTask(index, max(batch.tasks.parallelism, index + 1))
-            counts = writer.write(runs, batch.batchId)
-        _keep(key, writer)
-        yield pa.RecordBatch.from_pylist([counts._asdict()])
+        writer.beginTask(index, max(batch.tasks.parallelism, index + 1))
+        yield _sent(index, "", lambda: _written(writer, runs, batch.batchId, key))
 
 
 @dataclass(frozen=True)
@@ -115,31 +131,25 @@ class TransactionFunction:
     run: SinkRun
     latest: Mapping[int, str]
 
-    schema = f"{_COUNTS}, {_WRITER} int, identity string"
-
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         hide_elements(self.batch.elementsHidden)
         for number, rows in groupby(_rows(batches), itemgetter(0)):
             runs = (decode_frame(data).records for _, data in rows)
-            counts, identity = self._written(number, runs)
-            found = {**counts._asdict(), _WRITER: number, "identity": identity}
-            yield pa.RecordBatch.from_pylist([found], _arrow_schema())
+            key = self.batch.key(number)
+            writer = self._writer(number, key)
+            write = partial(_written, writer, runs, self.batch.batchId, key)
+            yield _sent(number, writer.identity, write)
 
-    def _written(self, number: int, runs: Iterator[Records]) -> tuple[SendCounts, str]:
+    def _writer(self, number: int, key: TaskKey | None) -> ExactlyOnceWriter:
         batch = self.batch
-        key = batch.key(number)
         writer: ExactlyOnceWriter | None = key and OPEN_TASKS.take(key)
         if writer is not None and writer.identity != self.latest.get(number):
             # Another worker has opened the transactional id since
             writer.close()
             writer = None
-        writer = writer or ExactlyOnceWriter(
+        return writer or ExactlyOnceWriter(
             batch.sink(), batch.name, batch.timeZone, self.run, number
         )
-        with closed_on_error(writer):
-            counts = writer.write(runs, batch.batchId)
-        _keep(key, writer)
-        return counts, writer.identity
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
@@ -147,16 +157,38 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
         yield from zip(batch.column(_WRITER).to_pylist(), batch.column("frame").to_pylist())
 
 
-def _arrow_schema() -> pa.Schema:
-    counts = [("received", pa.int64()), ("sent", pa.int64())]
-    return pa.schema([*counts, (_WRITER, pa.int32()), ("identity", pa.string())])
-
-
-def _keep(key: TaskKey | None, writer: KafkaWriter) -> None:
+def _written(
+    writer: KafkaWriter, runs: Iterator[Records], batchId: int, key: TaskKey | None
+) -> SendCounts:
+    with closed_on_error(writer):
+        counts = writer.write(runs, batchId)
     if key is None:
         writer.close()
     else:
         OPEN_TASKS.keep(key, writer)
+    return counts
+
+
+def _sent(number: int, identity: str, write: Callable[[], SendCounts]) -> pa.RecordBatch:
+    """What ``write`` has done. Records that were refused are told, as an error of a task has no room for counts."""
+    found: dict[str, object]
+    try:
+        found = write()._asdict()
+    except SendError as error:
+        found = {"failure": str(error), "errors": json.dumps(dict(error.counts))}
+    return pa.RecordBatch.from_pylist([{**found, _WRITER: number, "identity": identity}], _SENT)
+
+
+def _total(rows: Sequence[Row]) -> SendCounts:
+    """The sum of what tasks have done. Raises SendError if records were refused."""
+    failures = [row for row in rows if row["failure"] is not None]
+    if failures:
+        errors: Counter[str] = Counter()
+        for row in failures:
+            errors.update(json.loads(row["errors"]))
+        raise SendError(failures[0]["failure"], errors)
+    counts = [SendCounts(*(row[name] or 0 for name in SendCounts._fields)) for row in rows]
+    return SendCounts(*map(sum, zip(SendCounts(0, 0, 0), *counts)))
 
 
 class TaskWriters:
@@ -176,8 +208,8 @@ class TaskWriters:
             # One task has one order, also of what comes straight from several parts of a source
             rows = rows.coalesce(1)
         function = SendFunction(self._batch(batchId, timeZone))
-        found = frames_of(rows, self._node.uid).mapInArrow(function.__call__, _COUNTS).collect()
-        return SendCounts(sum(row[0] for row in found), sum(row[1] for row in found))
+        found = frames_of(rows, self._node.uid).mapInArrow(function.__call__, _COLUMNS).collect()
+        return _total(found)
 
     def _batch(self, batchId: int, timeZone: str) -> SinkBatch:
         node = self._node
@@ -216,9 +248,9 @@ class TransactionWriters(TaskWriters):
         if elements <= FEW_ELEMENTS:
             return self._write_here(frame, batch, run)
         function = TransactionFunction(batch, run, self._latest)
-        rows = self._placed(frame).mapInArrow(function.__call__, function.schema).collect()
+        rows = self._placed(frame).mapInArrow(function.__call__, _COLUMNS).collect()
         self._latest |= {row[_WRITER]: row["identity"] for row in rows}
-        return SendCounts(sum(row[0] for row in rows), sum(row[1] for row in rows))
+        return _total(rows)
 
     def _placed(self, frame: DataFrame) -> DataFrame:
         """The rows for the sink, those of each writer in one partition, and in order."""
